@@ -1,0 +1,92 @@
+"""What the tool says: a finding, the steps that explain it, and the edits that mend it.
+
+Rows and columns are 1-based and count characters, as in ruff's JSON; an end
+column is exclusive. Every other module of the analyzer speaks in these types.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+DEVICE_LANE = "device"
+HOST_LANE = "host"
+
+
+class Certainty(enum.Enum):
+    """How sure the analysis is that the fault happens.
+
+    `DEFINITE`: on every run that reaches the reported line on a TPU.
+    `POSSIBLE`: it hangs on something that the analysis cannot see.
+    """
+
+    DEFINITE = "definite"
+    POSSIBLE = "possible"
+
+
+class Severity(enum.Enum):
+    """`ERROR`: the program fails, hangs or computes something else. `WARNING`: style, cost, no effect."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Applicability(enum.Enum):
+    """Ruff's words: a safe fix keeps the meaning, an unsafe one may change it."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+@dataclass(frozen=True, order=True)
+class Location:
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A stretch of one file. `filename` is the path as the run was given it."""
+
+    filename: str
+    start: Location
+    end: Location
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of an explanation: what `lane` ("device", "host" or "replica N") does at `span`."""
+
+    lane: str
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace what stands from `start` to `end` by `content`; equal ends insert, empty content deletes."""
+
+    start: Location
+    end: Location
+    content: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Edits of the finding's own file that are applied together or not at all."""
+
+    applicability: Applicability
+    message: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fault at one place."""
+
+    code: str
+    message: str
+    span: Span
+    certainty: Certainty = Certainty.DEFINITE
+    trace: tuple[Step, ...] = field(default=())
+    fix: Fix | None = None

@@ -1,0 +1,44 @@
+"""The rules, found by the one map of codes: a code whose file exists is a rule."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection
+from pathlib import Path
+from typing import cast
+
+from tpulint.codes import CODES
+from tpulint.finding import Finding
+from tpulint.program.model import Program
+from tpulint.rules.base import Reporter, Rule
+
+HERE = Path(__file__).parent
+
+
+def written() -> list[str]:
+    """The codes that have a rule's file, in order."""
+    return [code for code, row in CODES.items() if (HERE / f"{row.module}.py").exists()]
+
+
+def load(code: str) -> Rule:
+    """The module of the rule `code`."""
+    return cast(Rule, importlib.import_module(f"tpulint.rules.{CODES[code].module}"))
+
+
+def page(code: str) -> str:
+    """The text of the rule's page (markdown), or of its one line where no page is written."""
+    path = HERE / f"{CODES[code].module}.md"
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    return f"# {code} {CODES[code].name}\n\n{CODES[code].summary}\n"
+
+
+def run(program: Program, codes: Collection[str]) -> list[Finding]:
+    """The findings of the rules among `codes`, sorted by place and code."""
+    findings: list[Finding] = []
+    for code in written():
+        if code in codes:
+            reporter = Reporter(code)
+            load(code).check(program, reporter)
+            findings.extend(reporter.findings.values())
+    return sorted(findings, key=lambda found: (found.span, found.code))
