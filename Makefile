@@ -1,0 +1,64 @@
+# `make demo` shows the main job on the examples; `make test` passes everything. Both need only
+# Python 3.10+ and make, on a fresh clone.
+PYTHON ?= python3
+PYTEST_ARGS ?=
+FUZZ_PROGRAMS ?= 20000
+CORPUS ?= .corpus
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.PHONY: demo test test-newest test-oldest lint docs bench corpus ecosystem fuzz clean
+
+# Exit status 1 is what the examples must give: some of them hold a fault on purpose.
+demo: .venv-demo/ready
+	@.venv-demo/bin/tpulint check --no-cache --output-format full examples; test $$? -eq 1
+
+test: lint test-newest test-oldest
+
+test-newest: .venv/ready
+	.venv/bin/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+# The runtime touches TensorFlow's private modules, so it is tested at both ends of the range:
+# with the newest release above, and here with the oldest that this Python still installs.
+test-oldest: .venv-oldest/ready
+	.venv-oldest/bin/python -m pytest tests/runtime $(PYTEST_ARGS)
+
+lint: .venv/ready
+	.venv/bin/ruff check .
+	.venv/bin/mypy --strict
+
+docs: .venv/ready
+	.venv/bin/python scripts/docs.py --write
+	git diff --exit-code -- README.md docs
+
+corpus: .venv/ready
+	.venv/bin/python scripts/corpus.py $(CORPUS)
+
+ecosystem: corpus
+	TPULINT_CORPUS=$(CORPUS) .venv/bin/python -m pytest tests/ecosystem $(PYTEST_ARGS)
+
+bench: corpus
+	.venv/bin/python benchmarks/analyzer.py $(CORPUS)
+	.venv/bin/python benchmarks/runtime.py
+
+fuzz: .venv/ready
+	TPULINT_FUZZ_PROGRAMS=$(FUZZ_PROGRAMS) .venv/bin/python -m pytest tests/runtime -n 2 -k oracle
+
+.venv/ready: pyproject.toml plugins/flake8/pyproject.toml
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet --editable '.[runtime,test]' ./plugins/flake8
+	touch $@
+
+.venv-oldest/ready: pyproject.toml scripts/oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --editable . --requirement scripts/oldest.txt
+	touch $@
+
+.venv-demo/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip install --quiet --editable .
+	touch $@
+
+clean:
+	rm -rf .venv .venv-demo .venv-oldest .corpus build dist
