@@ -1,0 +1,146 @@
+"""Run the programs of the pages under the runtime, TensorFlow imported once for all of them.
+
+The module is run as a script by `execute`: it imports TensorFlow, which starts no
+thread before the first operation, and then forks a fresh process for each program,
+so that no program sees another's graph, eager mode, devices or hang.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from tests.rules.pages import MAIN, Block, write
+
+SECONDS_A_PROGRAM = 60
+AT_ONCE = 2
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a program did.
+
+    `raised` holds the names of the error's classes (empty where it ended well), `rule` the
+    error's, `warned` the (class name, rule) of each warning that carries a rule, `text` the
+    last words for a failing test.
+    """
+
+    raised: tuple[str, ...]
+    rule: str
+    warned: tuple[tuple[str, str], ...]
+    text: str
+
+
+def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
+    """The outcome of each block, by its name; one that does not end is `("Timeout",)`."""
+    with tempfile.TemporaryDirectory() as folder:
+        scripts = {}
+        for block in blocks:
+            home = Path(folder, block.name.replace(":", "_"))
+            write(block, home)
+            scripts[block.name] = str(home / MAIN)
+        if not scripts:
+            return {}
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.rules.execution"],
+            input=json.dumps(scripts),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            cwd=ROOT,
+            timeout=SECONDS_A_PROGRAM * (len(scripts) + 1),
+        )
+    rows = json.loads(done.stdout.splitlines()[-1])
+    return {
+        name: Outcome(
+            tuple(row["raised"]), row["rule"], tuple(map(tuple, row["warned"])), row["text"]
+        )
+        for name, row in rows.items()
+    }
+
+
+def main() -> None:
+    """Read `{name: script}` from standard input and print `{name: outcome}` as the last line."""
+    import tensorflow  # noqa: F401
+
+    import tpulint.runtime  # noqa: F401
+
+    scripts: dict[str, str] = json.load(sys.stdin)
+    outcomes = _run_all(scripts)
+    print(json.dumps({name: asdict(outcome) for name, outcome in outcomes.items()}))
+
+
+def _run_all(scripts: dict[str, str]) -> dict[str, Outcome]:
+    fork = multiprocessing.get_context("fork")
+    waiting = list(scripts.items())
+    running: dict[Connection, tuple[str, Any, float]] = {}
+    outcomes: dict[str, Outcome] = {}
+    while waiting or running:
+        while waiting and len(running) < AT_ONCE:
+            name, script = waiting.pop(0)
+            mine, theirs = fork.Pipe(duplex=False)
+            process = fork.Process(target=_child, args=(script, theirs))
+            process.start()
+            theirs.close()
+            running[mine] = (name, process, monotonic() + SECONDS_A_PROGRAM)
+        wait(list(running), timeout=1)
+        for mine, (name, process, deadline) in list(running.items()):
+            if not mine.poll() and process.is_alive() and monotonic() < deadline:
+                continue
+            outcomes[name] = _receive(mine)
+            process.kill()
+            process.join()
+            del running[mine]
+    return outcomes
+
+
+def _receive(mine: Connection) -> Outcome:
+    if not mine.poll():
+        return Outcome(("Timeout",), "", (), f"no end within {SECONDS_A_PROGRAM} seconds")
+    try:
+        received: Outcome = mine.recv()
+    except EOFError:
+        return Outcome(("Died",), "", (), "the process died without a word")
+    return received
+
+
+def _child(script: str, theirs: Connection) -> None:
+    os.dup2(2, 1)  # what a program prints is no part of the answer
+    os.chdir(Path(script).parent)
+    sys.path.insert(0, str(Path(script).parent))
+    raised: tuple[str, ...] = ()
+    rule = text = ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except BaseException as error:
+            raised = tuple(kind.__name__ for kind in type(error).__mro__)
+            rule = str(getattr(error, "rule", ""))
+            text = traceback.format_exc()[-3000:]
+    warned = tuple(
+        (type(item.message).__name__, str(item.message.rule))
+        for item in caught
+        if hasattr(item.message, "rule")
+    )
+    theirs.send(Outcome(raised, rule, tuple(dict.fromkeys(warned)), text))
+    theirs.close()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

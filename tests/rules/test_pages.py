@@ -1,0 +1,94 @@
+"""Every program of every rule's page is analyzed, and run where it has a meaning at run time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.execution import Outcome, execute
+from tests.rules.pages import HEADINGS, RULES, Block, Expected, Page, pages, write
+from tpulint import rules
+from tpulint.codes import CODES
+from tpulint.program.understand import understand
+
+PAGES = pages()
+BLOCKS = [block for page in PAGES for block in page.blocks]
+RUN_BLOCKS = [block for block in BLOCKS if block.verb]
+# The tool says these itself; all others are said by the rule file beside the page.
+OF_THE_TOOL = {"TPU001", "TPU002"}
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
+def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
+    understanding = understand(write(block, tmp_path))
+    findings = [*understanding.findings, *rules.run(understanding.program, CODES)]
+    reported = {
+        Expected(
+            Path(found.span.filename).relative_to(tmp_path).as_posix(),
+            found.span.start.row,
+            found.code,
+            found.certainty.value,
+        )
+        for found in findings
+    }
+    assert sorted(reported) == sorted(block.expected)
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Outcome]:
+    return execute(RUN_BLOCKS)
+
+
+@pytest.mark.parametrize("block", RUN_BLOCKS, ids=lambda block: block.name)
+def test_the_runtime_does_what_the_block_says(block: Block, outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes[block.name]
+    if block.verb == "raises":
+        assert block.error in outcome.raised, outcome.text
+        assert outcome.rule == block.code, outcome.text
+        return
+    assert not outcome.raised, outcome.text
+    assert {(name, rule) for name, rule in outcome.warned} == (
+        {(block.error, block.code)} if block.verb == "warns" else set()
+    ), outcome.text
+
+
+@each_page
+def test_the_title_is_the_code_and_its_name(page: Page) -> None:
+    assert page.rule == CODES[page.code].name
+    assert page.path.stem == CODES[page.code].module
+
+
+@each_page
+def test_the_headings_stand_in_order(page: Page) -> None:
+    assert page.headings == HEADINGS
+
+
+@each_page
+def test_there_are_three_alarms_and_three_silent_twins(page: Page) -> None:
+    alarms = [mark for block in page.blocks for mark in block.expected if mark.code == page.code]
+    silent = [block for block in page.blocks if not block.expected]
+    assert len(alarms) >= 3
+    assert len(silent) >= 3
+
+
+@each_page
+def test_every_program_but_a_broken_one_is_valid_python(page: Page) -> None:
+    for block in page.blocks:
+        broken = {mark.filename for mark in block.expected if mark.code == "TPU001"}
+        for name, text in block.files.items():
+            if name.endswith(".py") and name not in broken:
+                compile(text, f"{block.name}:{name}", "exec", dont_inherit=True)
+
+
+def test_every_rule_has_its_page_and_every_page_its_rule() -> None:
+    modules = {path.stem for path in RULES.glob("tpu[0-9]*.py")}
+    tools = {CODES[code].module for code in OF_THE_TOOL}
+    assert {page.path.stem for page in PAGES} - tools == modules
+
+
+def test_every_file_of_a_rule_is_named_by_a_code() -> None:
+    named = {row.module for row in CODES.values()}
+    assert {path.stem for path in RULES.glob("tpu[0-9]*.*")} <= named
