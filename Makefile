@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 FUZZ_PROGRAMS ?= 20000
-CORPUS ?= .corpus
+CORPUS ?= $(HOME)/.cache/tpulint-corpus
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
@@ -61,4 +61,4 @@ fuzz: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-demo .venv-oldest .corpus build dist
+	rm -rf .venv .venv-demo .venv-oldest build dist
