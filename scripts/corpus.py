@@ -60,11 +60,9 @@ def download(pins: dict[str, tuple[str, str]], folder: Path) -> None:
         encoding="utf-8",
     )
     options = "--no-deps --only-binary=:all: --ignore-requires-python --require-hashes --quiet"
-    subprocess.run(
-        [sys.executable, "-m", "pip", "download", *options.split()]
-        + ["--dest", str(folder), "--requirement", str(requirements)],
-        check=True,
-    )
+    places = ["--dest", str(folder), "--requirement", str(requirements)]
+    command = [sys.executable, "-m", "pip", "download", *options.split(), *places]
+    subprocess.run(command, check=True)
 
 
 def unpack(downloads: Path, folder: Path, name: str, version: str) -> None:

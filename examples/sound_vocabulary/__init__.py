@@ -1,0 +1,1 @@
+"""A bag-of-words scorer whose words are looked up on the host."""
