@@ -1,0 +1,213 @@
+"""The runtime's errors and warnings: each is a rule of the catalogue that happened.
+
+An error is also of the class that TensorFlow raises at that place, so that code written
+for TensorFlow catches it. Its text is TensorFlow's, then the user's line and the rule:
+
+    Cannot nest outside_compilation clusters
+      at model.py:12 [TPU201 nested-outside-compilation]
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import tensorflow as tf
+
+from tpulint.codes import CODES
+from tpulint.runtime.place import users_place
+
+
+class RuntimeFault(Exception):
+    """Base of all errors here. `rule` is the code, `place` the user's "file:line" or None."""
+
+    rule: str = ""
+    place: str | None = None
+
+    def __init__(self, message: str, *, place: str | None = None, rule: str | None = None) -> None:
+        self.rule = rule or self.rule
+        self.place = place or users_place()
+        text = explained(message, self.rule, self.place)
+        if isinstance(self, tf.errors.OpError):
+            _tensorflows_class(type(self)).__init__(self, None, None, text)
+        else:
+            super().__init__(text)
+
+
+class RuntimeFaultWarning(UserWarning):
+    """Base of all warnings here, with the same two attributes."""
+
+    rule: str = ""
+    place: str | None = None
+
+    def __init__(self, message: str, *, place: str | None = None) -> None:
+        self.place = place or users_place()
+        super().__init__(explained(message, self.rule, self.place))
+
+
+def _tensorflows_class(ours: type[Any]) -> Any:
+    """TensorFlow's own OpError among `ours`' bases; its `__init__` takes (node_def, op, message)."""
+    theirs = (base for base in ours.__mro__ if not issubclass(base, RuntimeFault))
+    return next(base for base in theirs if issubclass(base, tf.errors.OpError))
+
+
+def explained(message: str, rule: str, place: str | None) -> str:
+    """`message`, then a line with the place and the rule."""
+    where = f"at {place} " if place else ""
+    return f"{message}\n  {where}[{rule} {CODES[rule].name}]"
+
+
+class DeadlockError(RuntimeFault, tf.errors.DeadlineExceededError):  # type: ignore[misc]
+    """Lanes wait for each other in a cycle. On a TPU: a hang until the session's deadline."""
+
+    rule = "TPU101"
+
+
+class DeviceVariableError(RuntimeFault, ValueError):
+    """A variable of a TPUStrategy scope is touched in a host cluster."""
+
+    rule = "TPU102"
+
+
+class StaleVariableWarning(RuntimeFaultWarning):
+    """A host cluster and the device touch one host variable, unseen by each other."""
+
+    rule = "TPU103"
+
+
+class NestedClusterError(RuntimeFault, NotImplementedError):
+    """An outside_compilation cluster inside another one."""
+
+    rule = "TPU201"
+
+
+class NestedClusterWarning(RuntimeFaultWarning):
+    """The same under `tf.function`, where TensorFlow lets the inner cluster's name win."""
+
+    rule = "TPU201"
+
+
+class NestedComputationError(RuntimeFault, ValueError):
+    """A TPU computation is built inside another."""
+
+    rule = "TPU202"
+
+
+class OutsideCompilationNoOpWarning(RuntimeFaultWarning):
+    """outside_compilation with no TPU computation around it runs in place."""
+
+    rule = "TPU203"
+
+
+class ClusterCalledError(RuntimeFault, TypeError):
+    """outside_compilation was given the result of a call instead of a function."""
+
+    rule = "TPU205"
+
+
+class CalleeArityError(RuntimeFault, TypeError):
+    """The function given to outside_compilation cannot take the arguments given with it."""
+
+    rule = "TPU208"
+
+
+class ControlFlowContextError(RuntimeFault, NotImplementedError):
+    """The control-flow context is not the same at the start and the end of a cluster."""
+
+    rule = "TPU301"
+
+
+class ContextClearedWarning(RuntimeFaultWarning):
+    """outside_compilation where the TPU context has been cleared: it runs in place."""
+
+    rule = "TPU302"
+
+
+class EscapedTensorError(RuntimeFault, ValueError):
+    """A tensor of a branch or a loop body is used outside it, or (TPU207) one of a host cluster."""
+
+    rule = "TPU303"
+
+
+class DivergentCollectiveError(RuntimeFault, tf.errors.DeadlineExceededError):  # type: ignore[misc]
+    """A collective that only some replicas reach. On a TPU: a hang."""
+
+    rule = "TPU306"
+
+
+class InputsNotPerReplicaError(RuntimeFault, TypeError):
+    """`inputs` is not a list of lists or tuples."""
+
+    rule = "TPU401"
+
+
+class UnequalInputsError(RuntimeFault, ValueError):
+    """Replicas get inputs of different number, structure, dtype or shape."""
+
+    rule = "TPU402"
+
+
+class ArityError(RuntimeFault, TypeError):
+    """The computation cannot take the number of inputs it is given."""
+
+    rule = "TPU403"
+
+
+class MaximumShapesError(RuntimeFault, ValueError):
+    """`maximum_shapes` does not fit the inputs, or comes with an infeed queue."""
+
+    rule = "TPU404"
+
+
+class UnfetchableError(RuntimeFault, ValueError):
+    """What a TPU computation made is fetched outside it."""
+
+    rule = "TPU406"
+
+
+class OutputOrderError(RuntimeFault, ValueError):
+    """An operation stands where a tensor must stand in the outputs."""
+
+    rule = "TPU407"
+
+
+class DeviceAssignmentError(RuntimeFault, ValueError):
+    """The device assignment does not fit the number of replicas, or is missing."""
+
+    rule = "TPU408"
+
+
+class PaddingWarning(RuntimeFaultWarning):
+    """`padding_spec` has no effect here."""
+
+    rule = "TPU409"
+
+
+class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]
+    """An operation with no TPU kernel stands in device code."""
+
+    rule = "TPU501"
+
+
+class EagerRunError(RuntimeFault, NotImplementedError):
+    """`TPUStrategy.run` in eager mode, with no `tf.function` around it."""
+
+    rule = "TPU701"
+
+
+_Fault = TypeVar("_Fault", bound=RuntimeFault)
+_joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {}
+
+
+def as_fault(kind: type[_Fault], error: Exception, *, place: str | None = None) -> _Fault:
+    """`error`, raised by TensorFlow, as a `kind` that is also of `error`'s class."""
+    fault: _Fault = _joined(kind, type(error))(str(error), place=place)
+    return fault
+
+
+def _joined(kind: type[RuntimeFault], theirs: type[Exception]) -> type[Any]:
+    if issubclass(kind, theirs):
+        return kind
+    if (kind, theirs) not in _joined_classes:
+        namespace = {"__module__": kind.__module__, "__doc__": kind.__doc__}
+        _joined_classes[kind, theirs] = type(kind.__name__, (kind, theirs), namespace)
+    return _joined_classes[kind, theirs]

@@ -1,0 +1,72 @@
+"""What one `replicate()` leaves behind: the hand-over from marking to executing.
+
+Marking builds, in `Marked.graph`, the very nodes that TensorFlow builds; none of the
+TPU operations among them has a CPU kernel, so nobody ever runs them. The executing side reads them:
+
+    tpulint.runtime.execute.step.run_marked(marked: Marked, options: Options) -> Ran
+
+It is called once for each `replicate()`, at its end, in the user's graph (a plain `tf.Graph`,
+or the `FuncGraph` of the user's `tf.function`; an eager call has been traced into one), in the
+user's control-flow context and control dependencies, with no device, under the absolute name
+scope "tpulint/". All operations that it makes for a plain `tf.Graph` stay there, unmarked.
+
+Which tensors stand where:
+
+- `mode == "graph"`: `graph` is the user's own. Tensors that the cluster takes from outside
+  (the inputs, and what it captures lexically) are the user's tensors and can be used as they are.
+- `mode == "function"`: `graph` is a scratch `FuncGraph` of its own. It captures the user's
+  tensors: `graph.captures` pairs (user's tensor, placeholder in `graph`), and operations of
+  `graph` outside the cluster (padding, conversions of inputs) are computed from those. Variables
+  are captured by their handles.
+
+The results of `run_marked` replace the marked `TPUReplicatedOutput`s, which nobody can fetch.
+The API packs them as TensorFlow packs its outputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Tensor = Any
+Operation = Any
+Graph = Any
+
+Mode = Literal["graph", "function", "eager"]
+
+
+@dataclass(frozen=True, eq=False)
+class Marked:
+    """One marked computation. Tensors of `graph`, in TensorFlow's order."""
+
+    graph: Graph
+    """Where the marked nodes stand."""
+    cluster: str
+    """The value of `_tpu_replicate`."""
+    num_replicas: int
+    inputs: tuple[tuple[Tensor, ...], ...]
+    """For each flat input one outer tensor a replica: what its `TPUReplicatedInput` got."""
+    replicated_inputs: tuple[Operation, ...]
+    """The `TPUReplicatedInput`s: one for each of `inputs`, then those of variable handles
+    (see the attributes `is_mirrored_variable` and `is_packed`)."""
+    outputs: tuple[Tensor, ...]
+    """The tensors in the cluster that the `TPUReplicatedOutput`s consume."""
+    replicated_outputs: tuple[Operation, ...]
+    """The `TPUReplicatedOutput`s, one for each of `outputs`."""
+    control_outputs: tuple[Operation, ...]
+    """Operations of the cluster that run though no output needs them: all that the
+    computation built, as `rewrite` documents."""
+    metadata: Operation
+    """The `TPUReplicateMetadata`."""
+    mode: Mode
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """What the executing side built: tensors and operations of the user's graph."""
+
+    outputs: tuple[tuple[Tensor, ...], ...]
+    """For each replica one tensor for each of `Marked.outputs`."""
+    done: tuple[Operation | None, ...]
+    """For each replica an operation that has run when all of the replica has run, host
+    clusters and side effects included. None where the step has run already (eager values)."""
