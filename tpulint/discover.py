@@ -1,0 +1,163 @@
+"""From the paths of the command line to the Python files below them, in a fixed order.
+
+Ruff's manners: what .gitignore ignores and what `exclude` fits is left out, named
+files are always taken (unless `force_exclude`), symbolic links to directories are
+not followed, and a directory that cannot be read costs one message, not the run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tpulint.patterns import Patterns
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+SUFFIXES = (".py", ".pyi", ".ipynb")
+DEFAULT_EXCLUDE = (
+    *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints"),
+    *(".mypy_cache", ".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache"),
+    *(".svn", ".tox", ".tpulint_cache", ".venv", ".vscode", "__pypackages__", "_build"),
+    *("buck-out", "dist", "node_modules", "site-packages", "venv"),
+)
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """`filenames` as they are shown: relative below the working directory, else absolute.
+
+    `named` are those of them that the caller named one by one; `missing` are paths
+    that do not exist; `messages` are for standard error.
+    """
+
+    filenames: tuple[str, ...]
+    named: frozenset[str]
+    missing: tuple[str, ...]
+    messages: tuple[str, ...]
+
+
+def discover(
+    paths: Sequence[str], *, exclude: Iterable[str] | None, root: str, force_exclude: bool
+) -> Discovery:
+    """The Python files of `paths`. `exclude` replaces the default list where it is given."""
+    patterns = Patterns(DEFAULT_EXCLUDE if exclude is None else exclude, root)
+    found: set[str] = set()
+    named: set[str] = set()
+    missing: list[str] = []
+    messages: list[str] = []
+    for path in paths:
+        full = os.path.abspath(path)
+        if force_exclude and patterns.fit_within(full):
+            continue
+        if os.path.isdir(full):
+            found.update(walk(full, patterns, messages))
+        elif os.path.lexists(full):
+            found.add(full)
+            named.add(full)
+        else:
+            missing.append(path)
+            messages.append(f"{path}: no such file or directory")
+    here = os.getcwd()
+    return Discovery(
+        tuple(shown(path, here) for path in sorted(found)),
+        frozenset(shown(path, here) for path in named),
+        tuple(missing),
+        tuple(messages),
+    )
+
+
+def shown(path: str, here: str) -> str:
+    """The path as findings show it: relative where it lies below `here`."""
+    prefix = here if here.endswith(os.sep) else here + os.sep
+    return path[len(prefix) :] if path.startswith(prefix) else path
+
+
+@dataclass(frozen=True)
+class Ignores:
+    """The ignore file of `directory`, and those of the directories above it."""
+
+    directory: str
+    spec: GitIgnoreSpec
+    above: Ignores | None
+
+    def ignore(self, path: str) -> bool:
+        """Whether `path` (a directory's ends in "/") is ignored; the nearest file decides."""
+        level: Ignores | None = self
+        while level is not None:
+            said = level.spec.check_file(path[len(level.directory) + 1 :]).include
+            if said is not None:
+                return said
+            level = level.above
+        return False
+
+
+def walk(top: str, patterns: Patterns, messages: list[str]) -> list[str]:
+    """The Python files below the absolute directory `top`."""
+    files: list[str] = []
+    waiting: list[tuple[str, Ignores | None]] = [(top, ignores_above(top))]
+    while waiting:
+        directory, ignores = waiting.pop()
+        try:
+            with os.scandir(directory) as scan:
+                entries = list(scan)
+        except OSError as error:
+            messages.append(f"{directory}: cannot read the directory: {error.strerror or error}")
+            continue
+        ignores = with_ignore_file(directory, (entry.name for entry in entries), ignores)
+        for entry in entries:
+            name = entry.name
+            is_directory = entry.is_dir(follow_symlinks=False)
+            if not is_directory and not (name.endswith(SUFFIXES) and is_file(entry)):
+                continue
+            path = entry.path
+            if patterns.fit(path, name) or ignored(ignores, f"{path}/" if is_directory else path):
+                continue
+            if is_directory:
+                waiting.append((path, ignores))
+            else:
+                files.append(path)
+    return files
+
+
+def ignored(ignores: Ignores | None, path: str) -> bool:
+    return ignores is not None and ignores.ignore(path)
+
+
+def is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a symbolic link that leads to itself
+        return False
+
+
+def ignores_above(directory: str) -> Ignores | None:
+    """The ignore files between the top of the git repository, if any, and `directory`."""
+    chain = [directory]
+    while not os.path.exists(os.path.join(chain[-1], ".git")):
+        above = os.path.dirname(chain[-1])
+        if above == chain[-1]:
+            return None
+        chain.append(above)
+    ignores = with_ignore_file(chain[-1], [os.path.join(".git", "info", "exclude")], None)
+    for level in reversed(chain[1:]):
+        ignores = with_ignore_file(level, [".gitignore"], ignores)
+    return ignores
+
+
+def with_ignore_file(directory: str, names: Iterable[str], above: Ignores | None) -> Ignores | None:
+    """`above`, and before it the ignore file that stands in `directory` among `names`."""
+    name = next((each for each in names if each.endswith((".gitignore", "exclude"))), None)
+    if name is None or (name != ".gitignore" and os.sep not in name):
+        return above
+    try:
+        with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return above
+    from pathspec import GitIgnoreSpec
+
+    return Ignores(directory, GitIgnoreSpec.from_lines(lines), above)

@@ -1,0 +1,74 @@
+"""What a format may know beside the findings."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tpulint.finding import Finding, Location, Span
+from tpulint.source import Source
+
+
+@dataclass(frozen=True)
+class Context:
+    """The run's surroundings.
+
+    `here` is the absolute working directory, `sources` hold the files that findings and
+    their steps stand in, `hidden` counts the possible findings that are not shown, and
+    `fixed` those that were mended before.
+    """
+
+    here: str
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    hidden: int = 0
+    fixed: int = 0
+    color: bool = False
+    width: int = 100
+
+    def line(self, filename: str, row: int) -> str:
+        """The text of a row; empty where the file cannot be read."""
+        source = self.sources.get(filename)
+        return source.line(row) if source else ""
+
+    def place(self, filename: str, location: Location) -> tuple[int | None, Location]:
+        """A notebook's cell and the place in it; (None, the place itself) elsewhere."""
+        source = self.sources.get(filename)
+        if source is None:
+            return None, location
+        cell, row = source.place(location.row)
+        return cell, Location(row, location.column)
+
+    def end(self, span: Span) -> Location:
+        """The end of the span, in the rows of the cell that it starts in."""
+        _, start = self.place(span.filename, span.start)
+        return Location(span.end.row - span.start.row + start.row, span.end.column)
+
+    def absolute(self, filename: str) -> str:
+        return filename if filename == "-" else os.path.normpath(os.path.join(self.here, filename))
+
+    def short(self, span: Span) -> str:
+        """`path:row:column`, with `cell n` between for a notebook."""
+        cell, start = self.place(span.filename, span.start)
+        inside = f"cell {cell}:" if cell is not None else ""
+        return f"{span.filename}:{inside}{start.row}:{start.column}"
+
+    def noqa_row(self, finding: Finding) -> int:
+        """The row (of the cell) where a trailing suppression comment has its place."""
+        source = self.sources.get(finding.span.filename)
+        row = finding.span.start.row
+        if source is None:
+            return row
+        return source.place(comment_row(source, row))[1]
+
+
+@functools.lru_cache(maxsize=64)
+def joined_rows(source: Source) -> Mapping[int, int]:
+    from tpulint.verdict.suppress import read_comments
+
+    return read_comments(source).joined
+
+
+def comment_row(source: Source, row: int) -> int:
+    return joined_rows(source).get(row, row)

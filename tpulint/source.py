@@ -1,0 +1,131 @@
+"""The bytes of a file as Python text, with the way back to lines, cells and bytes.
+
+A notebook's code cells are joined into one module; IPython's own lines become
+`pass  # magic: ...`, so that every row of a cell stays a row of the text.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+BOM = b"\xef\xbb\xbf"
+COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class UnreadableSource(Exception):
+    """A file that gives no Python text: `reason` in words, at `row` and `column` (1-based)."""
+
+    def __init__(self, reason: str, row: int = 1, column: int = 1) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.row = row
+        self.column = column
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file: `data` as it lies on disk, `text` as Python reads it (newlines as they are).
+
+    `cells` holds a notebook's (cell number, first row, last row), 1-based, over all
+    cells of the notebook as ruff counts them; it is empty for a plain file.
+    """
+
+    filename: str
+    data: bytes
+    text: str
+    cells: tuple[tuple[int, int, int], ...] = ()
+    encoding: str = field(default="utf-8", compare=False)
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """The rows of the text without their line ends; row n is `lines[n - 1]`."""
+        return LINE_END.split(self.text)
+
+    def line(self, row: int) -> str:
+        """Row `row` as its author wrote it; empty beyond the end."""
+        shown = self.lines[row - 1] if 0 < row <= len(self.lines) else ""
+        return shown_line(shown) if self.cells else shown
+
+    def place(self, row: int) -> tuple[int | None, int]:
+        """The cell that holds `row` and the row within it; (None, row) in a plain file."""
+        for number, first, last in self.cells:
+            if first <= row <= last:
+                return number, row - first + 1
+        return None, row
+
+    @property
+    def newline(self) -> str:
+        """The line end that the text uses first; "\\n" where it has none."""
+        found = LINE_END.search(self.text)
+        return found.group() if found else "\n"
+
+
+def shown_line(line: str) -> str:
+    """A line of a notebook's text without what stands there for IPython's syntax."""
+    from tpulint.notebook import restore
+
+    return restore(line)
+
+
+def read_source(filename: str, data: bytes | None = None) -> Source:
+    """The source of `filename`, from `data` where it is given (editors, standard input).
+
+    Raises UnreadableSource for a file that cannot be opened, holds NUL bytes, is not
+    in the encoding that it claims (UTF-8 unless a PEP 263 cookie says another), or is
+    a notebook whose JSON is broken.
+    """
+    if data is None:
+        try:
+            with open(filename, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise UnreadableSource(f"cannot read the file: {error.strerror or error}") from None
+    if filename.endswith(".ipynb"):
+        from tpulint.notebook import read_notebook
+
+        return read_notebook(filename, data)
+    if b"\0" in data:
+        row = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise UnreadableSource("the file is binary: it holds NUL bytes", row)
+    encoding = declared_encoding(data)
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        row = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        name = encoding.removesuffix("-sig")
+        raise UnreadableSource(
+            f"the file is not {name}: byte 0x{data[error.start]:02x}", row, column
+        ) from None
+    return Source(filename, data, text, (), encoding)
+
+
+def declared_encoding(data: bytes) -> str:
+    """The encoding that a byte-order mark or a PEP 263 cookie names, else UTF-8."""
+    head = data[:1024].splitlines()[:2]
+    if not any(COOKIE.match(line.removeprefix(BOM)) for line in head):
+        return "utf-8-sig" if data.startswith(BOM) else "utf-8"
+    import io
+    import tokenize
+
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        "".encode(encoding)
+    except (SyntaxError, LookupError) as error:
+        raise UnreadableSource(f"the file's encoding cannot be used: {error}") from None
+    return encoding
+
+
+def read_all(filenames: Iterable[str], given: Mapping[str, bytes]) -> dict[str, Source]:
+    """The sources of `filenames` that can be read, each once."""
+    sources: dict[str, Source] = {}
+    for filename in dict.fromkeys(filenames):
+        try:
+            sources[filename] = read_source(filename, given.get(filename))
+        except UnreadableSource:
+            continue
+    return sources

@@ -1,0 +1,109 @@
+"""A baseline: the findings that a project lives with, told by what the lines say, not where.
+
+A finding is known by its file, its code and the text of its line; the file holds how
+many of each there are. Lines may move; a line that changes shows its finding again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from tpulint.finding import Finding
+from tpulint.source import Source
+
+VERSION = 1
+Key = tuple[str, str, str]
+
+
+class BaselineError(Exception):
+    """A baseline file that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What stands after the baseline, and the entries that no longer meet a finding."""
+
+    standing: tuple[Finding, ...]
+    stale: tuple[str, ...]
+
+
+def key_of(finding: Finding, sources: Mapping[str, Source], root: str) -> Key:
+    """(file below `root` with slashes, code, hash of the line's text without its blanks)."""
+    source = sources.get(finding.span.filename)
+    line = source.line(finding.span.start.row).strip() if source else ""
+    digest = hashlib.sha256(line.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return relative(finding.span.filename, root), finding.code, digest
+
+
+def relative(filename: str, root: str) -> str:
+    return os.path.relpath(filename, root).replace(os.sep, "/")
+
+
+def write(findings: Iterable[Finding], sources: Mapping[str, Source], path: str) -> str:
+    """The text of the baseline file at `path` for `findings`."""
+    root = os.path.dirname(os.path.abspath(path))
+    counts = Counter(key_of(finding, sources, root) for finding in findings)
+    files: dict[str, dict[str, dict[str, int]]] = {}
+    for (file, code, digest), number in sorted(counts.items()):
+        files.setdefault(file, {}).setdefault(code, {})[digest] = number
+    return json.dumps({"version": VERSION, "files": files}, indent=1) + "\n"
+
+
+def read(path: str) -> Counter[Key]:
+    """The known findings. Raises BaselineError for what is no baseline."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            stored = json.load(file)
+    except OSError as error:
+        raise BaselineError(f"{path}: cannot read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise BaselineError(f"{path}: not a baseline: {error}") from None
+    try:
+        if stored["version"] != VERSION:
+            raise BaselineError(f"{path}: written by another version of tpulint; write it anew")
+        return Counter(
+            {
+                (file, code, digest): int(number)
+                for file, by_code in stored["files"].items()
+                for code, by_line in by_code.items()
+                for digest, number in by_line.items()
+            }
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise BaselineError(f"{path}: not a baseline: no version and files") from None
+
+
+def judge(
+    findings: Iterable[Finding],
+    sources: Mapping[str, Source],
+    path: str,
+    checked: Collection[str],
+    codes: Collection[str],
+) -> Judged:
+    """Leaves out the known findings; only entries of `checked` files and `codes` can be stale."""
+    root = os.path.dirname(os.path.abspath(path))
+    left = read(path)
+    standing = []
+    for finding in findings:
+        key = key_of(finding, sources, root)
+        if left[key] > 0:
+            left[key] -= 1
+        else:
+            standing.append(finding)
+    looked_at = {relative(filename, root) for filename in checked}
+    stale = Counter(
+        (file, code)
+        for (file, code, _), number in left.items()
+        for _ in range(number)
+        if code in codes and (file in looked_at or not os.path.exists(os.path.join(root, file)))
+    )
+    entries = (
+        f"{file}: {number} {code} in the baseline no longer found"
+        for (file, code), number in sorted(stale.items())
+    )
+    return Judged(tuple(standing), tuple(entries))

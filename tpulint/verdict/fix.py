@@ -1,0 +1,182 @@
+"""Fixes as edits of bytes: encoding, byte-order mark and newlines stay as they are.
+
+Of overlapping fixes the first in the file wins; the rest wait for the next round. A
+round whose text no longer parses is taken back fix by fix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tpulint.finding import Applicability, Edit, Finding, Fix, Location
+from tpulint.source import Source
+
+ROUNDS = 20
+Check = Callable[[Mapping[str, bytes]], tuple[Sequence[Finding], Mapping[str, Source]]]
+
+
+@dataclass
+class Fixed:
+    """`files` are the new bytes by name; `count` the fixes applied; `findings` what is left."""
+
+    findings: Sequence[Finding] = ()
+    files: dict[str, bytes] = field(default_factory=dict)
+    originals: dict[str, Source] = field(default_factory=dict)
+    count: int = 0
+    messages: list[str] = field(default_factory=list)
+
+
+def fix_all(check: Check, unsafe: bool) -> Fixed:
+    """Fixes and checks again until nothing more can be fixed, at most ROUNDS times.
+
+    `check` gives the standing findings when some files hold other bytes than on disk.
+    """
+    fixed = Fixed()
+    for _ in range(ROUNDS):
+        fixed.findings, sources = check(fixed.files)
+        changed = False
+        for filename, fixes in by_file(fixed.findings, unsafe).items():
+            source = sources.get(filename)
+            if source is None:
+                continue
+            data, applied = apply(source, fixes)
+            if applied < len(fixes) and not applied:
+                fixed.messages.append(f"{filename}: a fix was left out: its result would not parse")
+            if applied:
+                fixed.originals.setdefault(filename, source)
+                fixed.files[filename] = data
+                fixed.count += applied
+                changed = True
+        if not changed:
+            break
+    else:
+        fixed.findings, _ = check(fixed.files)
+        fixed.messages.append(f"fixes did not come to an end after {ROUNDS} rounds")
+    return fixed
+
+
+def by_file(findings: Iterable[Finding], unsafe: bool) -> dict[str, list[Fix]]:
+    """The fixes to apply, in the order of their first edit, overlapping ones left out."""
+    found: dict[str, list[Fix]] = {}
+    for finding in findings:
+        if finding.fix is not None and allowed(finding.fix, unsafe):
+            found.setdefault(finding.span.filename, []).append(finding.fix)
+    return {filename: apart(fixes) for filename, fixes in found.items()}
+
+
+def allowed(fix: Fix, unsafe: bool) -> bool:
+    return bool(fix.edits) and (unsafe or fix.applicability is Applicability.SAFE)
+
+
+def apart(fixes: Iterable[Fix]) -> list[Fix]:
+    """The fixes that touch nothing that an earlier one touches."""
+    taken: list[Edit] = []
+    chosen = []
+    for fix in sorted(fixes, key=lambda each: min(edit.start for edit in each.edits)):
+        if not any(overlap(edit, other) for edit in fix.edits for other in taken):
+            chosen.append(fix)
+            taken += fix.edits
+    return chosen
+
+
+def overlap(one: Edit, other: Edit) -> bool:
+    if one.start == other.start:
+        return True
+    return one.start < other.end and other.start < one.end
+
+
+def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, int]:
+    """The file's bytes after `fixes`, and how many of them could be applied."""
+    data = edited(source, [edit for fix in fixes for edit in fix.edits])
+    if data is not None and parses(source.filename, data):
+        return data, len(fixes)
+    good: list[Fix] = []
+    best = source.data
+    for fix in fixes:
+        data = edited(source, [edit for each in (*good, fix) for edit in each.edits])
+        if data is not None and parses(source.filename, data):
+            good.append(fix)
+            best = data
+    return best, len(good)
+
+
+def parses(filename: str, data: bytes) -> bool:
+    import libcst
+
+    from tpulint.source import UnreadableSource, read_source
+
+    try:
+        libcst.parse_module(read_source(filename, data).text)
+    except (libcst.ParserSyntaxError, UnreadableSource, RecursionError):
+        return False
+    return True
+
+
+def edited(source: Source, edits: Sequence[Edit]) -> bytes | None:
+    """The bytes after `edits`, which do not overlap; None where encoding or cells forbid them."""
+    if source.cells:
+        return edited_notebook(source, edits)
+    text = edited_text(source.text, edits, source.newline)
+    try:
+        return text.encode(source.encoding)
+    except UnicodeEncodeError:
+        return None
+
+
+def edited_text(text: str, edits: Iterable[Edit], newline: str = "\n", first_row: int = 1) -> str:
+    """`text`, whose first row has the number `first_row`, after `edits`."""
+    starts = row_starts(text)
+
+    def offset(place: Location) -> int:
+        index = place.row - first_row
+        return starts[index] + place.column - 1 if index < len(starts) else len(text)
+
+    for edit in sorted(edits, key=lambda each: each.start, reverse=True):
+        content = edit.content.replace("\r\n", "\n").replace("\n", newline)
+        text = text[: offset(edit.start)] + content + text[offset(edit.end) :]
+    return text
+
+
+def row_starts(text: str) -> list[int]:
+    from tpulint.source import LINE_END
+
+    return [0, *(found.end() for found in LINE_END.finditer(text))]
+
+
+def edited_notebook(source: Source, edits: Sequence[Edit]) -> bytes | None:
+    from tpulint.notebook import write_notebook
+
+    cells: dict[int, str] = {}
+    starts = row_starts(source.text)
+    left = list(edits)
+    for number, first, last in source.cells:
+        text = source.text[starts[first - 1] : starts[last]]
+        # An edit may end where the next cell starts: it deletes its own cell's last row.
+        start, end = Location(first, 1), Location(last + 1, 1)
+        inside = [each for each in left if start <= each.start < end and each.end <= end]
+        if inside:
+            cells[number] = edited_text(text, inside, "\n", first)
+            left = [each for each in left if each not in inside]
+    return None if left else write_notebook(source, cells)
+
+
+def difference(source: Source, data: bytes) -> str:
+    """The change as a unified diff of the Python text."""
+    import difflib
+    import itertools
+
+    from tpulint.source import LINE_END, read_source
+
+    def rows(text: str) -> list[str]:
+        places = itertools.pairwise([*row_starts(text), len(text)])
+        return [text[start:end] for start, end in places if start < end]
+
+    lines = []
+    after = read_source(source.filename, data)
+    for line in difflib.unified_diff(
+        rows(source.text), rows(after.text), source.filename, source.filename
+    ):
+        ended = LINE_END.search(line) is not None
+        lines.append(line if ended else f"{line}\n\\ No newline at end of file\n")
+    return "".join(lines)

@@ -1,0 +1,40 @@
+"""Which codes are asked for: layers of select, extend-select and ignore, as ruff weighs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tpulint.codes import CODES
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One source of selectors; a later layer's `select` starts anew."""
+
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+def selected(layers: Sequence[Layer]) -> frozenset[str]:
+    """The codes asked for. In one layer the longer selector wins, and `ignore` a draw."""
+    chosen = set(CODES)
+    for layer in layers:
+        if layer.select is not None:
+            chosen.clear()
+        wanted = (*(layer.select or ()), *layer.extend_select)
+        for length in sorted({len(prefix(each)) for each in (*wanted, *layer.ignore)}):
+            chosen |= expand(each for each in wanted if len(prefix(each)) == length)
+            chosen -= expand(each for each in layer.ignore if len(prefix(each)) == length)
+    return frozenset(chosen)
+
+
+def expand(selectors: Iterable[str]) -> set[str]:
+    """All codes that one of the selectors fits."""
+    prefixes = tuple(prefix(each) for each in selectors)
+    return {code for code in CODES if code.startswith(prefixes)} if prefixes else set()
+
+
+def prefix(selector: str) -> str:
+    return "" if selector == "ALL" else selector

@@ -1,0 +1,218 @@
+"""Suppression comments: which findings they silence, and which of them silence nothing.
+
+`# noqa: TPU101` and `# tpulint: ignore[TPU101] -- reason` count at the first or the
+last line of what is reported, or alone on the line above; `# tpulint: ignore-file[...]`
+counts for the file. Comments are found by tokenizing, so strings hold none.
+"""
+
+from __future__ import annotations
+
+import bisect
+import io
+import re
+import tokenize
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tpulint.codes import CODES
+from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
+from tpulint.source import Source
+
+CODE = r"[A-Za-z]+[0-9]+"
+NOQA = re.compile(rf"#\s*noqa(?!\w)(?:\s*:\s*(?P<codes>{CODE}(?:[,\s]\s*{CODE})*))?", re.IGNORECASE)
+IGNORE = re.compile(
+    r"#\s*tpulint:\s*(?P<scope>ignore-file|ignore)\s*(?:\[(?P<codes>[^\]]*)\])?(?:\s*--[^#]*)?"
+)
+OWN = re.compile(r"TPU\d*", re.IGNORECASE)
+
+
+@dataclass
+class Suppression:
+    """One comment's wish. `codes` is None where it means all, `rows` where it means the file.
+
+    `list_span` is where the codes stand; `line` is the row's text.
+    """
+
+    span: Span
+    codes: tuple[str, ...] | None
+    rows: frozenset[int] | None
+    own: bool
+    list_span: Span
+    line: str
+    used: set[str] = field(default_factory=set)
+
+    def covers(self, code: str, rows: Collection[int]) -> bool:
+        """Whether it silences `code` at one of `rows`; says which of its codes did."""
+        if self.rows is not None and self.rows.isdisjoint(rows):
+            return False
+        if self.codes is None:
+            self.used.add("")
+            return True
+        fitting = [each for each in self.codes if each and code.startswith(each.upper())]
+        self.used.update(fitting)
+        return bool(fitting)
+
+
+@dataclass(frozen=True)
+class Comments:
+    """The suppressions of one file, and the row where a comment for each row has its place."""
+
+    suppressions: tuple[Suppression, ...]
+    joined: dict[int, int]
+
+    def place(self, row: int) -> int:
+        """`row`, or where a backslash or a string of many lines goes on, the row it ends in."""
+        return self.joined.get(row, row)
+
+    def covers(self, finding: Finding) -> bool:
+        first, last = finding.span.start.row, finding.span.end.row
+        rows = {first, last, self.place(first), self.place(last)}
+        # Each of them is asked: what silences a finding a second time is in use too.
+        said = [each.covers(finding.code, rows) for each in self.suppressions]
+        return any(said)
+
+
+def read_comments(source: Source) -> Comments:
+    """The suppressions of `source`; what cannot be tokenized ends the reading, not the run."""
+    suppressions: list[Suppression] = []
+    joined: dict[int, int] = {}
+    code_rows: list[int] = []
+    alone: list[tuple[Suppression, int]] = []
+    for token in tokens(source.text):
+        first, last = token.start[0], token.end[0]
+        if token.type == tokenize.COMMENT:
+            is_alone = not token.line[: token.start[1]].strip()
+            for found in wishes(source.filename, token):
+                suppressions.append(found)
+                if is_alone and found.rows is not None and (found.own or found.codes):
+                    alone.append((found, first))
+        elif token.type not in LAYOUT:
+            code_rows += [first] if not code_rows or code_rows[-1] != first else []
+            if last > first:
+                joined.update(dict.fromkeys(range(first, last), last))
+    for suppression, row in alone:
+        below = bisect.bisect_right(code_rows, row)
+        if below < len(code_rows):
+            suppression.rows = frozenset((row, code_rows[below]))
+    continue_backslashes(source, joined, code_rows)
+    return Comments(tuple(suppressions), joined)
+
+
+LAYOUT = {
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+    tokenize.ENCODING,
+}
+
+
+def tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    # SyntaxError and its kin end the reading: the rest of such a file is not Python.
+    try:
+        yield from tokenize.generate_tokens(io.StringIO(text, newline="").readline)
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return
+
+
+def wishes(filename: str, token: tokenize.TokenInfo) -> Iterator[Suppression]:
+    """The suppressions that one comment holds."""
+    row, column = token.start[0], token.start[1] + 1
+    for pattern in (NOQA, IGNORE):
+        found = pattern.search(token.string)
+        if found is None:
+            continue
+        listed = found["codes"]
+        span, list_span = (
+            Span(filename, Location(row, column + start), Location(row, column + end))
+            for start, end in (found.span(), found.span("codes"))
+        )
+        whole_file = pattern is IGNORE and found["scope"] == "ignore-file"
+        yield Suppression(
+            span,
+            None if listed is None else tuple(re.split(r"[,\s]+", listed.strip(", \t"))),
+            None if whole_file else frozenset((row,)),
+            pattern is IGNORE,
+            list_span,
+            token.line.split("\n")[0],
+        )
+
+
+def continue_backslashes(source: Source, joined: dict[int, int], code_rows: Sequence[int]) -> None:
+    """Adds to `joined` the rows that a backslash joins to the next one."""
+    known = set(code_rows)
+    for row in range(len(source.lines), 0, -1):
+        last = joined.get(row, row)
+        if row in known and source.lines[last - 1].endswith("\\"):
+            joined[row] = joined.get(last + 1, last + 1)
+
+
+def unused(comments: Comments, active: Collection[str], certainty: Certainty) -> Iterator[Finding]:
+    """TPU002 for codes that are unknown, or that silenced nothing although they are `active`.
+
+    `certainty` is said of the latter: where only a part of the project was looked at,
+    what a comment is for may lie in the other part.
+    """
+    for each in comments.suppressions:
+        if each.codes is None:
+            if each.own and not each.used:
+                yield report(each, (), "this suppression comment suppresses nothing", certainty)
+            continue
+        unknown = [code for code in each.codes if is_own(each, code) and not known(code)]
+        idle = [code for code in each.codes if is_idle(each, code, active)]
+        if unknown:
+            message = f"no rule has the code {listing(unknown)}"
+            yield report(each, unknown, message, Certainty.DEFINITE)
+        if idle:
+            message = f"the suppression of {listing(idle)} suppresses nothing"
+            yield report(each, idle, message, certainty)
+
+
+def is_own(suppression: Suppression, code: str) -> bool:
+    return suppression.own or OWN.fullmatch(code) is not None
+
+
+def known(code: str) -> bool:
+    return bool(code) and any(each.startswith(code.upper()) for each in CODES)
+
+
+def is_idle(suppression: Suppression, code: str, active: Collection[str]) -> bool:
+    if code in suppression.used or not is_own(suppression, code) or not known(code):
+        return False
+    meant = [each for each in CODES if each.startswith(code.upper()) and each != "TPU002"]
+    return bool(meant) and all(each in active for each in meant)
+
+
+def listing(codes: Iterable[str]) -> str:
+    return ", ".join(f"'{code}'" for code in codes)
+
+
+def report(
+    suppression: Suppression, codes: Sequence[str], message: str, certainty: Certainty
+) -> Finding:
+    return Finding("TPU002", message, suppression.span, certainty, (), removal(suppression, codes))
+
+
+def removal(suppression: Suppression, codes: Sequence[str]) -> Fix:
+    """Takes `codes` out of the comment; the comment goes where it says nothing else."""
+    kept = [code for code in suppression.codes or () if code not in codes]
+    if kept:
+        span = suppression.list_span
+        edit = Edit(span.start, span.end, ", ".join(kept))
+    else:
+        edit = whole_removal(suppression)
+    return Fix(Applicability.SAFE, "Remove the unused suppression", (edit,))
+
+
+def whole_removal(suppression: Suppression) -> Edit:
+    start, end = suppression.span.start, suppression.span.end
+    before = suppression.line[: start.column - 1]
+    after = suppression.line[end.column - 1 :].rstrip()
+    if after:  # what follows must stay a comment
+        mark = "" if after.lstrip().startswith("#") or "#" in before else "#"
+        blanks = len(after) - len(after.lstrip()) if not mark else 0
+        return Edit(start, Location(end.row, end.column + blanks), mark)
+    if before.strip():
+        return Edit(Location(start.row, len(before.rstrip()) + 1), end, "")
+    return Edit(Location(start.row, 1), Location(start.row + 1, 1), "")
