@@ -1,0 +1,196 @@
+"""How long a check takes, and how much memory, beside tools that people know.
+
+    python benchmarks/analyzer.py CORPUS [--runs 3] [--write]
+
+Everything is measured in one run on one machine, each command in a process of its own:
+wall time and peak memory of the largest process (both from the operating system, by
+`os.wait4`), medians over the runs. `--write` puts the result into docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DOCUMENT = ROOT / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- analyzer: written by benchmarks/analyzer.py -->", "<!-- end of analyzer -->"
+
+PYTHON = sys.executable
+TPULINT = [PYTHON, "-m", "tpulint"]
+CHECK = [*TPULINT, "check", "--isolated", "--exit-zero"]
+# flake8 without this project's own plugin, which may be installed beside it.
+FLAKE8 = (
+    "import importlib.metadata as m, sys; every = m.distributions;"
+    "m.distributions = lambda **k: (d for d in every(**k) if d.name != 'flake8-tpulint');"
+    "from flake8.main.cli import main; sys.exit(main())"
+)
+PARSE = (
+    "import ast, pathlib, sys, warnings; warnings.simplefilter('ignore')\n"
+    "for path in pathlib.Path(sys.argv[1]).rglob('*.py'):\n"
+    "    try: ast.parse(path.read_bytes())\n"
+    "    except SyntaxError: pass\n"
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Medians over the runs of one command: seconds, and megabytes of its largest process."""
+
+    name: str
+    seconds: float
+    megabytes: float
+
+
+def once(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds and peak megabytes of one run; its output goes nowhere, a failure is an error."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"exit status {process.returncode}: {' '.join(command)[:300]}")
+    scale = 1024 if sys.platform == "darwin" else 1
+    return seconds, usage.ru_maxrss / scale / 1024
+
+
+def measure(
+    name: str, command: Sequence[str], runs: int, before: Callable[[], None] = lambda: None
+) -> Measured:
+    """The medians of `runs` runs; `before` puts things back between them."""
+    rows = []
+    for _ in range(runs):
+        before()
+        rows.append(once(command))
+    seconds, megabytes = zip(*rows, strict=True)
+    return Measured(name, statistics.median(seconds), statistics.median(megabytes))
+
+
+def tools(corpus: Path, runs: int, cache: Path) -> list[Measured]:
+    """The check, cold and warm, and the other tools on the same files."""
+    path = str(corpus)
+    cached = [*CHECK, "--cache-dir", str(cache), path]
+    ruff = [PYTHON, "-m", "ruff", "check", "--no-cache", "--isolated", "--exit-zero", "-q", path]
+    return [
+        measure("tpulint, cold", cached, runs, lambda: shutil.rmtree(cache, ignore_errors=True)),
+        measure("tpulint, warm", cached, runs),
+        measure("ruff check", ruff, runs),
+        measure("ast.parse of every file", [PYTHON, "-c", PARSE, path], runs),
+        measure("flake8", [PYTHON, "-c", FLAKE8, "--isolated", "--exit-zero", path], runs),
+    ]
+
+
+def starts(folder: Path, runs: int) -> list[Measured]:
+    """Starting up: the bare interpreter, the version, and a run that no file's bytes concern."""
+    (folder / "plain.py").write_text("import math\nprint(math.pi)\n", encoding="utf-8")
+    return [
+        measure("bare interpreter", [PYTHON, "-c", "pass"], runs),
+        measure("tpulint version", [*TPULINT, "version"], runs),
+        measure("tpulint check, nothing to parse", [*CHECK, "--no-cache", str(folder)], runs),
+    ]
+
+
+def on_hits(corpus: Path, runs: int) -> tuple[Measured, int, int]:
+    """One process on only the files that pass the prefilter; with how many files and lines."""
+    from tpulint.program.store import may_matter
+
+    hits = [path for path in sorted(corpus.rglob("*.py")) if may_matter(path.read_bytes())]
+    command = [*CHECK, "--no-cache", "--jobs", "1", *map(str, hits)]
+    return measure("tpulint, one process", command, runs), len(hits), lines_of(hits)
+
+
+def lines_of(paths: Sequence[Path]) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in paths)
+
+
+def machine() -> str:
+    """What the figures were measured on, in the machine's own words."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [
+            line.partition(":")[2].strip()
+            for line in info.read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ]
+        model = names[0] if names else model
+    packages = ", ".join(f"{name} {version(name)}" for name in ("libcst", "ruff", "flake8"))
+    return (
+        f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, {packages}"
+    )
+
+
+def report(corpus: Path, runs: int) -> str:
+    """All measurements as markdown."""
+    files = sorted(corpus.rglob("*.py"))
+    lines = lines_of(files)
+    with tempfile.TemporaryDirectory() as folder:
+        table = tools(corpus, runs, Path(folder, "cache"))
+        first = Path(folder, "plain")
+        first.mkdir()
+        started = starts(first, max(runs, 9))
+    hit, hit_files, hit_lines = on_hits(corpus, runs)
+    ruff = next(row for row in table if row.name == "ruff check").seconds
+    bare = started[0].seconds
+    rows = [
+        f"Measured on {time.strftime('%Y-%m-%d')}: {machine()}; medians of {runs} runs.",
+        "",
+        f"The pinned corpus, {len(files):,} files, {lines:,} lines:",
+        "",
+        "| | seconds | kilolines/s | peak MB | times ruff |",
+        "|---|--:|--:|--:|--:|",
+        *(
+            f"| {row.name} | {row.seconds:.2f} | {lines / row.seconds / 1000:,.0f} "
+            f"| {row.megabytes:.0f} | {row.seconds / ruff:.2f} |"
+            for row in table
+        ),
+        "",
+        f"Only the {hit_files} files whose bytes pass the prefilter, {hit_lines:,} lines, in one "
+        f"process without a cache: {hit.seconds:.2f} s, "
+        f"{hit_lines / hit.seconds / 1000:.1f} kilolines/s, {hit.megabytes:.0f} MB.",
+        "",
+        "| start | milliseconds | over the bare interpreter |",
+        "|---|--:|--:|",
+        *(
+            f"| {row.name} | {row.seconds * 1000:.0f} | {(row.seconds - bare) * 1000:.0f} |"
+            for row in started
+        ),
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def write(text: str) -> None:
+    """Put `text` between the marks of docs/benchmarks.md."""
+    whole = DOCUMENT.read_text(encoding="utf-8")
+    before, _, rest = whole.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    text = report(arguments.corpus.resolve(), arguments.runs)
+    print(text)
+    if arguments.write:
+        write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""The documents say what is so: generated parts, links, and the names of commands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+FRAGMENT_TYPES = {"feature", "bugfix", "false_alarm", "missed_alarm", "new_rule"}
+
+
+def test_the_generated_parts_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/docs.py"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"run `make docs`: {done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_within_the_repository_leads_somewhere(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text(encoding="utf-8"))
+    missing = [
+        target
+        for target in targets
+        if "://" not in target and not (document.parent / target).exists()
+    ]
+    assert not missing
+
+
+def test_every_make_target_that_a_document_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    named = {
+        target
+        for document in DOCUMENTS
+        for target in re.findall(r"(?:`|^ {4})make ([a-z-]+)", document.read_text("utf-8"), re.M)
+    }
+    assert named
+    assert named <= targets
+
+
+def test_the_changelog_fragments_have_a_type() -> None:
+    fragments = [path for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
+    assert {path.name.split(".")[-2] for path in fragments} <= FRAGMENT_TYPES
