@@ -1,14 +1,63 @@
-"""The only file that touches TensorFlow's private modules.
+"""The only file that touches TensorFlow's private modules and private attributes.
 
 Where they differ between the supported releases (2.12 to the newest), the difference ends here.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import tensorflow as tf
+from tensorflow.compiler.tf2xla.python import xla as tf2xla
 from tensorflow.core.framework import attr_value_pb2
-from tensorflow.python.framework import ops
+from tensorflow.core.protobuf.tpu import dynamic_padding_pb2
+from tensorflow.python.compiler.xla import xla
+from tensorflow.python.distribute import device_util
+from tensorflow.python.framework import device as pydev
+from tensorflow.python.framework import func_graph, ops
+from tensorflow.python.framework.errors_impl import InaccessibleTensorError
+from tensorflow.python.ops import control_flow_ops, variable_scope
+from tensorflow.python.tpu import tpu_function, tpu_name_util, tpu_replication
+from tensorflow.python.tpu import tpu as tensorflow_tpu
+from tensorflow.python.tpu.ops import tpu_ops
+from tensorflow.python.util import nest, variable_utils
+
+Graph = Any
+Operation = Any
+Tensor = Any
+Context = Any
+
+ControlFlowContext = control_flow_ops.ControlFlowContext
+XLAControlFlowContext = control_flow_ops.XLAControlFlowContext
+DeviceSpec = pydev.DeviceSpec
+FuncGraph = func_graph.FuncGraph
+PaddingMap = dynamic_padding_pb2.PaddingMap
+canonical_device = device_util.canonicalize
+check_function_argument_count = xla.check_function_argument_count
+convert_variables_to_tensors = variable_utils.convert_variables_to_tensors
+core = tpu_name_util.core
+current_variable_scope = variable_scope.get_variable_scope
+is_flat = xla.is_flat
+set_dynamic_dimension_size = tf2xla.set_dynamic_dimension_size
+shard_context = tpu_function.tpu_shard_context
+XLAOptions = tensorflow_tpu.XLAOptions
+
+__all__ = ["InaccessibleTensorError", "nest", "tpu_ops"]
+
+
+def stands_in_for_tensorflows_context(context_class: type[Any]) -> None:
+    """Make `isinstance(c, TPUReplicateContext)` in TensorFlow's own code accept `context_class`.
+
+    TPUStrategy's variables find their context that way. TensorFlow's class is an ABC.
+    """
+    tpu_replication.TPUReplicateContext.register(context_class)
+    if hasattr(tensorflow_tpu, "TPUReplicateContext"):  # a second class of that name, in 2.12
+        tensorflow_tpu.TPUReplicateContext.register(context_class)
+
+
+# Attributes of operations.
 
 
 def string_attr(value: str) -> Any:
@@ -28,6 +77,177 @@ def string_list_attr(values: list[str]) -> Any:
     return attr
 
 
-def set_attr(op: ops.Operation, name: str, value: Any) -> None:
+def set_attr(op: Operation, name: str, value: Any) -> None:
     """Set the attribute `name` of `op` to the AttrValue `value`."""
     op._set_attr(name, value)
+
+
+def replace_control_inputs(op: Operation, control_inputs: list[Operation]) -> None:
+    """Make `control_inputs` the only control inputs of `op`."""
+    op._remove_all_control_inputs()
+    op._add_control_inputs(control_inputs)
+
+
+def add_control_inputs(op: Operation, control_inputs: list[Operation]) -> None:
+    """Add `control_inputs` to those of `op`."""
+    op._add_control_inputs(control_inputs)
+
+
+def update_input(op: Operation, index: int, tensor: Tensor) -> None:
+    """Make `tensor` the data input `index` of `op`."""
+    op._update_input(index, tensor)
+
+
+def is_ref(tensor: Tensor) -> bool:
+    """Whether `tensor` is a reference, as those of pre-resource variables are."""
+    return bool(tensor.dtype._is_ref_dtype)
+
+
+# Contexts.
+
+
+def default_graph() -> Graph:
+    """The graph that operations are added to now."""
+    return ops.get_default_graph()
+
+
+def context_of(graph_or_op: Any) -> Context | None:
+    """The control-flow context that a graph is in now, or that an operation was made in."""
+    return graph_or_op._get_control_flow_context()
+
+
+def set_context(graph: Graph, context: Context | None) -> None:
+    """Put `graph` into `context`."""
+    graph._set_control_flow_context(context)
+
+
+def contexts_outwards(context: Context | None) -> Iterator[Context]:
+    """`context` and the contexts around it in the same graph, innermost first."""
+    while context is not None:
+        yield context
+        context = context.outer_context
+
+
+def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
+    """`graph` and the graphs that it is nested in, innermost first."""
+    while graph is not None:
+        yield graph
+        graph = getattr(graph, "outer_graph", None)
+
+
+# Devices.
+
+
+def device_stack(graph: Graph) -> Any:
+    """The stack of device functions of `graph`, itself, not a copy."""
+    return graph._device_function_stack
+
+
+def set_device_stack(graph: Graph, stack: Any) -> None:
+    """Put `stack` in its place."""
+    graph._device_function_stack = stack
+
+
+class _DeviceProbe:
+    """As much of an operation as the device functions ask for."""
+
+    type = "FakeOp"
+    device = ""
+
+    def _set_device(self, device: Any) -> None:
+        self.device = device.to_string() if isinstance(device, pydev.DeviceSpec) else device
+
+    def _set_device_from_string(self, device: str) -> None:
+        self.device = device
+
+
+def scope_device(graph: Graph) -> Any:
+    """The DeviceSpec that an operation made now would get."""
+    probe = _DeviceProbe()
+    graph._apply_device_functions(probe)
+    return pydev.DeviceSpec.from_string(probe.device)
+
+
+# Strategies.
+
+
+def enclosing_device_assignment() -> Any | None:
+    """The device assignment of the TPUStrategy whose scope we are in, if any."""
+    if not tf.distribute.has_strategy():
+        return None
+    strategy = tf.distribute.get_strategy()
+    classes = (type(strategy), *type(strategy).__bases__)
+    if not any(c.__name__.startswith("TPUStrategy") for c in classes):
+        return None
+    return strategy.extended._device_assignment
+
+
+# Names.
+
+
+def name_scope_of(graph: Graph) -> str:
+    """The name scope that `graph` is in now, without a trailing slash."""
+    return str(graph._name_stack or "")
+
+
+class ScratchGraph(FuncGraph):  # type: ignore[misc]
+    """A FuncGraph inside the user's FuncGraph that goes on where the user's stands.
+
+    It draws names from the user's graph, and starts with its name scope, devices and seed, so
+    that operations get the names and devices they would have got there. What it captures from
+    beyond the user's graph is captured by the user's graph first, as it would have been.
+    """
+
+    def __init__(self, users_graph: Graph) -> None:
+        super().__init__(users_graph.name)
+        self.users_graph = users_graph
+        self._names_in_use = users_graph._names_in_use
+        self._name_stack = users_graph._name_stack
+
+    @contextlib.contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Enter the graph, with the devices and control dependencies of the user's."""
+        users = self.users_graph
+        waited_for = users._control_dependencies_stack
+        before = [op for group in waited_for for op in group._control_inputs_val if op.outputs]
+        with self.as_default():
+            self._device_function_stack = users._device_function_stack.copy()
+            self._colocation_stack = users._colocation_stack.copy()
+            with tf.control_dependencies([self.capture(op.outputs[0]) for op in before]):
+                yield
+
+    def capture(self, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
+        graph = getattr(tensor, "graph", None) if not tf.is_tensor(tensor) else _graph_of(tensor)
+        if graph is self:
+            return tensor
+        if graph is not self.users_graph:
+            saved = self.users_graph._name_stack
+            self.users_graph._name_stack = self._name_stack
+            try:
+                tensor = self.users_graph.capture(tensor, name=name)
+            finally:
+                self.users_graph._name_stack = saved
+        saved = self._name_stack
+        self._name_stack = "tpulint/captured"
+        try:
+            return super().capture(tensor, name=name)
+        finally:
+            self._name_stack = saved
+
+
+def _graph_of(tensor: Tensor) -> Graph | None:
+    return None if isinstance(tensor, ops.EagerTensor) else tensor.graph
+
+
+def guard_fetches(graph: Graph, refuse: Callable[[Any], Exception]) -> None:
+    """Make `Session.run` raise `refuse(op)` for what `graph.prevent_fetching` has forbidden."""
+    if "is_fetchable" in vars(graph):
+        return
+    fetchable = graph.is_fetchable
+
+    def is_fetchable(tensor_or_op: Any) -> bool:
+        if not fetchable(tensor_or_op):
+            raise refuse(tensor_or_op)
+        return True
+
+    graph.is_fetchable = is_fetchable

@@ -1,0 +1,76 @@
+"""Operations that hold other graphs: conditionals, loops and calls, and the regions in them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.extract.region import (
+    CLUSTER_ATTR,
+    Graph,
+    NodeDef,
+    Operation,
+    Region,
+    graph_nodes,
+    in_program_order,
+    needed,
+)
+
+WHILE = frozenset({"While", "StatelessWhile"})
+IF = frozenset({"If", "StatelessIf"})
+CASE = frozenset({"Case", "StatelessCase"})
+CALL = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+COLLECTIVES = frozenset({"CrossReplicaSum", "AllToAll", "CollectivePermute"})
+
+_FUNCTION_ATTRS = {
+    **dict.fromkeys(WHILE, ("cond", "body")),
+    **dict.fromkeys(IF, ("then_branch", "else_branch")),
+    **dict.fromkeys(CASE, ("branches",)),
+    **dict.fromkeys(CALL, ("f",)),
+}
+
+
+def function_names(node: NodeDef) -> tuple[str, ...]:
+    """The functions that a conditional, loop or call holds, in the order of its attributes."""
+    names: list[str] = []
+    for key in _FUNCTION_ATTRS.get(node.op, ()):
+        attr = node.attr[key]
+        names += [func.name for func in attr.list.func] or [attr.func.name]
+    return tuple(names)
+
+
+def bodies(graph: Graph, node: NodeDef) -> tuple[Region, ...]:
+    """The regions of the functions that `node`, of `graph`, holds."""
+    return tuple(_body(tensorflow_internals.function_graph(graph, name)) for name in function_names(node))
+
+
+def crosses_the_seam(graph: Graph, node: NodeDef) -> bool:
+    """Whether a body of `node`, however deep, holds a host cluster or a collective."""
+    return any(
+        _marks(tensorflow_internals.function_graph(graph, name)) for name in function_names(node)
+    )
+
+
+@lru_cache(maxsize=256)
+def _marks(graph: Graph) -> bool:
+    return any(
+        CLUSTER_ATTR in node.attr or node.op in COLLECTIVES or crosses_the_seam(graph, node)
+        for node in graph_nodes(graph).values()
+    )
+
+
+@lru_cache(maxsize=256)
+def _body(graph: Any) -> Region:
+    """A function body. What has side effects runs although no output needs it."""
+    given = {tensor.op.name for tensor in graph.inputs}
+    roots = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
+    roots += [op for op in graph.get_operations() if op.op_def.is_stateful]
+    found = needed(roots, lambda op: op.name not in given)
+    return Region(
+        graph=graph,
+        ops=in_program_order(graph, found),
+        inputs=tuple(tensor.name for tensor in graph.inputs),
+        outputs=tuple(graph.outputs),
+        nodes=graph_nodes(graph),
+    )

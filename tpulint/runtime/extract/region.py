@@ -1,0 +1,76 @@
+"""A region: one graph's worth of the program of one replica.
+
+The computation itself is a region, and so is each body of a conditional, a loop or a
+function in it. Tensors are named as in GraphDef inputs, but always with their index
+("add:0"), because TensorFlow's tensors do not hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+Tensor = Any
+Operation = Any
+Graph = Any
+NodeDef = Any
+
+CLUSTER_ATTR = "_xla_outside_compilation"
+REPLICATE_ATTR = "_tpu_replicate"
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Operations in program order, what they take from outside, and what they give."""
+
+    graph: Graph
+    ops: tuple[Operation, ...]
+    inputs: tuple[str, ...]
+    """Names of the tensors that are given from outside."""
+    outputs: tuple[Tensor, ...]
+    nodes: Mapping[str, NodeDef]
+    """The NodeDef of each operation of `graph`, by name."""
+    inherited_cluster: str | None = None
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The operations' names."""
+        return frozenset(op.name for op in self.ops)
+
+    @cached_property
+    def position(self) -> Mapping[str, int]:
+        """Program order: an operation's place among `ops`."""
+        return {op.name: place for place, op in enumerate(self.ops)}
+
+    def cluster_of(self, op: Operation) -> str | None:
+        """The host cluster that `op` is marked with, or None for the device's."""
+        attrs = self.nodes[op.name].attr
+        if CLUSTER_ATTR in attrs:
+            name: str = attrs[CLUSTER_ATTR].s.decode()
+            return name
+        return None
+
+
+def needed(roots: Iterable[Operation], inside: Callable[[Operation], bool]) -> dict[str, Operation]:
+    """What `roots` need, themselves among them, as far as `inside` holds; by name."""
+    found: dict[str, Operation] = {}
+    unread = [op for op in roots if inside(op)]
+    while unread:
+        op = unread.pop()
+        if op.name not in found:
+            found[op.name] = op
+            before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+            unread += [other for other in before if inside(other)]
+    return found
+
+
+def in_program_order(graph: Graph, found: Mapping[str, Operation]) -> tuple[Operation, ...]:
+    """The operations `found`, as they were made."""
+    return tuple(op for op in graph.get_operations() if op.name in found)
+
+
+def graph_nodes(graph: Graph) -> dict[str, NodeDef]:
+    """The NodeDefs of `graph` by name."""
+    return {node.name: node for node in graph.as_graph_def().node}
