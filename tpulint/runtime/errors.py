@@ -45,7 +45,7 @@ class RuntimeFaultWarning(UserWarning):
 
 
 def _tensorflows_class(ours: type[Any]) -> Any:
-    """TensorFlow's own OpError among `ours`' bases; its `__init__` takes (node_def, op, message)."""
+    """TensorFlow's own OpError among `ours`' bases: its `__init__` takes (node_def, op, message)"""
     theirs = (base for base in ours.__mro__ if not issubclass(base, RuntimeFault))
     return next(base for base in theirs if issubclass(base, tf.errors.OpError))
 

@@ -208,16 +208,16 @@ class ScratchGraph(FuncGraph):  # type: ignore[misc]
     def going_on(self) -> Iterator[None]:
         """Enter the graph, with the devices and control dependencies of the user's."""
         users = self.users_graph
-        waited_for = users._control_dependencies_stack
-        before = [op for group in waited_for for op in group._control_inputs_val if op.outputs]
+        waited_for = [c for c in users._control_dependencies_stack if c.control_inputs]
+        before = [op for group in waited_for for op in group.control_inputs if op.outputs]
         with self.as_default():
             self._device_function_stack = users._device_function_stack.copy()
             self._colocation_stack = users._colocation_stack.copy()
-            with tf.control_dependencies([self.capture(op.outputs[0]) for op in before]):
+            with tf.control_dependencies([self.capture(op.outputs[0]).op for op in before]):
                 yield
 
     def capture(self, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
-        graph = getattr(tensor, "graph", None) if not tf.is_tensor(tensor) else _graph_of(tensor)
+        graph = None if isinstance(tensor, ops.EagerTensor) else tensor.graph
         if graph is self:
             return tensor
         if graph is not self.users_graph:
@@ -235,8 +235,13 @@ class ScratchGraph(FuncGraph):  # type: ignore[misc]
             self._name_stack = saved
 
 
-def _graph_of(tensor: Tensor) -> Graph | None:
-    return None if isinstance(tensor, ops.EagerTensor) else tensor.graph
+def function_graph(graph: Graph, name: str) -> Graph:
+    """The FuncGraph of the function `name` that `graph`, or one around it, calls."""
+    for holder in graphs_outwards(graph):
+        function = holder._functions.get(name)
+        if function is not None:
+            return function.graph
+    raise KeyError(name)
 
 
 def guard_fetches(graph: Graph, refuse: Callable[[Any], Exception]) -> None:
