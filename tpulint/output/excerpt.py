@@ -1,0 +1,107 @@
+"""The lines of a finding as they are shown: numbered, underlined, cut to the width."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from tpulint.finding import Span
+from tpulint.output.context import Context
+
+TAB = "    "
+MOST_ROWS = 5
+CUT = "..."
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """`rows` are (number or "...", text, underline or ""); numbers take `margin` columns."""
+
+    margin: int
+    rows: tuple[tuple[str, str, str], ...]
+
+
+def excerpt(span: Span, context: Context) -> Excerpt:
+    """The spanned rows, at most MOST_ROWS of them, with one row before and after for context."""
+    source = context.sources.get(span.filename)
+    if source is None or not 0 < span.start.row <= len(source.lines):
+        return Excerpt(2, ())
+    cell, first = source.place(span.start.row)
+    shift = span.start.row - first
+    last = min(span.end.row, span.start.row + MOST_ROWS - 1)
+    before = span.start.row - 1
+    after = span.end.row + 1
+    numbers = [*range(span.start.row, last + 1)]
+    if first > 1 and source.line(before).strip():
+        numbers.insert(0, before)
+    if last < span.end.row:
+        numbers.append(0)
+    elif (
+        after <= len(source.lines) and source.line(after).strip() and source.place(after)[0] == cell
+    ):
+        numbers.append(after)
+    margin = max(len(str(number - shift)) for number in numbers)
+    room = context.width - margin - 3
+    rows = []
+    for number in numbers:
+        if number == 0:
+            rows.append(("." * min(margin, 3), "", ""))
+            continue
+        line = source.line(number)
+        start, end = marked(span, number, line)
+        text, underline = clipped(line, start, end, room)
+        rows.append((str(number - shift), text, underline))
+    return Excerpt(margin, tuple(rows))
+
+
+def marked(span: Span, row: int, line: str) -> tuple[int, int]:
+    """The stretch of the row to underline, 0-based and half open; empty beside the span."""
+    if not span.start.row <= row <= span.end.row:
+        return 0, 0
+    indent = len(line) - len(line.lstrip())
+    start = span.start.column - 1 if row == span.start.row else indent
+    end = span.end.column - 1 if row == span.end.row else len(line.rstrip())
+    if row == span.start.row:
+        end = max(end, start + 1)
+    return start, max(start, end)
+
+
+def clipped(line: str, start: int, end: int, room: int) -> tuple[str, str]:
+    """The line within `room` columns around its marked stretch, and the underline."""
+    before, inside, rest = (shown(part) for part in (line[:start], line[start:end], line[end:]))
+    if columns(before) + columns(inside) > room:
+        keep = max(room // 4, 1)
+        before = CUT + before[-keep:] if columns(before) > keep + 3 else before
+    text = cut(before + inside + rest.rstrip(), room)
+    width = min(columns(inside) or int(end > start), room - columns(before))
+    underline = " " * columns(before) + "^" * max(width, 0) if end > start else ""
+    return text, underline
+
+
+def cut(text: str, room: int) -> str:
+    if columns(text) <= room:
+        return text
+    while columns(text) > room - len(CUT):
+        text = text[:-1]
+    return f"{text}{CUT}"
+
+
+def shown(text: str) -> str:
+    """Tabs as blanks, control characters replaced: a file must not steer the terminal."""
+    safe = text.replace("\t", TAB)
+    if safe.isprintable():
+        return safe
+    return "".join(each if each.isprintable() else "\ufffd" for each in safe)
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(width(each) for each in text)
+
+
+def width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,0 +1,84 @@
+"""One page that needs nothing else: the findings, their lines and their lanes side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from tpulint.codes import CODES
+from tpulint.finding import Finding, Step
+from tpulint.output.context import Context
+from tpulint.output.excerpt import excerpt
+from tpulint.output.text import count_line, hidden_line
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
+code, pre { font: 13px/1.45 ui-monospace, monospace; }
+article { border: 1px solid #8884; border-radius: 6px; margin: 1rem 0; padding: .5rem 1rem; }
+pre { background: #8881; margin: .3rem 0; overflow-x: auto; padding: .5rem; }
+mark { background: #f553; color: inherit; }
+table { border-collapse: collapse; table-layout: fixed; width: 100%; }
+th, td { padding: .3rem .6rem; text-align: left; vertical-align: top; }
+th { border-bottom: 2px solid #8886; }
+td + td, th + th { border-left: 1px solid #8886; }
+.possible { opacity: .75; }
+:root { color-scheme: light dark; }
+"""
+
+
+def html(findings: Sequence[Finding], context: Context) -> str:
+    notes = [count_line(len(findings), context.fixed)]
+    if context.hidden:
+        notes.append(hidden_line(context.hidden))
+    summary = "".join(f"<p>{escape(note)}</p>\n" for note in notes)
+    articles = "".join(article(finding, context) for finding in findings)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>tpulint</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>tpulint</h1>\n{summary}{articles}</body>\n</html>\n"
+    )
+
+
+def article(finding: Finding, context: Context) -> str:
+    code = CODES[finding.code]
+    parts = [
+        f'<article class="{finding.certainty.value}">\n'
+        f'<h2><a href="{escape(code.url)}">{finding.code}</a> {escape(code.name)}</h2>\n'
+        f"<p>{escape(finding.message)} ({finding.certainty.value})</p>\n"
+        f"<code>{escape(context.short(finding.span))}</code>\n"
+    ]
+    rows = excerpt(finding.span, context).rows
+    if rows:
+        lines = [f"{number:>5}  {marked(text, under)}" for number, text, under in rows]
+        parts.append(f"<pre>{chr(10).join(lines)}</pre>\n")
+    if finding.trace:
+        parts.append(table(finding.trace, context))
+    if finding.fix is not None:
+        fix = finding.fix
+        parts.append(f"<p>Help: {escape(fix.message)} ({fix.applicability.value} fix)</p>\n")
+    return "".join(parts) + "</article>\n"
+
+
+def marked(text: str, underline: str) -> str:
+    """The line with what is underlined in text marked instead; wide characters move the mark."""
+    if not underline:
+        return escape(text)
+    start = len(underline) - len(underline.lstrip())
+    end = len(underline)
+    return f"{escape(text[:start])}<mark>{escape(text[start:end])}</mark>{escape(text[end:])}"
+
+
+def table(trace: Sequence[Step], context: Context) -> str:
+    names = list(dict.fromkeys(step.lane for step in trace))
+    names.sort(key=lambda name: (name not in ("device", "host"), name == "host"))
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    rows = []
+    for number, step in enumerate(trace, 1):
+        line = context.line(step.span.filename, step.span.start.row).strip()
+        cell = (
+            f"{number} <code>{escape(context.short(step.span))}</code>"
+            f"<pre>{escape(line)}</pre>{escape(step.message)}"
+        )
+        cells = [cell if name == step.lane else "" for name in names]
+        rows.append("<tr>" + "".join(f"<td>{each}</td>" for each in cells) + "</tr>\n")
+    return f"<table>\n<tr>{head}</tr>\n{''.join(rows)}</table>\n"

@@ -1,0 +1,145 @@
+"""SARIF 2.1.0: relative URIs, fingerprints that survive moved lines, one thread flow a lane."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import urllib.parse
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from tpulint import __version__
+from tpulint.codes import CODES, Code
+from tpulint.finding import Applicability, Finding, Fix, Location, Span, Step
+from tpulint.output.context import Context
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+HOME = "https://github.com/tpulint/tpulint"
+
+
+def sarif(findings: Sequence[Finding], context: Context) -> str:
+    codes = sorted({finding.code for finding in findings})
+    seen: Counter[str] = Counter()
+    driver = {
+        "name": "tpulint",
+        "version": __version__,
+        "informationUri": HOME,
+        "rules": [rule(CODES[code]) for code in codes],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"SRCROOT": {"uri": file_uri(context.here).rstrip("/") + "/"}},
+        "results": [result(finding, codes, seen, context) for finding in findings],
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def rule(code: Code) -> dict[str, Any]:
+    from tpulint.rules import page
+
+    text = page(code.code)
+    return {
+        "id": code.code,
+        "name": code.name,
+        "shortDescription": {"text": code.summary},
+        "helpUri": code.url,
+        "help": {"text": text, "markdown": text},
+        "defaultConfiguration": {"level": code.severity.value},
+    }
+
+
+def result(
+    finding: Finding, codes: Sequence[str], seen: Counter[str], context: Context
+) -> dict[str, Any]:
+    item: dict[str, Any] = {
+        "ruleId": finding.code,
+        "ruleIndex": codes.index(finding.code),
+        "level": CODES[finding.code].severity.value,
+        "message": {"text": finding.message},
+        "locations": [location(finding.span, context)],
+        "partialFingerprints": {"primaryLocationLineHash": line_hash(finding, seen, context)},
+        "properties": {"certainty": finding.certainty.value},
+    }
+    if finding.trace:
+        item["codeFlows"] = [{"threadFlows": thread_flows(finding.trace, context)}]
+    if finding.fix is not None:
+        item["fixes"] = [fix_item(finding, finding.fix, context)]
+    return item
+
+
+def thread_flows(trace: Sequence[Step], context: Context) -> list[dict[str, Any]]:
+    """One flow a lane; `executionOrder` keeps the order between the lanes."""
+    lanes: dict[str, list[dict[str, Any]]] = {}
+    for order, step in enumerate(trace, 1):
+        place = {**location(step.span, context), "message": {"text": step.message}}
+        lanes.setdefault(step.lane, []).append({"location": place, "executionOrder": order})
+    return [
+        {"id": lane, "message": {"text": lane}, "locations": places}
+        for lane, places in lanes.items()
+    ]
+
+
+def location(span: Span, context: Context) -> dict[str, Any]:
+    cell, start = context.place(span.filename, span.start)
+    place: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": artifact(span.filename, context),
+            "region": region(start, context.end(span)),
+        }
+    }
+    if cell is not None:
+        place["logicalLocations"] = [{"name": f"cell {cell}", "kind": "module"}]
+    return place
+
+
+def region(start: Location, end: Location) -> dict[str, int]:
+    return {
+        "startLine": start.row,
+        "startColumn": start.column,
+        "endLine": end.row,
+        "endColumn": end.column,
+    }
+
+
+def artifact(filename: str, context: Context) -> dict[str, str]:
+    """A URI relative to the working directory, or an absolute one for a file outside it."""
+    path = os.path.relpath(context.absolute(filename), context.here) if filename != "-" else "-"
+    if path.startswith(os.pardir):
+        return {"uri": file_uri(context.absolute(filename))}
+    return {"uri": urllib.parse.quote(path.replace(os.sep, "/")), "uriBaseId": "SRCROOT"}
+
+
+def file_uri(path: str) -> str:
+    return "file://" + urllib.parse.quote(path.replace(os.sep, "/"))
+
+
+def line_hash(finding: Finding, seen: Counter[str], context: Context) -> str:
+    """A hash of file, code and the line's words, and `:n` for the n-th of its kind."""
+    line = context.line(finding.span.filename, finding.span.start.row)
+    words = "\0".join((finding.span.filename, finding.code, " ".join(line.split())))
+    digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    seen[digest] += 1
+    return f"{digest}:{seen[digest]}"
+
+
+def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, Any]:
+    filename = finding.span.filename
+    replacements = []
+    for edit in fix.edits:
+        span = Span(filename, edit.start, edit.end)
+        deleted = region(context.place(filename, edit.start)[1], context.end(span))
+        replacements.append({"deletedRegion": deleted, "insertedContent": {"text": edit.content}})
+    unsafe = " (unsafe: may change what the program does)"
+    note = unsafe if fix.applicability is Applicability.UNSAFE else ""
+    return {
+        "description": {"text": fix.message + note},
+        "artifactChanges": [
+            {"artifactLocation": artifact(filename, context), "replacements": replacements}
+        ],
+    }
