@@ -8,9 +8,10 @@ import pytest
 
 from tests.rules.execution import Outcome, execute
 from tests.rules.pages import HEADINGS, RULES, Block, Expected, Page, pages, write
-from tpulint import rules
+from tpulint import app
 from tpulint.codes import CODES
-from tpulint.program.understand import understand
+from tpulint.config import Config
+from tpulint.finding import Certainty
 
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in page.blocks]
@@ -23,8 +24,10 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
 def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
-    understanding = understand(write(block, tmp_path))
-    findings = [*understanding.findings, *rules.run(understanding.program, CODES)]
+    write(block, tmp_path)
+    config = Config(root=str(tmp_path), certainty=Certainty.POSSIBLE, jobs=1)
+    run = app.check(*app.prepare(app.Request(config, frozenset(CODES), (str(tmp_path),))), {})
+    assert not run.failed, run.messages
     reported = {
         Expected(
             Path(found.span.filename).relative_to(tmp_path).as_posix(),
@@ -32,7 +35,7 @@ def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) 
             found.code,
             found.certainty.value,
         )
-        for found in findings
+        for found in run.findings
     }
     assert sorted(reported) == sorted(block.expected)
 
