@@ -22,7 +22,10 @@ STEPS_A_LANE = 12
 
 @dataclass(frozen=True)
 class Request:
-    """What a run is asked for, the command line and the configuration taken together."""
+    """What a run is asked for, the command line and the configuration taken together.
+
+    `noqa` is false where somebody else (flake8) judges those comments.
+    """
 
     config: Config
     codes: frozenset[str]
@@ -32,6 +35,7 @@ class Request:
     force_exclude: bool = False
     baseline: str | None = None
     cache: str | None = None
+    noqa: bool = True
 
 
 @dataclass
@@ -163,10 +167,17 @@ def judge(found: Sequence[Finding], task: Task, given: Mapping[str, bytes], run:
     places = {step.span.filename for each in found for step in each.trace}
     named = {each.span.filename for each in found} | set(suppressors)
     run.sources.update(read_all(sorted(places | named), given))
-    standing = stand(found, run.sources, suppressors, task.named, request.codes, request.config)
+    standing = stand(found, run.sources, suppressors, task.named, request, reported())
     shown = [each for each in standing if shows(each, request.config.certainty)]
     run.hidden = len(standing) - len(shown)
     run.findings = [trimmed(each) for each in check_baseline(shown, task, run)]
+
+
+def reported() -> frozenset[str]:
+    """The codes that something reports."""
+    from tpulint.rules import written
+
+    return frozenset(("TPU001", "TPU002", *written()))
 
 
 def files_with_suppressions(

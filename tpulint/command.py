@@ -16,8 +16,6 @@ from tpulint.output.context import Context
 from tpulint.source import Source
 from tpulint.verdict.select import Layer, selected
 
-CACHE = ".tpulint_cache"
-
 
 def check(options: argparse.Namespace) -> int:
     """Runs the check and says what it found; the answer is the exit status."""
@@ -248,11 +246,9 @@ def listed(option: str, value: str | None) -> tuple[str, ...]:
 
 
 def baseline_of(options: argparse.Namespace, config: Config) -> str | None:
-    if options.baseline:
-        return str(options.baseline)
-    return os.path.join(config.root, config.baseline) if config.baseline else None
+    return str(options.baseline) if options.baseline else config.baseline_path
 
 
 def cache_directory(options: argparse.Namespace, config: Config) -> str:
     given = vars(options).get("cache_dir") or os.environ.get("TPULINT_CACHE_DIR")
-    return str(given) if given else os.path.join(config.root, config.cache_dir or CACHE)
+    return str(given) if given else config.cache_path

@@ -11,6 +11,7 @@ from typing import Any
 from tpulint.codes import CODES
 from tpulint.finding import Certainty
 
+CACHE = ".tpulint_cache"
 TARGET = re.compile(r"1\.15|2\.x|2\.\d+")
 
 
@@ -36,6 +37,16 @@ class Config:
     baseline: str | None = None
     cache_dir: str | None = None
     jobs: int = 0
+
+    @property
+    def cache_path(self) -> str:
+        """The directory of the cache."""
+        return os.path.join(self.root, self.cache_dir or CACHE)
+
+    @property
+    def baseline_path(self) -> str | None:
+        """The baseline file, if there is one."""
+        return os.path.join(self.root, self.baseline) if self.baseline else None
 
 
 def find_config(start: str) -> Config:
@@ -102,7 +113,8 @@ def from_table(table: Mapping[str, Any], path: str) -> Config:
         if reader is None:
             raise ConfigError(f"{path}: unknown key '{key}'{nearest(key, list(KEYS))}")
         try:
-            config = replace(config, **{key.replace("-", "_"): reader(value)})
+            changes: dict[str, Any] = {key.replace("-", "_"): reader(value)}
+            config = replace(config, **changes)
         except ConfigError as error:
             raise ConfigError(f"{path}: {key}: {error}") from None
     return config

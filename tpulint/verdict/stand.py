@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
@@ -18,21 +19,21 @@ def stand(
     sources: Mapping[str, Source],
     suppressors: Iterable[str],
     named: Collection[str],
-    codes: Collection[str],
-    config: Config,
+    request: Request,
+    reported: Collection[str],
 ) -> list[Finding]:
     """The findings that nothing silences, with TPU002 for the comments that silence nothing.
 
     `named` files were checked one by one: what their suppressions are for may show only
-    when the whole project is looked at, so TPU002 is no more than possible there.
+    when the whole project is looked at, so TPU002 is no more than possible there. `reported` are the codes that something reports at all.
     """
-    ignores = FileIgnores(config)
+    ignores = FileIgnores(request.config)
     standing: list[Finding] = []
     by_file: dict[str, list[Finding]] = {}
     for finding in found:
         by_file.setdefault(finding.span.filename, []).append(finding)
     for filename in sorted({*by_file, *suppressors}):
-        asked = frozenset(codes) - ignores.of(filename)
+        asked = request.codes - ignores.of(filename)
         everything = by_file.get(filename, [])
         broken = any(each.code == "TPU001" for each in everything)
         findings = [each for each in everything if each.code in asked]
@@ -40,9 +41,9 @@ def stand(
         if source is None:
             standing += findings
             continue
-        comments = read_comments(source)
+        comments = read_comments(source, request.noqa)
         standing += [each for each in findings if not comments.covers(each)]
-        active = can_fire(asked)
+        active = asked.intersection(reported)
         if "TPU002" in active and not broken:
             certainty = Certainty.POSSIBLE if filename in named else Certainty.DEFINITE
             idle = unused(comments, active, certainty)
@@ -50,11 +51,15 @@ def stand(
     return sorted(standing, key=lambda each: (each.span, each.code))
 
 
-def can_fire(codes: Collection[str]) -> frozenset[str]:
-    """The codes among `codes` that something reports."""
-    from tpulint.rules import written
+class Request(Protocol):
+    """What the judgement needs to know of the run."""
 
-    return frozenset(codes) & {"TPU001", "TPU002", *written()}
+    @property
+    def codes(self) -> frozenset[str]: ...
+    @property
+    def config(self) -> Config: ...
+    @property
+    def noqa(self) -> bool: ...
 
 
 class FileIgnores:

@@ -72,8 +72,11 @@ class Comments:
         return any(said)
 
 
-def read_comments(source: Source) -> Comments:
-    """The suppressions of `source`; what cannot be tokenized ends the reading, not the run."""
+def read_comments(source: Source, noqa: bool = True) -> Comments:
+    """The suppressions of `source`, without the `# noqa` where those are somebody else's to judge.
+
+    What cannot be tokenized ends the reading, not the run.
+    """
     suppressions: list[Suppression] = []
     joined: dict[int, int] = {}
     code_rows: list[int] = []
@@ -82,7 +85,7 @@ def read_comments(source: Source) -> Comments:
         first, last = token.start[0], token.end[0]
         if token.type == tokenize.COMMENT:
             is_alone = not token.line[: token.start[1]].strip()
-            for found in wishes(source.filename, token):
+            for found in wishes(source.filename, token, noqa):
                 suppressions.append(found)
                 if is_alone and found.rows is not None and (found.own or found.codes):
                     alone.append((found, first))
@@ -116,10 +119,10 @@ def tokens(text: str) -> Iterator[tokenize.TokenInfo]:
         return
 
 
-def wishes(filename: str, token: tokenize.TokenInfo) -> Iterator[Suppression]:
+def wishes(filename: str, token: tokenize.TokenInfo, noqa: bool) -> Iterator[Suppression]:
     """The suppressions that one comment holds."""
     row, column = token.start[0], token.start[1] + 1
-    for pattern in (NOQA, IGNORE):
+    for pattern in (NOQA, IGNORE) if noqa else (IGNORE,):
         found = pattern.search(token.string)
         if found is None:
             continue
