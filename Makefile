@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 FUZZ_PROGRAMS ?= 20000
-CORPUS ?= $(HOME)/.cache/tpulint-corpus
+export TPULINT_CORPUS ?= $(HOME)/.cache/tpulint-corpus
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
@@ -33,13 +33,14 @@ docs: .venv/ready
 	git diff --exit-code -- README.md docs
 
 corpus: .venv/ready
-	.venv/bin/python scripts/corpus.py $(CORPUS)
+	.venv/bin/python scripts/corpus.py $(TPULINT_CORPUS)
 
-ecosystem: corpus
-	TPULINT_CORPUS=$(CORPUS) .venv/bin/python -m pytest tests/ecosystem $(PYTEST_ARGS)
+# Counts and verdicts of what is said about the corpus; `python -m tests.ecosystem.corpus` renews them.
+ecosystem: .venv/ready
+	.venv/bin/python -m pytest tests/ecosystem $(PYTEST_ARGS)
 
 bench: corpus
-	.venv/bin/python benchmarks/analyzer.py $(CORPUS)
+	.venv/bin/python benchmarks/analyzer.py $(TPULINT_CORPUS)
 	.venv/bin/python benchmarks/runtime.py
 
 fuzz: .venv/ready
