@@ -48,7 +48,8 @@ fuzz: .venv/ready
 
 .venv/ready: pyproject.toml plugins/flake8/pyproject.toml
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --quiet --editable '.[runtime,test]' ./plugins/flake8
+	.venv/bin/python -m pip install --quiet --editable '.[runtime,test]'
+	.venv/bin/python -m pip install --quiet --editable ./plugins/flake8
 	touch $@
 
 .venv-oldest/ready: pyproject.toml scripts/oldest.txt
