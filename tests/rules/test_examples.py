@@ -1,0 +1,55 @@
+"""The example programs: the faults that they hold on purpose are found, the twins are silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tpulint import app
+from tpulint.codes import CODES
+from tpulint.config import Config
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Finding
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def check(name: str) -> list[Finding]:
+    config = Config(root=str(EXAMPLES), certainty=Certainty.POSSIBLE, jobs=1)
+    request = app.Request(config, frozenset(CODES), (str(EXAMPLES / name),))
+    run = app.check(*app.prepare(request), {})
+    assert not run.failed, run.messages
+    return run.findings
+
+
+def line(step_file: str, row: int) -> str:
+    return Path(step_file).read_text(encoding="utf-8").splitlines()[row - 1]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sound_metrics.py", "sound_vocabulary", "estimator_host_call.py", "strategy_loop.py"],
+)
+def test_nothing_is_said_about_a_sound_program(name: str) -> None:
+    assert check(name) == []
+
+
+def test_the_deadlock_is_told_with_both_lanes() -> None:
+    (found,) = check("deadlock_metrics.py")
+    assert (found.code, found.certainty) == ("TPU101", Certainty.DEFINITE)
+    told = {
+        lane: [line(step.span.filename, step.span.start.row) for step in found.trace
+               if step.lane == lane]
+        for lane in (DEVICE_LANE, HOST_LANE)
+    }
+    assert any("self.running_loss.assign(smoothed)" in text for text in told[DEVICE_LANE])
+    assert any("outside_compilation(self.meter.relative" in text for text in told[DEVICE_LANE])
+    assert any("average = self._average()" in text for text in told[HOST_LANE])
+    assert any("self.running_loss.read_value()" in text for text in told[HOST_LANE])
+
+
+def test_the_nested_cluster_is_found_across_modules() -> None:
+    (found,) = check("nested_vocabulary")
+    assert (found.code, found.certainty) == ("TPU201", Certainty.DEFINITE)
+    assert Path(found.span.filename).name == "vocabulary.py"
+    assert {Path(step.span.filename).name for step in found.trace} == {"score.py", "vocabulary.py"}
