@@ -137,7 +137,7 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def run_rule(options: argparse.Namespace) -> int:
-    from tpulint.explain import explain
+    from tpulint.output.explain import explain
 
     if options.all == (options.code is not None):
         raise ConfigError("rule: give one CODE, or --all")
@@ -147,7 +147,7 @@ def run_rule(options: argparse.Namespace) -> int:
 
 def run_config(options: argparse.Namespace) -> int:
     from tpulint.command import configuration
-    from tpulint.explain import show_config
+    from tpulint.output.explain import show_config
 
     sys.stdout.write(show_config(configuration(options, ".")))
     return 0

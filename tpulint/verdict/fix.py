@@ -102,13 +102,12 @@ def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, int]:
 
 
 def parses(filename: str, data: bytes) -> bool:
-    import libcst
-
     from tpulint.source import UnreadableSource, read_source
+    from tpulint.syntax.parse import SyntaxProblem, parse
 
     try:
-        libcst.parse_module(read_source(filename, data).text)
-    except (libcst.ParserSyntaxError, UnreadableSource, RecursionError):
+        parse(read_source(filename, data).text)
+    except (SyntaxProblem, UnreadableSource):
         return False
     return True
 

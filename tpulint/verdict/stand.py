@@ -25,7 +25,8 @@ def stand(
     """The findings that nothing silences, with TPU002 for the comments that silence nothing.
 
     `named` files were checked one by one: what their suppressions are for may show only
-    when the whole project is looked at, so TPU002 is no more than possible there. `reported` are the codes that something reports at all.
+    when the whole project is looked at, so TPU002 is no more than possible there.
+    `reported` are the codes that something reports at all.
     """
     ignores = FileIgnores(request.config)
     standing: list[Finding] = []

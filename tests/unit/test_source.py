@@ -1,0 +1,128 @@
+"""Bytes to text and back: encodings, newlines, notebooks, and what cannot be read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tpulint.notebook import write_notebook
+from tpulint.source import Source, UnreadableSource, read_source
+
+
+def notebook(*cells: tuple[str, object], **more: object) -> bytes:
+    made = [{"cell_type": kind, "source": source, "metadata": {}, **more} for kind, source in cells]
+    return json.dumps({"cells": made, "nbformat": 4}, indent=1).encode() + b"\n"
+
+
+def test_newlines_and_rows_stay() -> None:
+    source = read_source("a.py", b"x = 1\r\ny = '\x0c'\rz\n")
+    assert source.text == "x = 1\r\ny = '\x0c'\rz\n"
+    assert source.lines == ["x = 1", "y = '\x0c'", "z", ""]
+    assert source.newline == "\r\n"
+
+
+def test_byte_order_mark_is_no_text() -> None:
+    source = read_source("a.py", b"\xef\xbb\xbfx = 1\n")
+    assert source.text == "x = 1\n"
+    assert source.text.encode(source.encoding) == source.data
+
+
+@pytest.mark.parametrize("row", [0, 1], ids=["first row", "second row"])
+def test_cookie_decides_the_encoding(row: int) -> None:
+    data = b"#!python\n" * row + b"# -*- coding: latin-1 -*-\nname = '\xe9'\n"
+    assert "'\xe9'" in read_source("a.py", data).text
+
+
+def test_cookie_in_the_third_row_is_a_comment() -> None:
+    with pytest.raises(UnreadableSource, match="not utf-8: byte 0xe9"):
+        read_source("a.py", b"\n\n# coding: latin-1\n'\xe9'\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "row", "column"),
+    [
+        (b"a = 1\nb = '\xff'\n", "not utf-8: byte 0xff", 2, 6),
+        (b"# coding: klingon\n", "encoding cannot be used", 1, 1),
+        (b"# coding: utf-8\n'\xff'\n", "not utf-8", 2, 2),
+        (b"\xef\xbb\xbf# coding: latin-1\n", "encoding cannot be used", 1, 1),
+        (b"x = 1\n\0\0", "binary", 2, 1),
+        ("x = 1\n".encode("utf-16"), "binary", 1, 1),
+    ],
+)
+def test_what_cannot_be_text(data: bytes, reason: str, row: int, column: int) -> None:
+    with pytest.raises(UnreadableSource, match=reason) as caught:
+        read_source("a.py", data)
+    assert (caught.value.row, caught.value.column) == (row, column)
+
+
+def test_a_missing_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSource, match="cannot read the file: No such file"):
+        read_source(str(tmp_path / "gone.py"))
+
+
+def test_notebook_cells_are_numbered_over_all_cells() -> None:
+    data = notebook(("markdown", ["# Title"]), ("code", ["a = 1\n", "b = 2"]), ("code", "c = 3"))
+    source = read_source("n.ipynb", data)
+    assert source.text == "a = 1\nb = 2\nc = 3\n"
+    assert source.cells == ((2, 1, 2), (3, 3, 3))
+    assert source.place(2) == (2, 2)
+    assert source.place(3) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("%matplotlib inline\nx = 1", "pass  # magic: %matplotlib inline\nx = 1\n"),
+        ("if x:\n    !ls -l", "if x:\n    pass  # magic: !ls -l\n"),
+        ("files = !ls", "files = None  # magic: !ls\n"),
+        ("tf.tpu?", "pass  # magic: tf.tpu?\n"),
+        ("%%bash\necho $x", "pass  # magic: %%bash\npass  # magic: echo $x\n"),
+        ("%%time\nx = 1", "pass  # magic: %%time\nx = 1\n"),
+        ("x = (5\n% 3)", "x = (5\n% 3)\n"),
+        ("x != y", "x != y\n"),
+    ],
+)
+def test_magics_become_harmless_rows_and_come_back(cell: str, text: str) -> None:
+    data = notebook(("code", cell))
+    source = read_source("n.ipynb", data)
+    assert source.text == text
+    assert source.line(1) == cell.split("\n")[0]
+    assert write_notebook(source, {1: source.text}) == data
+
+
+def test_writing_a_cell_leaves_the_others_as_they_are() -> None:
+    data = notebook(("code", ["a = 1\n", "b = '\u00e9'"]), ("markdown", "text"), ("code", "c"))
+    source = read_source("n.ipynb", data.replace(b"\\u00e9", "\u00e9".encode()))
+    written = write_notebook(source, {1: "a = 2\nb = 3\n"})
+    assert written == source.data.replace(b"a = 1", b"a = 2").replace(
+        "b = '\u00e9'".encode(), b"b = 3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"{", "not JSON"),
+        (b"[]", "no list of cells"),
+        (b'{"cells": 3}', "no list of cells"),
+        (b"\xff", "cannot be read"),
+        (b"[" * 100_000, "cannot be read"),
+    ],
+)
+def test_broken_notebooks(data: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableSource, match=reason):
+        read_source("n.ipynb", data)
+
+
+def test_odd_cells_are_left_out() -> None:
+    data = json.dumps({"cells": [3, {"cell_type": "code"}, {"cell_type": "code", "source": [1]}]})
+    assert read_source("n.ipynb", data.encode()) == Source("n.ipynb", data.encode(), "")
+
+
+def test_libcst_is_not_needed() -> None:
+    program = "import sys, tpulint.source, tpulint.notebook; sys.exit('libcst' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
