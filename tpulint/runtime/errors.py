@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 from tpulint.codes import CODES
-from tpulint.runtime.place import users_place
+from tpulint.runtime.place import place_of, users_place
 
 
 class RuntimeFault(Exception):
@@ -198,9 +198,9 @@ _Fault = TypeVar("_Fault", bound=RuntimeFault)
 _joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {}
 
 
-def as_fault(kind: type[_Fault], error: Exception, *, place: str | None = None) -> _Fault:
+def as_fault(kind: type[_Fault], error: Exception) -> _Fault:
     """`error`, raised by TensorFlow, as a `kind` that is also of `error`'s class."""
-    fault: _Fault = _joined(kind, type(error))(str(error), place=place)
+    fault: _Fault = _joined(kind, type(error))(str(error), place=place_of(error))
     return fault
 
 

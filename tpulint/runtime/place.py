@@ -26,6 +26,18 @@ def users_place() -> str | None:
     return None
 
 
+def place_of(error: BaseException) -> str | None:
+    """ "file:line" of the innermost frame of the user's code that `error` passed, or None."""
+    found = None
+    traceback = error.__traceback__
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        if is_users(filename):
+            found = f"{filename}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return found
+
+
 def is_users(filename: str) -> bool:
     """Whether `filename` is neither of a library nor made up by the interpreter."""
     if filename.startswith("<"):

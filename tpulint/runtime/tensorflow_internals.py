@@ -6,7 +6,7 @@ Where they differ between the supported releases (2.12 to the newest), the diffe
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -15,12 +15,13 @@ from tensorflow.core.framework import attr_value_pb2
 from tensorflow.core.protobuf.tpu import dynamic_padding_pb2
 from tensorflow.python.compiler.xla import xla
 from tensorflow.python.distribute import device_util
+from tensorflow.python.eager import context as eager_context
+from tensorflow.python.framework import composite_tensor, func_graph, ops
 from tensorflow.python.framework import device as pydev
-from tensorflow.python.framework import func_graph, ops
 from tensorflow.python.framework.errors_impl import InaccessibleTensorError
 from tensorflow.python.ops import control_flow_ops, variable_scope
-from tensorflow.python.tpu import tpu_function, tpu_name_util, tpu_replication
 from tensorflow.python.tpu import tpu as tensorflow_tpu
+from tensorflow.python.tpu import tpu_function, tpu_name_util, tpu_replication
 from tensorflow.python.tpu.ops import tpu_ops
 from tensorflow.python.util import nest, variable_utils
 
@@ -29,6 +30,7 @@ Operation = Any
 Tensor = Any
 Context = Any
 
+CompositeTensor = composite_tensor.CompositeTensor
 ControlFlowContext = control_flow_ops.ControlFlowContext
 XLAControlFlowContext = control_flow_ops.XLAControlFlowContext
 DeviceSpec = pydev.DeviceSpec
@@ -55,6 +57,18 @@ def stands_in_for_tensorflows_context(context_class: type[Any]) -> None:
     tpu_replication.TPUReplicateContext.register(context_class)
     if hasattr(tensorflow_tpu, "TPUReplicateContext"):  # a second class of that name, in 2.12
         tensorflow_tpu.TPUReplicateContext.register(context_class)
+
+
+def tensorflows_outside_compilation(is_map: bool, *args: Any, **kwargs: Any) -> Any:
+    """TensorFlow's own `outside_compilation`, or its `experimental_map_outside_compilation`."""
+    if is_map:
+        return tpu_replication.experimental_map_outside_compilation(*args, **kwargs)
+    return tpu_replication.outside_compilation(*args, **kwargs)
+
+
+def is_context_initialized() -> bool:
+    """Whether TensorFlow has set up its devices, so that they cannot be configured any more."""
+    return bool(eager_context.context()._initialized)
 
 
 # Attributes of operations.
@@ -88,9 +102,9 @@ def replace_control_inputs(op: Operation, control_inputs: list[Operation]) -> No
     op._add_control_inputs(control_inputs)
 
 
-def add_control_inputs(op: Operation, control_inputs: list[Operation]) -> None:
-    """Add `control_inputs` to those of `op`."""
-    op._add_control_inputs(control_inputs)
+def add_control_inputs(op: Operation, earlier: Sequence[Operation]) -> None:
+    """Make `op` wait for the operations `earlier` of its own graph."""
+    op._add_control_inputs(list(earlier))
 
 
 def update_input(op: Operation, index: int, tensor: Tensor) -> None:
@@ -190,7 +204,7 @@ def name_scope_of(graph: Graph) -> str:
     return str(graph._name_stack or "")
 
 
-class ScratchGraph(FuncGraph):  # type: ignore[misc]
+class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
     """A FuncGraph inside the user's FuncGraph that goes on where the user's stands.
 
     It draws names from the user's graph, and starts with its name scope, devices and seed, so
@@ -256,3 +270,23 @@ def guard_fetches(graph: Graph, refuse: Callable[[Any], Exception]) -> None:
         return True
 
     graph.is_fetchable = is_fetchable
+
+
+def share_functions(source: Graph, nodes: Iterable[Any]) -> None:
+    """Make the functions that the NodeDefs `nodes`, of `source`, call known in this graph."""
+    target = ops.get_default_graph()
+    for node in nodes:
+        for attr in node.attr.values():
+            for func in (*attr.list.func, *([attr.func] if attr.func.name else [])):
+                _share_function(source, target, func.name)
+
+
+def _share_function(source: Graph, target: Graph, name: str) -> None:
+    if target._is_function(name):
+        return
+    for holder in graphs_outwards(source):
+        function = holder._functions.get(name)
+        if function is not None:
+            target._add_function_recursive(function)
+            return
+    raise KeyError(name)

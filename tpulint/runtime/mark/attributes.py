@@ -1,0 +1,13 @@
+"""The attributes that TensorFlow's C++ passes read, under TensorFlow's names."""
+
+from __future__ import annotations
+
+REPLICATE = "_tpu_replicate"
+OUTSIDE = "_xla_outside_compilation"
+MAP_OUTSIDE = "_xla_map_outside_compilation"
+PIVOT = "_pivot_for_cluster"
+INPUT_IDENTITY = "_tpu_input_identity"
+OUTPUT_IDENTITY = "_tpu_output_identity"
+POST_DEVICE_REWRITE = "_post_device_rewrite"
+COMPILATION_STATUS = "_tpu_compilation_status"
+HOST_COMPUTE_CORE = "host_compute_core"

@@ -1,0 +1,63 @@
+"""The host clusters of one TPU computation: which one is open, what the next is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.errors import NestedClusterError
+
+
+class HostClusters:
+    """Counts the clusters of a computation, and lends them the devices around the computation.
+
+    `outer_devices` is the stack of device functions that was in force where the computation
+    began: an operation of a host cluster has the devices of that place, not those of the
+    `tf.device(tpu.core(...))` scopes on the way to the cluster.
+    """
+
+    def __init__(self) -> None:
+        self.open: str | None = None
+        self.is_map = False
+        self.count = 0
+        self.cores: list[str] = []
+        self.outer_devices: Any = None
+        self._devices_inside: Any = None
+
+    def next_name(self) -> str:
+        """The name of a cluster that is given none: "0", "1", ..."""
+        name = str(self.count)
+        self.count += 1
+        return name
+
+    def enter(self, name: str | None = None, is_map: bool = False) -> None:
+        """Open the cluster `name`.
+
+        The core that a device scope names is noted for `host_compute_core`: the cluster's
+        transfers go through that core.
+
+        Raises:
+            NestedClusterError: another cluster is open.
+        """
+        if self.open:
+            raise NestedClusterError("Cannot nest outside_compilation clusters")
+        self.open = name or self.next_name()
+        self.is_map = is_map
+        graph = tfi.default_graph()
+        device = tfi.scope_device(graph)
+        if device.device_type == "TPU_REPLICATED_CORE" and device.device_index is not None:
+            self.cores.append(f"{self.open}:{device.device_index}")
+        self._devices_inside = tfi.device_stack(graph)
+        tfi.set_device_stack(graph, self.outer_devices)
+
+    def exit(self) -> None:
+        """Close the open cluster.
+
+        Raises:
+            ValueError: none is open.
+        """
+        if not self.open:
+            raise ValueError("Attempted to exit outside_compilation scope when not in scope")
+        self.open = None
+        self.is_map = False
+        tfi.set_device_stack(tfi.default_graph(), self._devices_inside)

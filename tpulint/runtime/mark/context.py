@@ -1,0 +1,228 @@
+"""The control-flow context that marks each operation of a TPU computation as it is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.errors import NestedComputationError
+from tpulint.runtime.mark import attributes, variables
+from tpulint.runtime.mark.clusters import HostClusters
+from tpulint.runtime.mark.gradients import GradientColocation
+
+_NEVER_ON_A_TPU = frozenset({"Placeholder"})
+_NOT_READABLE_FROM_A_TPU = frozenset(
+    {
+        "AudioSummary",
+        "AudioSummaryV2",
+        "HistogramSummary",
+        "ImageSummary",
+        "MergeSummary",
+        "Print",
+        "ScalarSummary",
+        "TensorSummary",
+        "TensorSummaryV2",
+    }
+)
+_REPORTED = 5
+
+
+class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[name-defined,misc]
+    """Marks operations with the computation's name, and with the host cluster that is open.
+
+    TensorFlow calls the methods in CamelCase. Those with a leading underscore at the end are
+    what TensorFlow's own `outside_compilation` calls, so that it works in here as well.
+    """
+
+    def __init__(self, name: str, num_replicas: int, pivot: Any) -> None:
+        """`name` becomes `_tpu_replicate`; operations without inputs hang on `pivot`."""
+        super().__init__()
+        self._name = name
+        self._mark = tfi.string_attr(name)
+        self._pivot = pivot
+        self.num_replicas = num_replicas
+        self.clusters = HostClusters()
+        self.gradients = GradientColocation(self.clusters)
+        self.variable_handles = variables.ReplicatedHandles()
+        self.operations: list[Any] = []
+        self._unsupported: list[Any] = []
+
+    def Enter(self) -> None:
+        # An empty stack is looked up again at each entry, as TensorFlow does.
+        if not self.clusters.outer_devices:
+            self.clusters.outer_devices = tfi.device_stack(tfi.default_graph()).copy()
+        super().Enter()
+
+    def AddOp(self, op: Any) -> None:
+        """Mark `op`, and tie it to the inside of the computation only.
+
+        Raises:
+            NotImplementedError: `op` reads a variable that is no resource variable.
+            NestedComputationError: `op` belongs to another computation already.
+        """
+        self._report(op)
+        if any(tfi.is_ref(tensor) for tensor in op.inputs):
+            raise NotImplementedError(
+                "Non-resource Variables are not supported inside TPU computations "
+                f"(operator name: {op.name})"
+            )
+        # Keras clones operations of a computation, and says so with "_cloned".
+        attrs = op.node_def.attr
+        if attributes.REPLICATE in attrs and "_cloned" not in attrs:
+            raise NestedComputationError(f"TPU computations cannot be nested on op ({op})")
+        self.operations.append(op)
+        self._set_marks(op)
+        self._guard(op)
+        self._tie_to_inside(op)
+        names = [tensor.name for tensor in op.outputs]
+        for context in tfi.contexts_outwards(self):
+            for name in names:
+                context.AddName(name)
+        if self.outer_context:
+            self.outer_context.AddInnerOp(op)
+
+    def AddInnerOp(self, op: Any) -> None:
+        self.AddOp(op)
+        if self.outer_context:
+            self.outer_context.AddInnerOp(op)
+
+    def AddValue(self, val: Any) -> Any:
+        """What stands for `val` in here: `val`, unless an outer loop or branch guards it."""
+        # Without an outer context nothing is remembered: names of different graphs may collide.
+        if not self.outer_context:
+            return val
+        if val.name in self._values:
+            return self._external_values.get(val.name, val)
+        self._values.add(val.name)
+        result = self.outer_context.AddValue(val)
+        self._values.add(result.name)
+        self._external_values[val.name] = result
+        return result
+
+    def EnterGradientColocation(self, op: Any, gradient_uid: str) -> None:
+        self.gradients.enter(op, gradient_uid)
+
+    def ExitGradientColocation(self, op: Any, gradient_uid: str) -> None:
+        self.gradients.exit(op, gradient_uid)
+
+    def get_replicated_var_handle(
+        self,
+        name: str,
+        handle_id: str,
+        vars_: Any,
+        is_mirrored: bool = False,
+        is_packed: bool = False,
+    ) -> Any:
+        """The one handle in here of a variable that has a copy on each replica.
+
+        Raises:
+            ValueError: a replica of the strategy's device assignment has no copy.
+        """
+        return self.variable_handles.get(self, name, handle_id, vars_, is_mirrored, is_packed)
+
+    @property
+    def grad_state(self) -> None:
+        """Gradients of loops start anew in a computation."""
+        return None
+
+    @property
+    def back_prop(self) -> bool:
+        loop = self.GetWhileContext()
+        return bool(loop.back_prop) if loop else False
+
+    def GetControlPivot(self) -> Any:
+        return self._pivot
+
+    def RequiresUniqueFunctionRetracing(self) -> bool:
+        # A tf.function traced in here holds handles that belong to this computation.
+        return True
+
+    def report_unsupported_operations(self) -> None:
+        """Log the operations that cannot be read from a TPU."""
+        found = self._unsupported
+        if not found:
+            return
+        shown = "\n".join(f"  {op.type} ({op.name})" for op in found[:_REPORTED])
+        log = tf.get_logger()
+        log.warning("%d unsupported operations found: \n%s", len(found), shown)
+        if len(found) > _REPORTED:
+            log.warning("... and %d more", len(found) - _REPORTED)
+
+    def _report(self, op: Any) -> None:
+        if op.type in _NEVER_ON_A_TPU:
+            tf.get_logger().error(
+                "Operation of type %s (%s) is not supported on the TPU. "
+                "Execution will fail if this op is used in the graph. ",
+                op.type,
+                op.name,
+            )
+        # Those in a host cluster are counted too, as TensorFlow does.
+        if op.type in _NOT_READABLE_FROM_A_TPU:
+            self._unsupported.append(op)
+
+    def _set_marks(self, op: Any) -> None:
+        tfi.set_attr(op, attributes.REPLICATE, self._mark)
+        if self.clusters.open:
+            tfi.set_attr(op, attributes.OUTSIDE, tfi.string_attr(self.clusters.open))
+        if self.clusters.is_map:
+            tfi.set_attr(op, attributes.MAP_OUTSIDE, tfi.bool_attr(True))
+
+    def _guard(self, op: Any) -> None:
+        # What is compiled, or replicated, is gone when the step runs. One replica's host
+        # operations are still there.
+        if self.num_replicas > 1 or not self.clusters.open:
+            op.graph.prevent_feeding(op)
+            op.graph.prevent_fetching(op)
+
+    def _tie_to_inside(self, op: Any) -> None:
+        inside = [c for c in op.control_inputs if self._is_inside(c)]
+        outside = [c for c in op.control_inputs if not self._is_inside(c)]
+        tfi.replace_control_inputs(op, inside)
+        if op.inputs:
+            for index, tensor in enumerate(op.inputs):
+                real = self.AddValue(tensor)
+                if real is not tensor:
+                    tfi.update_input(op, index, real)
+        elif not inside:
+            tfi.add_control_inputs(op, [self._pivot])
+        if outside:
+            # A control edge from outside becomes a data edge through an Identity in here.
+            # An operation without outputs cannot, and is dropped, as TensorFlow does.
+            with tf.control_dependencies(None):
+                self.Enter()
+                outside = [tf.identity(c.outputs[0]).op for c in outside if c.outputs]
+                self.Exit()
+            tfi.add_control_inputs(op, outside)
+
+    def _is_inside(self, op: Any) -> bool:
+        return self in tfi.contexts_outwards(tfi.context_of(op))
+
+    @property
+    def _outside_compilation_counter(self) -> int:
+        return self.clusters.count
+
+    @_outside_compilation_counter.setter
+    def _outside_compilation_counter(self, value: int) -> None:
+        self.clusters.count = value
+
+    def _EnterOutsideCompilationScope(
+        self, cluster: str | None = None, is_map_outside_compilation: bool = False
+    ) -> None:
+        self.clusters.enter(cluster, is_map_outside_compilation)
+
+    def _ExitOutsideCompilationScope(self) -> None:
+        self.clusters.exit()
+
+
+tfi.stands_in_for_tensorflows_context(TPUReplicateContext)
+
+
+def enclosing_context() -> tuple[TPUReplicateContext, Any] | None:
+    """The TPU computation that is being built, and its graph; functions are looked through."""
+    for graph in tfi.graphs_outwards(tfi.default_graph()):
+        for context in tfi.contexts_outwards(tfi.context_of(graph)):
+            if isinstance(context, TPUReplicateContext):
+                return context, graph
+    return None

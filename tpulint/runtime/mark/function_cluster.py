@@ -1,0 +1,44 @@
+"""Host clusters in a function's graph, which is not in the computation's context itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.mark import attributes
+
+
+class FunctionClusterContext(tfi.ControlFlowContext):  # type: ignore[name-defined,misc]
+    """Marks operations of a function's graph with a host cluster's name, and nothing else."""
+
+    def __init__(self, cluster: str, is_map: bool = False) -> None:
+        super().__init__()
+        self._name = cluster
+        self._is_map = is_map
+
+    def AddOp(self, op: Any) -> None:
+        if self.outer_context:
+            self.outer_context.AddOp(op)
+        self._set_marks(op)
+
+    def AddInnerOp(self, op: Any) -> None:
+        if self.outer_context:
+            self.outer_context.AddInnerOp(op)
+        self._set_marks(op)
+
+    def to_control_flow_context_def(self, context_def: Any, export_scope: Any = None) -> None:
+        raise NotImplementedError
+
+    def _set_marks(self, op: Any) -> None:
+        tfi.set_attr(op, attributes.OUTSIDE, tfi.string_attr(self._name))
+        if self._is_map:
+            tfi.set_attr(op, attributes.MAP_OUTSIDE, tfi.bool_attr(True))
+
+
+def is_open() -> bool:
+    """Whether a host cluster is open in the default graph or one around it."""
+    return any(
+        isinstance(context, FunctionClusterContext)
+        for graph in tfi.graphs_outwards(tfi.default_graph())
+        for context in tfi.contexts_outwards(tfi.context_of(graph))
+    )

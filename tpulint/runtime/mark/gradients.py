@@ -1,0 +1,113 @@
+"""Which host cluster the gradient of a host operation belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.mark import attributes
+from tpulint.runtime.mark.clusters import HostClusters
+from tpulint.runtime.mark.function_cluster import FunctionClusterContext
+
+_NO_UID = "__unsupported__"
+
+
+class GradientColocation:
+    """Puts the gradient of an operation of cluster "2" into cluster "2.gradients/uid".
+
+    The root and the uid of the call to gradients make the name. So the gradients that one call
+    takes of one cluster are in one cluster, and those that another call takes are in another.
+    A gradient of a gradient keeps the root: all operations of that second call that stem from
+    cluster "2" share a cluster, else two clusters would wait for each other.
+
+    TensorFlow calls this only under `colocate_gradients_with_ops=True`.
+    """
+
+    def __init__(self, clusters: HostClusters) -> None:
+        self._clusters = clusters
+        self._colocated: list[Any] = []
+        self._opened_for: Any = None
+        self._function_context: Any = None
+
+    def enter(self, op: Any, uid: str) -> None:
+        """The operations that follow are the gradient of `op`, taken by the call `uid`.
+
+        Raises:
+            NotImplementedError: `op` is in a cluster and there is no uid, or another
+                operation's gradient is open.
+        """
+        if op is None:
+            return
+        if tfi.context_of(tfi.default_graph()) is None:
+            self._enter_in_function(op, uid)
+            return
+        self._colocated.append(op)
+        if self._clusters.open:
+            return
+        cluster = _cluster_of(op)
+        if cluster is None:
+            return
+        if self._opened_for:
+            raise NotImplementedError(
+                "Cannot nest gradient colocation operations outside compilation"
+            )
+        if uid == _NO_UID:
+            raise NotImplementedError(
+                "No gradient_uid calling gradient within outside_compilation"
+            )
+        self._opened_for = op
+        self._clusters.enter(_gradient_cluster(cluster, uid))
+
+    def exit(self, op: Any, uid: str) -> None:
+        """The gradient of `op` has been built.
+
+        Raises:
+            tf.errors.InternalError: `op` is not the operation that was entered last.
+        """
+        if op is None:
+            return
+        if tfi.context_of(tfi.default_graph()) is None:
+            assert self._function_context is None
+            return
+        if self._function_context is not None:
+            self._function_context.Exit()
+            self._function_context = None
+            return
+        if not self._colocated:
+            raise tf.errors.InternalError(
+                op.node_def,
+                op,
+                f"Badly nested gradient colocation: empty stack when popping Op {op.name}",
+            )
+        last = self._colocated.pop()
+        if op is not last:
+            raise tf.errors.InternalError(
+                op.node_def,
+                op,
+                f"Badly nested gradient colocation, expected {last}, got {op.name}",
+            )
+        if op is self._opened_for:
+            self._opened_for = None
+            self._clusters.exit()
+
+    def _enter_in_function(self, op: Any, uid: str) -> None:
+        # A function's graph is not in the computation's context: only the mark is set there.
+        cluster = _cluster_of(op)
+        if cluster is None:
+            return
+        self._function_context = FunctionClusterContext(_gradient_cluster(cluster, uid))
+        self._function_context.Enter()
+
+
+def _cluster_of(op: Any) -> str | None:
+    try:
+        value: bytes = op.get_attr(attributes.OUTSIDE)
+    except ValueError:
+        return None
+    return value.decode("ascii")
+
+
+def _gradient_cluster(cluster: str, uid: str) -> str:
+    return f"{cluster.split('.')[0]}.{uid}"

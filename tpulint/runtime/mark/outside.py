@@ -1,0 +1,48 @@
+"""Marking what `outside_compilation` lifts out to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.errors import ControlFlowContextError
+from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
+from tpulint.runtime.mark.function_cluster import FunctionClusterContext
+
+
+def in_function(build: Callable[[], Any], is_map: bool) -> Any:
+    """Build a host cluster in a function's graph: the inner of two nested names wins."""
+    found = enclosing_context()
+    assert found is not None
+    context, _ = found
+    cluster = FunctionClusterContext(context.clusters.next_name(), is_map)
+    cluster.Enter()
+    try:
+        return build()
+    finally:
+        cluster.Exit()
+
+
+def in_graph(build: Callable[[], Any], is_map: bool) -> Any:
+    """Build a host cluster of each TPU computation around us in this graph.
+
+    Raises:
+        NestedClusterError: a host cluster is open.
+        ControlFlowContextError: `build` leaves another control-flow context than it found.
+    """
+    graph = tfi.default_graph()
+    before = tfi.context_of(graph)
+    with ExitStack() as leave:
+        for context in tfi.contexts_outwards(before):
+            if isinstance(context, TPUReplicateContext):
+                context.clusters.enter(is_map=is_map)
+                leave.callback(context.clusters.exit)
+        result = build()
+        if tfi.context_of(graph) is not before:
+            raise ControlFlowContextError(
+                "Control-flow context cannot be different at start and end of an "
+                "outside_compilation scope"
+            )
+        return result

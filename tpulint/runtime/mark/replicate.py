@@ -1,0 +1,228 @@
+"""Marking one TPU computation: from the user's function to the nodes TensorFlow would leave."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.errors import (
+    EscapedTensorError,
+    MaximumShapesError,
+    NestedComputationError,
+    as_fault,
+)
+from tpulint.runtime.mark import attributes, inputs, metadata, outputs, padding, variables
+from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
+from tpulint.runtime.mark.marked import Marked, Mode
+from tpulint.runtime.mark.request import Request
+
+_building = threading.local()
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A marked computation and what its caller gets for it.
+
+    `results[replica]` are the marked outputs (None for None), or the marked no-op of a
+    computation without output tensors. `structure` packs one replica's flat outputs.
+    """
+
+    marked: Marked
+    compile_status: Any
+    structure: Any
+    results: list[Any]
+
+
+def is_building() -> bool:
+    """Whether a TPU computation is being built in this thread."""
+    return getattr(_building, "depth", 0) > 0
+
+
+def mark(request: Request, mode: Mode) -> Outcome | None:
+    """Build the marked nodes of `request`; None where there are no replicas.
+
+    They go into the default graph; for a function's graph, into a scratch graph inside it.
+    """
+    graph = tfi.default_graph()
+    # A computation inside another fails on its first node: it needs no graph of its own.
+    if not isinstance(graph, tfi.FuncGraph) or enclosing_context():
+        return _mark(request, mode)
+    scratch = tfi.ScratchGraph(graph)
+    with scratch.going_on():
+        return _mark(request, mode)
+
+
+def _mark(request: Request, mode: Mode) -> Outcome | None:
+    metadata_attributes = metadata.attributes_of(request)
+    given = [[]] if request.inputs is None else request.inputs
+    inputs.check_is_per_replica(given)
+    if not given:
+        return None
+    flattened = inputs.flattened(given)
+    inputs.check_arity(request.computation, flattened, request.infeed_queue)
+    flat, padded = _pad(request, flattened)
+    fan_in = inputs.replicated(flat)
+
+    graph = tfi.default_graph()
+    is_function = isinstance(graph, tfi.FuncGraph)
+    cluster = graph.unique_name(f"cluster_{graph.name}" if is_function else "cluster")
+    pivot = tf.no_op(name=f"{cluster}/pivot")
+    tfi.set_attr(pivot, attributes.PIVOT, tfi.string_attr(cluster))
+    context = TPUReplicateContext(cluster, len(flat), pivot)
+    with _entered(context):
+        info = tfi.tpu_ops.tpu_replicate_metadata(
+            num_replicas=len(flat), use_tpu=request.use_tpu, **metadata_attributes
+        )
+        with _sharded(len(flat)), tf.control_dependencies([info]):
+            args = _arguments(request, flattened, fan_in, padded)
+            returned = _returned(request, args)
+        found = outputs.processed(returned, by_device=not _is_partitioned(request))
+        context.ExitResult(found.tensors)
+    if context.clusters.cores:
+        cores = tfi.string_list_attr(context.clusters.cores)
+        tfi.set_attr(info, attributes.HOST_COMPUTE_CORE, cores)
+    status = _compile_status(request, info, cluster)
+    fan_out, results = _fan_out(found, len(flat))
+    marked = Marked(
+        graph=graph,
+        cluster=cluster,
+        num_replicas=len(flat),
+        inputs=tuple(zip(*flat, strict=True)),
+        replicated_inputs=(*(t.op for t in fan_in), *context.variable_handles.operations),
+        outputs=tuple(tensor for tensor in found.tensors if tensor is not None),
+        replicated_outputs=tuple(fan_out),
+        control_outputs=tuple(
+            op for op in context.operations if op.op_def.is_stateful or op in found.operations
+        ),
+        metadata=info,
+        mode=mode,
+    )
+    return Outcome(marked, status, found.structure, results)
+
+
+def _pad(
+    request: Request, flattened: inputs.Inputs
+) -> tuple[list[list[Any]], list[padding.PaddedDimension]]:
+    if not request.maximum_shapes:
+        return flattened.flat, []
+    if request.infeed_queue:
+        raise MaximumShapesError("Dynamic input shapes are not supported with infeed queues")
+    shapes = padding.flat_maximum_shapes(flattened, request.maximum_shapes)
+    return padding.padded(flattened.flat, shapes, request.padding_spec)
+
+
+@contextmanager
+def _entered(context: TPUReplicateContext) -> Iterator[None]:
+    _building.depth = getattr(_building, "depth", 0) + 1
+    try:
+        context.Enter()
+        yield
+    finally:
+        _building.depth -= 1
+        context.report_unsupported_operations()
+        context.Exit()
+
+
+@contextmanager
+def _sharded(num_replicas: int) -> Iterator[None]:
+    with ExitStack() as leave:
+        try:
+            leave.enter_context(tfi.shard_context(num_replicas))
+        except NotImplementedError as error:
+            raise as_fault(NestedComputationError, error) from None
+        yield
+
+
+def _arguments(
+    request: Request,
+    flattened: inputs.Inputs,
+    fan_in: list[Any],
+    padded: list[padding.PaddedDimension],
+) -> list[Any]:
+    """What the computation is called with: tensors in the computation."""
+    tensors = list(fan_in)
+    options = request.xla_options or tfi.XLAOptions()
+    for dimension in padded if options.enable_xla_dynamic_padder else ():
+        shape = tensors[dimension.input].shape
+        tensors[dimension.input] = tfi.set_dynamic_dimension_size(
+            tensors[dimension.input], dimension.dimension, tensors[dimension.size_input]
+        )
+        tensors[dimension.input].set_shape(shape)
+    # Each input is consumed, used or not. The mark lets TensorFlow prune an unused one; with
+    # padding it must not, since the padded dimensions are told by the number of an input.
+    tensors = [tf.identity(t, name=f"replicated_input_{i}") for i, t in enumerate(tensors)]
+    for tensor, is_composite in zip(tensors, flattened.is_composite, strict=False):
+        if not padded or is_composite:
+            tfi.set_attr(tensor.op, attributes.INPUT_IDENTITY, tfi.bool_attr(True))
+    args = flattened.packed(tensors)
+    queue = request.infeed_queue
+    if queue is not None:
+        queue.set_number_of_shards(len(flattened.flat))
+        for tensor in queue.generate_dequeue_op():
+            args.append(tensor)
+    return args
+
+
+def _returned(request: Request, args: list[Any]) -> Any:
+    with variables.resource_variables_only():
+        try:
+            returned = request.computation(*args)
+        except ValueError as error:
+            if _is_escape(error):
+                raise as_fault(EscapedTensorError, error) from error
+            raise
+    return tfi.convert_variables_to_tensors(returned)
+
+
+def _is_escape(error: ValueError) -> bool:
+    """Whether a tensor was used outside the function, branch or loop that made it."""
+    if isinstance(error, tfi.InaccessibleTensorError):
+        return True
+    text = str(error)
+    return text.startswith("Cannot use '") and "as input to '" in text
+
+
+def _is_partitioned(request: Request) -> bool:
+    """Whether XLA's SPMD partitioner places the outputs, not a device scope."""
+    options = request.xla_options or tfi.XLAOptions()
+    assignment = request.device_assignment
+    return bool(
+        options.use_spmd_for_xla_partitioning
+        and assignment is not None
+        and assignment.num_cores_per_replica > 1
+    )
+
+
+def _compile_status(request: Request, info: Any, cluster: str) -> Any:
+    with tf.control_dependencies([info]):
+        if not request.use_tpu:
+            return tf.no_op(name="compilation_status")
+        status = tfi.tpu_ops.tpu_compilation_result()
+        tfi.set_attr(status.op, attributes.COMPILATION_STATUS, tfi.string_attr(cluster))
+        return status
+
+
+def _fan_out(found: outputs.Outputs, num_replicas: int) -> tuple[list[Any], list[Any]]:
+    """The `TPUReplicatedOutput`s, and for each replica its marked results."""
+    if not found.tensors:
+        groups = [tf.group(found.operations, name=f"shard_{i}") for i in range(num_replicas)]
+        return [], groups
+    fan_out: list[Any] = []
+    results: list[list[Any]] = [[] for _ in range(num_replicas)]
+    for number, tensor in enumerate(found.tensors):
+        if tensor is None:
+            for replica in results:
+                replica.append(None)
+            continue
+        copies = tfi.tpu_ops.tpu_replicated_output(tensor, num_replicas, name=f"output{number}")
+        fan_out.append(copies[0].op)
+        with tf.control_dependencies(found.operations):
+            for i, replica in enumerate(results):
+                replica.append(tf.identity(copies[i], name=f"output_{number}_shard_{i}"))
+    return fan_out, results

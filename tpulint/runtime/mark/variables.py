@@ -1,0 +1,125 @@
+"""Variables in a TPU computation: one handle for all copies, and resource variables only."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+
+
+class ReplicatedHandles:
+    """The handles of replicated variables in one computation, each built once."""
+
+    def __init__(self) -> None:
+        self._handles: dict[str, Any] = {}
+
+    @property
+    def operations(self) -> tuple[Any, ...]:
+        """Their `TPUReplicatedInput`s, in the order of first use."""
+        return tuple(handle.op for handle in self._handles.values())
+
+    def get(
+        self,
+        context: Any,
+        name: str,
+        handle_id: str,
+        copies: Any,
+        is_mirrored: bool,
+        is_packed: bool,
+    ) -> Any:
+        """The handle `handle_id` of the variable `name` with one of `copies` a replica.
+
+        Raises:
+            ValueError: a replica of the strategy's device assignment has no copy.
+        """
+        if handle_id in self._handles:
+            return self._handles[handle_id]
+        assignment = tfi.enclosing_device_assignment()
+        if assignment is not None and not is_packed:
+            copies = _by_replica(copies, assignment)
+        # The node belongs to the place around the computation, in the computation's graph.
+        graph = _graph_in(context)
+        with graph.as_default():
+            if isinstance(copies[0], tf.Variable):
+                copies = [copy.handle for copy in copies]
+            inside = tfi.context_of(graph)
+            tfi.set_context(graph, context.outer_context)
+            try:
+                handle = tfi.tpu_ops.tpu_replicated_input(
+                    copies,
+                    name=f"{name}/handle",
+                    is_mirrored_variable=is_mirrored,
+                    is_packed=is_packed,
+                )
+            finally:
+                tfi.set_context(graph, inside)
+        self._handles[handle_id] = handle
+        return handle
+
+
+def _graph_in(context: Any) -> Any:
+    for graph in tfi.graphs_outwards(tfi.default_graph()):
+        if context in tfi.contexts_outwards(tfi.context_of(graph)):
+            return graph
+    raise ValueError(
+        "get_replicated_var_handle() called without TPUReplicateContext. "
+        "This shouldn't happen. Please file a bug."
+    )
+
+
+def _by_replica(copies: Any, assignment: Any) -> list[Any]:
+    """For each replica the copy that stands on one of its cores."""
+    job = tfi.DeviceSpec.from_string(copies[0].device).job
+    by_device = {tfi.canonical_device(copy.device): copy for copy in copies}
+    found = []
+    for replica in range(assignment.num_replicas):
+        devices = (
+            tfi.canonical_device(
+                assignment.tpu_device(replica=replica, logical_core=core, job=job)
+            )
+            for core in range(assignment.num_cores_per_replica)
+        )
+        device = next((device for device in devices if device in by_device), None)
+        if device is None:
+            raise ValueError(
+                f"Failed to find a variable on any device in replica {replica} for current "
+                "device assignment"
+            )
+        found.append(by_device[device])
+    return found
+
+
+@contextlib.contextmanager
+def resource_variables_only() -> Iterator[None]:
+    """In here `get_variable` makes resource variables, unpartitioned.
+
+    TensorFlow leaves the variable scope changed when the computation raises; here it is restored.
+    """
+    scope = tfi.current_variable_scope()
+    use_resource, users_getter = scope.use_resource, scope.custom_getter
+
+    def getter(get: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        partitioner = kwargs.get("partitioner")
+        if partitioner is not None:
+            kwargs["partitioner"] = None
+            tf.get_logger().warning(
+                "Partitioned variables are not supported on TPU. Got `partitioner` that is %s "
+                "for variable %s. Setting `partitioner` to `None`.",
+                partitioner,
+                name,
+            )
+        if users_getter is None:
+            return get(name, *args, **kwargs)
+        return users_getter(get, name, *args, **kwargs)
+
+    scope.set_use_resource(True)
+    scope.set_custom_getter(getter)
+    try:
+        yield
+    finally:
+        scope.set_use_resource(use_resource)
+        scope.set_custom_getter(users_getter)

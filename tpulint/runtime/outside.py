@@ -1,0 +1,117 @@
+"""`outside_compilation`: the part of a TPU computation that runs on the host."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from tpulint.runtime import hardware
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.errors import (
+    CalleeArityError,
+    ClusterCalledError,
+    ContextClearedWarning,
+    NestedClusterWarning,
+    OutsideCompilationNoOpWarning,
+    RuntimeFaultWarning,
+    as_fault,
+)
+from tpulint.runtime.mark import function_cluster, outside
+from tpulint.runtime.mark.context import enclosing_context
+from tpulint.runtime.mark.replicate import is_building
+
+
+def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run `computation(*args, **kwargs)` on the host, from inside a TPU computation.
+
+    `args=[...]` gives the positional arguments as a list, as the first version of TensorFlow's
+    function did. Outside any TPU computation this is a plain call, with a warning.
+
+    Returns what `computation` returns.
+
+    Raises:
+        NestedClusterError: in a host cluster (TPU201); in a `tf.function` TensorFlow accepts it,
+            and there is a warning instead.
+        ControlFlowContextError: `computation` does not leave the control-flow context as it
+            found it (TPU301).
+        ClusterCalledError: `computation` is no function, but the result of one (TPU205).
+        CalleeArityError: `computation` cannot take the arguments (TPU208).
+    """
+    return _outside_compilation(False, computation, args, kwargs)
+
+
+def experimental_map_outside_compilation(
+    computation: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Any:
+    """As `outside_compilation`, once for each shard of an input that is split over cores."""
+    return _outside_compilation(True, computation, args, kwargs)
+
+
+def _outside_compilation(
+    is_map: bool, computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if hardware.real_tpu():
+        return tfi.tensorflows_outside_compilation(is_map, computation, *args, **kwargs)
+    if "args" in kwargs and not args and not _takes_args(computation):
+        args = tuple(kwargs.pop("args") or ())
+
+    def build() -> Any:
+        return _called(computation, args, kwargs)
+
+    if enclosing_context() is None:
+        _warn_of_plain_call()
+        return build()
+    if not isinstance(tfi.default_graph(), tfi.FuncGraph):
+        return outside.in_graph(build, is_map)
+    if function_cluster.is_open():
+        warnings.warn(NestedClusterWarning(_NESTED), stacklevel=2)
+    return outside.in_function(build, is_map)
+
+
+_NESTED = "outside_compilation inside another one: in a tf.function the inner cluster wins"
+_CLEARED = "outside_compilation where the TPU context has been cleared does nothing"
+_NO_CONTEXT = (
+    "Outside compilation attempted outside TPUReplicateContext scope. As no enclosing "
+    "TPUReplicateContext can be found, returning the result of `computation` as is."
+)
+
+
+def _warn_of_plain_call() -> None:
+    warning: RuntimeFaultWarning
+    if is_building():
+        warning = ContextClearedWarning(_CLEARED)
+    else:
+        warning = OutsideCompilationNoOpWarning(_NO_CONTEXT)
+    warnings.warn(warning, stacklevel=2)
+
+
+def _takes_args(computation: Callable[..., Any]) -> bool:
+    """Whether `args` is a parameter of the user's own function."""
+    try:
+        parameter = inspect.signature(computation).parameters.get("args")
+    except (TypeError, ValueError):
+        return False
+    return parameter is not None and parameter.kind is not inspect.Parameter.VAR_POSITIONAL
+
+
+def _called(computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return computation(*args, **kwargs)
+    except TypeError as error:
+        if not callable(computation):
+            raise as_fault(ClusterCalledError, error) from None
+        if not _fits(computation, args, kwargs):
+            raise as_fault(CalleeArityError, error) from error
+        raise
+
+
+def _fits(computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    try:
+        inspect.signature(computation).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    except ValueError:  # a builtin that does not tell its signature
+        return True
+    return True
