@@ -12,7 +12,9 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla as tf2xla
 from tensorflow.core.framework import attr_value_pb2
+from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf.tpu import dynamic_padding_pb2
+from tensorflow.python.client import session
 from tensorflow.python.compiler.xla import xla
 from tensorflow.python.distribute import device_util
 from tensorflow.python.eager import context as eager_context
@@ -290,3 +292,24 @@ def _share_function(source: Graph, target: Graph, name: str) -> None:
             target._add_function_recursive(function)
             return
     raise KeyError(name)
+
+
+def sessions_place_only_what_they_run() -> None:
+    """Make sessions created from now on leave operations that they do not run unplaced.
+
+    A session places its whole graph, and would refuse one that holds marked nodes: some of them have no kernel.
+    """
+    original = session.BaseSession.__init__
+    if hasattr(original, "of_tensorflow"):
+        return
+
+    def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        if config is None or isinstance(config, config_pb2.ConfigProto):
+            own = config_pb2.ConfigProto()
+            own.CopyFrom(config if config is not None else context.context().config)
+            own.graph_options.place_pruned_graph = True
+            config = own
+        original(self, target, graph, config)
+
+    __init__.of_tensorflow = original  # type: ignore[attr-defined]
+    session.BaseSession.__init__ = __init__

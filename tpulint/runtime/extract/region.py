@@ -7,6 +7,7 @@ function in it. Tensors are named as in GraphDef inputs, but always with their i
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,6 +44,25 @@ class Region:
     def position(self) -> Mapping[str, int]:
         """Program order: an operation's place among `ops`."""
         return {op.name: place for place, op in enumerate(self.ops)}
+
+    @cached_property
+    def used_by(self) -> Mapping[str, frozenset[str]]:
+        """For each tensor that operations of the region take: their names."""
+        users: dict[str, set[str]] = defaultdict(set)
+        for op in self.ops:
+            for tensor in op.inputs:
+                users[tensor.name].add(op.name)
+        return {name: frozenset(found) for name, found in users.items()}
+
+    @cached_property
+    def output_names(self) -> frozenset[str]:
+        """The names of `outputs`."""
+        return frozenset(tensor.name for tensor in self.outputs)
+
+    def leaves(self, tensor: Tensor, ops: frozenset[str]) -> bool:
+        """Whether anything but the operations named `ops` takes `tensor`."""
+        used = self.used_by.get(tensor.name, frozenset())
+        return tensor.name in self.output_names or not used <= ops
 
     def cluster_of(self, op: Operation) -> str | None:
         """The host cluster that `op` is marked with, or None for the device's."""

@@ -1,0 +1,57 @@
+"""Marked computations made by TensorFlow's own `tpu.replicate`, for the tests of what executes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime.execute.options import Options
+from tpulint.runtime.execute.step import run_marked
+from tpulint.runtime.mark.marked import Marked, Ran
+
+outside_compilation = tf.compat.v1.tpu.outside_compilation
+
+
+def marked_by_tensorflow(
+    computation: Callable[..., Any], inputs: Sequence[Sequence[Any]] = ((),)
+) -> Marked:
+    """Mark `computation` in the current `tf.Graph`; `inputs` has a list for each replica."""
+    graph = tf.compat.v1.get_default_graph()
+    known = {op.name for op in graph.get_operations()}
+    tf.compat.v1.tpu.replicate(computation, [list(one) for one in inputs])
+    made = [op for op in graph.get_operations() if op.name not in known]
+    of_type = {
+        kind: tuple(op for op in made if op.type == kind)
+        for kind in ("TPUReplicatedInput", "TPUReplicatedOutput", "TPUReplicateMetadata")
+    }
+    metadata = of_type["TPUReplicateMetadata"][0]
+    cluster = metadata.get_attr("_tpu_replicate")
+    replicated = of_type["TPUReplicatedInput"]
+    return Marked(
+        graph=graph,
+        cluster=cluster.decode(),
+        num_replicas=len(inputs),
+        inputs=tuple(tuple(op.inputs) for op in replicated),
+        replicated_inputs=replicated,
+        outputs=tuple(op.inputs[0] for op in of_type["TPUReplicatedOutput"]),
+        replicated_outputs=of_type["TPUReplicatedOutput"],
+        control_outputs=tuple(op for op in made if b"_tpu_replicate" in _attrs(op)),
+        metadata=metadata,
+        mode="graph",
+    )
+
+
+def _attrs(op: Any) -> set[bytes]:
+    return {name.encode() for name in op.node_def.attr}
+
+
+def ran(
+    computation: Callable[..., Any],
+    inputs: Sequence[Sequence[Any]] = ((),),
+    options: Options | None = None,
+) -> Ran:
+    """Build the step of `computation` in the current graph."""
+    return run_marked(marked_by_tensorflow(computation, inputs), options)
+

@@ -1,0 +1,83 @@
+"""Copies marked operations, without their marks, into the graph that is being built.
+
+The copy goes through GraphDef import: one call into TensorFlow's C++ for any number of operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.extract.region import Operation, Region, Tensor
+
+_MARKS = (
+    "_tpu_replicate",
+    "_xla_outside_compilation",
+    "_xla_map_outside_compilation",
+    "_tpu_input_identity",
+    "_tpu_output_identity",
+    "_post_device_rewrite",
+    "_class",
+)
+_DROPPED_ON_DEVICE = frozenset({"Assert"})
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """What `copy` made, by the names in the region."""
+
+    tensors: Mapping[str, Tensor]
+    operations: Mapping[str, Operation]
+
+
+def inputs_of(ops: Sequence[Operation]) -> dict[str, Tensor]:
+    """The tensors, by name, that `ops` take from others."""
+    own = {op.name for op in ops}
+    return {
+        tensor.name: tensor for op in ops for tensor in op.inputs if tensor.op.name not in own
+    }
+
+
+def copy(
+    region: Region,
+    ops: Sequence[Operation],
+    image: Callable[[str], Tensor],
+    before: Mapping[str, frozenset[str]],
+    *,
+    on_device: bool = False,
+) -> Copied:
+    """Copy `ops`. `image` gives what they take from others, `before` their order among themselves."""
+    graph_def = tf.compat.v1.GraphDef()
+    graph_def.versions.CopyFrom(region.graph.graph_def_versions)
+    own = {op.name for op in ops}
+    outside: dict[str, Tensor] = {}
+    for op in ops:
+        node = graph_def.node.add()
+        node.CopyFrom(region.nodes[op.name])
+        node.device = ""
+        for mark in _MARKS:
+            node.attr.pop(mark, None)
+        del node.input[:]
+        if on_device and op.type in _DROPPED_ON_DEVICE:
+            node.op = "NoOp"
+            node.attr.clear()
+        else:
+            for tensor in op.inputs:
+                node.input.append(tensor.name)
+                if tensor.op.name not in own:
+                    outside[tensor.name] = tensor
+        node.input.extend(f"^{name}" for name in sorted(before[op.name] & own))
+    tensorflow_internals.share_functions(region.graph, graph_def.node)
+    kept = [op for op in ops if not (on_device and op.type in _DROPPED_ON_DEVICE)]
+    wanted = [tensor.name for op in kept for tensor in op.outputs]
+    results = tf.graph_util.import_graph_def(
+        graph_def,
+        input_map={name: image(name) for name in outside},
+        return_elements=[*wanted, *(op.name for op in ops)],
+        name="",
+    )
+    made = results[len(wanted) :]
+    return Copied(dict(zip(wanted, results)), {op.name: copied for op, copied in zip(ops, made)})

@@ -1,0 +1,22 @@
+"""How a step is to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Options:
+    """`host_variables`: what becomes of a plain variable that the device program touches.
+
+    "lock": the step holds it for the device program's whole run, as TPUExecute holds its variables.
+    "snapshot": its value is read at the start and written back at the end, and nothing is held.
+
+    `deadline`: the longest that anything in the step may wait, in seconds; None for no limit.
+    `soft_placement`: device operations that have no XLA kernel run on the host.
+    """
+
+    host_variables: Literal["lock", "snapshot"] = "lock"
+    deadline: float | None = None
+    soft_placement: bool = False

@@ -1,0 +1,35 @@
+"""Where the tensors and operations of a marked region stand in the graph that is being built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import tensorflow as tf
+
+from tpulint.runtime.extract.region import Operation, Tensor
+
+
+@dataclass(eq=False)
+class Places:
+    """Images by the region's own names.
+
+    A variable that the device works on in a copy of its own has two images: `tensors` has the one that
+    the host clusters see, `device_tensors` the copy.
+    """
+
+    tensors: dict[str, Tensor]
+    device_tensors: dict[str, Tensor] = field(default_factory=dict)
+    operations: dict[str, Operation] = field(default_factory=dict)
+    """For an operation of a region one that runs when it has run: its image, or its segment's call."""
+
+    def of(self, name: str, *, on_host: bool) -> Tensor:
+        """The image of the tensor `name`."""
+        if not on_host and name in self.device_tensors:
+            return self.device_tensors[name]
+        return self.tensors[name]
+
+
+def in_this_graph(tensor: Tensor) -> Tensor:
+    """`tensor`, captured where the graph that is being built is one inside its own."""
+    graph = tf.compat.v1.get_default_graph()
+    return tensor if tensor.graph is graph else graph.capture(tensor)

@@ -1,0 +1,92 @@
+"""What operations do to resources: which they take, and whether they write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tpulint.runtime.extract.bodies import CALL, CASE, IF, WHILE, bodies
+from tpulint.runtime.extract.region import Operation, Region, Tensor
+
+READS = frozenset(
+    {"ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd"}
+)
+
+
+def is_resource(tensor: Tensor) -> bool:
+    """Whether `tensor` is a handle."""
+    return bool(tensor.dtype.base_dtype.name == "resource")
+
+
+def resources_of(op: Operation) -> tuple[str, ...]:
+    """The names of the handles that `op` takes."""
+    return tuple(dict.fromkeys(tensor.name for tensor in op.inputs if is_resource(tensor)))
+
+
+def arguments(op: Operation) -> tuple[Tensor, ...]:
+    """What a conditional, loop or call hands to its bodies, in their order."""
+    return tuple(op.inputs)[1:] if op.type in IF | CASE else tuple(op.inputs)
+
+
+def holds_bodies(op: Operation) -> bool:
+    """Whether `op` is a conditional, a loop or a call."""
+    return op.type in WHILE | IF | CASE | CALL
+
+
+def writes(region: Region, op: Operation, resource: str) -> bool:
+    """Whether `op`, or a body in it, may write `resource`."""
+    if not holds_bodies(op):
+        return op.type not in READS and op.type != "Identity"
+    places = [place for place, tensor in enumerate(arguments(op)) if tensor.name == resource]
+    return any(
+        inner.name in names and writes(body, user, inner.name)
+        for body in bodies(region.graph, region.nodes[op.name])
+        for names in [{body.inputs[place] for place in places}]
+        for user in body.ops
+        for inner in user.inputs
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """`op`, of `region`, takes the variable whose handle the whole computation knows as `variable`."""
+
+    variable: str
+    op: Operation
+    region: Region
+    """Where `anchor` stands."""
+    anchor: Operation
+    """`op`, or the operation of a host cluster in whose body it stands."""
+    on_host: bool
+    writes: bool
+
+
+def touches(region: Region) -> Iterator[Touch]:
+    """Every access of a resource in `region` and in the bodies under it, in program order."""
+    yield from _touches(region, {name: name for name in region.inputs}, None)
+
+
+def _touches(
+    region: Region, known: dict[str, str], host: tuple[Region, Operation] | None
+) -> Iterator[Touch]:
+    for op in region.ops:
+        anchor = host or ((region, op) if region.cluster_of(op) is not None else None)
+        handles = [tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in known]
+        if holds_bodies(op):
+            given = arguments(op)
+            for body in bodies(region.graph, region.nodes[op.name]):
+                inside = {
+                    inner: known[outer.name]
+                    for inner, outer in zip(body.inputs, given)
+                    if outer.name in known
+                }
+                yield from _touches(body, inside, anchor)
+            if op.type in WHILE:
+                passed = zip(op.outputs, given)
+                known |= {out.name: known[arg.name] for out, arg in passed if arg.name in known}
+        elif op.type == "Identity" and handles:
+            known[op.outputs[0].name] = known[handles[0]]
+        else:
+            for name in dict.fromkeys(handles):
+                where, at = anchor or (region, op)
+                yield Touch(known[name], op, where, at, anchor is not None, op.type not in READS)

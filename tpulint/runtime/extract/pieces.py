@@ -1,0 +1,97 @@
+"""A region cut where it crosses the seam: device segments, host clusters, and what holds both.
+
+A device segment is as large as the order of the operations allows: all device operations that
+need nothing of a later cluster. So there is one crossing each way for a cluster, not for an operation.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tpulint.runtime.extract.bodies import COLLECTIVES, crosses_the_seam
+from tpulint.runtime.extract.region import Operation, Region
+
+VARIANT = "variant"
+
+
+class Side(enum.Enum):
+    """Where an operation runs. `PLAIN`: on the device, but not compiled (see `side_of`)."""
+
+    DEVICE = "device"
+    HOST = "host"
+    PLAIN = "plain"
+    CONTROL = "control"
+    COLLECTIVE = "collective"
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Operations of one side that run together; `cluster` is the host cluster's name."""
+
+    side: Side
+    ops: tuple[Operation, ...]
+    cluster: str | None = None
+
+
+def side_of(region: Region, op: Operation, on_host: Callable[[Operation], bool]) -> Side:
+    """The side of `op`.
+
+    A tensor list (dtype variant) cannot enter or leave an XLA program, so in a region that is cut
+    the operations on it are not compiled.
+    """
+    if on_host(op):
+        return Side.HOST
+    if op.type in COLLECTIVES:
+        return Side.COLLECTIVE
+    if crosses_the_seam(region.graph, region.nodes[op.name]):
+        return Side.CONTROL
+    if any(tensor.dtype.base_dtype.name == VARIANT for tensor in (*op.inputs, *op.outputs)):
+        return Side.PLAIN
+    return Side.DEVICE
+
+
+def cut(
+    ops: Iterable[Operation],
+    before: Mapping[str, frozenset[str]],
+    side: Callable[[Operation], Side],
+    cluster: Callable[[Operation], str | None],
+) -> tuple[Piece, ...]:
+    """The pieces of `ops` in an order in which they can be built.
+
+    `before` names, for each operation, those of `ops` that must come first.
+    """
+    rest: dict[str, Operation] = {op.name: op for op in ops}
+    done: set[str] = set()
+    pieces: list[Piece] = []
+
+    def take(fits: Callable[[Operation], bool]) -> tuple[Operation, ...]:
+        taken = []
+        for op in list(rest.values()):
+            if fits(op) and before[op.name] <= done:
+                taken.append(rest.pop(op.name))
+                done.add(op.name)
+        return tuple(taken)
+
+    def next_other() -> Piece | None:
+        for op in rest.values():
+            if before[op.name] <= done and side(op) is not Side.DEVICE:
+                if side(op) is Side.HOST:
+                    name = cluster(op)
+                    same = take(lambda other: side(other) is Side.HOST and cluster(other) == name)
+                    return Piece(Side.HOST, same, name)
+                return Piece(side(op), take(lambda other, one=op.name: other.name == one))  # type: ignore[misc]
+        return None
+
+    while rest:
+        others = iter(next_other, None)
+        pieces += others
+        segment = take(lambda op: side(op) is Side.DEVICE)
+        if segment:
+            pieces.append(Piece(Side.DEVICE, segment))
+        elif rest and not any(before[name] <= done for name in rest):
+            raise AssertionError(f"cyclic order among {sorted(rest)[:5]}")
+    return tuple(pieces)
+

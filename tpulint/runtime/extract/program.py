@@ -1,0 +1,81 @@
+"""The program of one replica, as the marks in a graph describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tpulint.runtime.extract.region import (
+    REPLICATE_ATTR,
+    Operation,
+    Region,
+    Tensor,
+    graph_nodes,
+    in_program_order,
+    needed,
+)
+from tpulint.runtime.mark.marked import Marked
+
+_NOT_RUN = frozenset({"TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedOutput"})
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """`region` is the computation; every replica runs it, with its own tensors at `boundary`."""
+
+    region: Region
+    boundary: Mapping[str, tuple[Tensor, ...]]
+    """For each name of `region.inputs` one tensor of the marked graph a replica."""
+    mirrored: frozenset[str]
+    """Names of `region.inputs` that are handles of a strategy's variables, one a replica."""
+    num_replicas: int
+
+
+def extract(marked: Marked) -> Program:
+    """The program that `marked` describes."""
+    nodes = graph_nodes(marked.graph)
+    cluster = marked.cluster.encode()
+
+    def inside(op: Operation) -> bool:
+        attrs = nodes[op.name].attr
+        return (
+            REPLICATE_ATTR in attrs
+            and attrs[REPLICATE_ATTR].s == cluster
+            and op.type not in _NOT_RUN
+        )
+
+    roots = [tensor.op for tensor in marked.outputs] + list(marked.control_outputs)
+    ops = in_program_order(marked.graph, needed(roots, inside))
+    own = {op.name for op in ops}
+    from_outside = {
+        tensor.name: tensor
+        for op in ops
+        for tensor in op.inputs
+        if tensor.op.name not in own
+    }
+    from_outside |= {out.name: out for out in marked.outputs if out.op.name not in own}
+    replicated = {op.outputs[0].name: op for op in marked.replicated_inputs}
+    region = Region(
+        graph=marked.graph,
+        ops=ops,
+        inputs=tuple(from_outside),
+        outputs=marked.outputs,
+        nodes=nodes,
+    )
+    return Program(
+        region=region,
+        boundary={
+            name: _per_replica(tensor, replicated.get(name), marked.num_replicas)
+            for name, tensor in from_outside.items()
+        },
+        mirrored=frozenset(
+            name for name, op in replicated.items() if op.get_attr("is_mirrored_variable")
+        ),
+        num_replicas=marked.num_replicas,
+    )
+
+
+def _per_replica(tensor: Tensor, source: Operation | None, replicas: int) -> tuple[Tensor, ...]:
+    """A packed variable's one handle, and what is captured lexically, is every replica's."""
+    given = tuple(source.inputs) if source is not None else (tensor,)
+    return given if len(given) == replicas else given * replicas
