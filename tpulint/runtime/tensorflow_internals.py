@@ -306,7 +306,7 @@ def sessions_place_only_what_they_run() -> None:
     def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
         if config is None or isinstance(config, config_pb2.ConfigProto):
             own = config_pb2.ConfigProto()
-            own.CopyFrom(config if config is not None else context.context().config)
+            own.CopyFrom(config if config is not None else eager_context.context().config)
             own.graph_options.place_pruned_graph = True
             config = own
         original(self, target, graph, config)
