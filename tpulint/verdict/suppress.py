@@ -21,7 +21,7 @@ from tpulint.source import Source
 CODE = r"[A-Za-z]+[0-9]+"
 NOQA = re.compile(rf"#\s*noqa(?!\w)(?:\s*:\s*(?P<codes>{CODE}(?:[,\s]\s*{CODE})*))?", re.IGNORECASE)
 IGNORE = re.compile(
-    r"#\s*tpulint:\s*(?P<scope>ignore-file|ignore)\s*(?:\[(?P<codes>[^\]]*)\])?(?:\s*--[^#]*)?"
+    r"#\s*tpulint:\s*(?P<scope>ignore-file|ignore)(?![\w-])\s*(?:\[(?P<codes>[^\]]*)\])?(?:\s*--[^#]*)?"
 )
 OWN = re.compile(r"TPU\d*", re.IGNORECASE)
 

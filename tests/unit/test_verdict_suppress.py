@@ -1,0 +1,180 @@
+"""Suppression comments: what they silence, and those that silence nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tpulint.finding import Certainty, Finding, Location, Span
+from tpulint.source import Source, read_source
+from tpulint.verdict.fix import edited
+from tpulint.verdict.suppress import read_comments, unused
+
+
+def source_of(text: str) -> Source:
+    return read_source("a.py", text.encode())
+
+
+def finding(first: int, last: int | None = None, code: str = "TPU101") -> Finding:
+    span = Span("a.py", Location(first, 1), Location(last or first, 2))
+    return Finding(code, "message", span)
+
+
+def silenced(text: str, *found: Finding) -> list[bool]:
+    comments = read_comments(source_of(text))
+    return [comments.covers(each) for each in found]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# noqa",
+        "#noqa",
+        "# NOQA: tpu101",
+        "# noqa: TPU101",
+        "# noqa:TPU101",
+        "# noqa : TPU101",
+        "# noqa: F401, TPU101",
+        "# noqa: F401 TPU101",
+        "# noqa: TPU1",
+        "# noqa: TPU101 because",
+        "# why # noqa: TPU101",
+        "# tpulint: ignore[TPU101]",
+        "# tpulint:ignore[TPU201, TPU101]",
+        "# tpulint: ignore[TPU1] -- a reason",
+        "# tpulint: ignore",
+        "# type: ignore # tpulint: ignore[TPU101]",
+        "# tpulint: ignore-file[TPU101] -- generated",
+    ],
+)
+def test_comments_that_silence(comment: str) -> None:
+    assert silenced(f"x = 1  {comment}\n", finding(1)) == [True]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# noqa: F401",
+        "# noqa: TPU102",
+        "# noqas",
+        "# tpulint: ignore[TPU102]",
+        "# tpulint: ignore[]",
+        "# tpulint: ignored[TPU101]",
+        "# type: ignore",
+        "'# noqa: TPU101'",
+        '"""# tpulint: ignore[TPU101]"""',
+    ],
+)
+def test_what_silences_nothing(comment: str) -> None:
+    assert silenced(f"x = 1  ;{comment}\n", finding(1)) == [False]
+
+
+def test_only_its_own_line() -> None:
+    text = "a = 1\nb = 2  # noqa: TPU101\nc = 3\n"
+    assert silenced(text, finding(1), finding(2), finding(3)) == [False, True, False]
+
+
+def test_first_and_last_line_of_what_is_reported() -> None:
+    text = "f(  # noqa: TPU101\n  x,\n)\ng(\n  x,\n)  # noqa: TPU101\nh(\n  x, # noqa: TPU101\n)\n"
+    assert silenced(text, finding(1, 3), finding(4, 6), finding(7, 9)) == [True, True, False]
+
+
+@pytest.mark.parametrize("comment", ["# tpulint: ignore[TPU101]", "# noqa: TPU101"])
+def test_alone_above(comment: str) -> None:
+    text = f"if x:\n    {comment}\n\n    # another word\n    a = 1\n    b = 2\n"
+    assert silenced(text, finding(1), finding(5), finding(6)) == [False, True, False]
+
+
+def test_a_bare_noqa_alone_means_its_own_line_only() -> None:
+    assert silenced("# noqa\na = 1\n", finding(2)) == [False]
+
+
+def test_beside_code_it_does_not_reach_the_next_line() -> None:
+    assert silenced("a = 1  # noqa: TPU101\nb = 2\n", finding(2)) == [False]
+
+
+def test_after_a_backslash_and_after_a_long_string() -> None:
+    text = 'a = 1 + \\\n  2 + \\\n  3  # noqa: TPU101\nb = """\n"""  # noqa: TPU101\n'
+    assert silenced(text, finding(1), finding(4)) == [True, True]
+
+
+def test_a_file_that_is_not_quite_python() -> None:
+    text = "x = 1  # noqa: TPU001\nprint 'a'\n) ` $\n"
+    assert silenced(text, finding(1, code="TPU001")) == [True]
+
+
+def test_noqa_can_be_left_to_somebody_else() -> None:
+    source = source_of("a  # noqa: TPU101\nb  # tpulint: ignore[TPU101]\n")
+    comments = read_comments(source, noqa=False)
+    assert [comments.covers(finding(row)) for row in (1, 2)] == [False, True]
+
+
+def idle(
+    text: str, *found: Finding, active: tuple[str, ...] = ("TPU101", "TPU102", "TPU2")
+) -> list[Finding]:
+    comments = read_comments(source_of(text))
+    for each in found:
+        comments.covers(each)
+    return list(unused(comments, active, Certainty.POSSIBLE))
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# noqa",
+        "# noqa: F401",
+        "# noqa: T201",
+        "# noqa: TPU301",
+        "# noqa: TPU1",
+        "# tpulint: ignore[TPU301]",
+        "# noqa: TPU002",
+    ],
+)
+def test_never_unused(comment: str) -> None:
+    assert idle(f"x = 1  {comment}\n") == []
+
+
+def test_used_is_not_unused() -> None:
+    assert (
+        idle(
+            "x = 1  # noqa: TPU101\n# tpulint: ignore-file[TPU102]\n",
+            finding(1),
+            finding(1, code="TPU102"),
+        )
+        == []
+    )
+
+
+def test_unused_is_as_sure_as_the_view_is_wide_and_unknown_is_sure() -> None:
+    (one,) = idle("x = 1  # noqa: TPU101\n")
+    assert (one.code, one.certainty) == ("TPU002", Certainty.POSSIBLE)
+    assert one.message == "the suppression of 'TPU101' suppresses nothing"
+    assert one.span == Span("a.py", Location(1, 8), Location(1, 22))
+    (other,) = idle("x = 1  # noqa: TPU999\n")
+    assert (other.message, other.certainty) == ("no rule has the code 'TPU999'", Certainty.DEFINITE)
+    (foreign,) = idle("x = 1  # tpulint: ignore[F401]\n")
+    assert foreign.message == "no rule has the code 'F401'"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = 1  # noqa: TPU101\n", "x = 1\n"),
+        ("x = 1  # noqa: F401, TPU101\n", "x = 1  # noqa: F401\n"),
+        ("x = 1  # noqa: TPU101 F401 why\n", "x = 1  # noqa: F401 why\n"),
+        ("x = 1  # noqa: TPU101 # type: ignore\n", "x = 1  # type: ignore\n"),
+        ("x = 1  # noqa: TPU101 why\n", "x = 1  # why\n"),
+        ("x = 1  # why # noqa: TPU101\n", "x = 1  # why\n"),
+        ("x = 1  # tpulint: ignore[TPU101] -- why\n", "x = 1\n"),
+        (
+            "x = 1  # tpulint: ignore[TPU101, TPU301] -- why\n",
+            "x = 1  # tpulint: ignore[TPU301] -- why\n",
+        ),
+        ("x = 1  # tpulint: ignore\n", "x = 1\n"),
+        ("if y:\n    # tpulint: ignore[TPU101]\n    x = 1\n", "if y:\n    x = 1\n"),
+        ("# tpulint: ignore-file[TPU101]\r\nx = 1\r\n", "x = 1\r\n"),
+    ],
+)
+def test_the_fix_takes_the_comment_away(before: str, after: str) -> None:
+    (found,) = idle(before)
+    assert found.fix is not None
+    assert edited(source_of(before), found.fix.edits) == after.encode()
