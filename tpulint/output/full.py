@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tpulint.finding import Finding
 from tpulint.output.color import BLUE, BOLD, CYAN, RED, paint
 from tpulint.output.context import Context
-from tpulint.output.excerpt import excerpt
+from tpulint.output.excerpt import excerpt, shown
 from tpulint.output.lanes import lanes
 from tpulint.output.text import flags, one_line, summary
 
@@ -25,11 +25,11 @@ def block(finding: Finding, context: Context) -> str:
     first, *more = textwrap.wrap(title, context.width - 7, break_long_words=False)
     lines = [f"{styled(finding.code, RED, BOLD)} {styled(first, BOLD)}"]
     lines += [f"       {styled(line, BOLD)}" for line in more]
-    shown = excerpt(finding.span, context)
-    margin = " " * shown.margin
-    lines.append(f"{margin}{styled('-->', BLUE)} {context.short(finding.span)}")
-    for mark, text, underline in shown.rows:
-        lines.append(f"{styled(f'{mark:>{shown.margin}} |', BLUE)} {text}".rstrip())
+    part = excerpt(finding.span, context)
+    margin = " " * part.margin
+    lines.append(f"{margin}{styled('-->', BLUE)} {shown(context.short(finding.span))}")
+    for mark, text, underline in part.rows:
+        lines.append(f"{styled(f'{mark:>{part.margin}} |', BLUE)} {text}".rstrip())
         if underline:
             lines.append(f"{styled(f'{margin} |', BLUE)} {styled(underline, RED, BOLD)}")
     if finding.trace:

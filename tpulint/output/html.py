@@ -9,7 +9,7 @@ from tpulint.codes import CODES
 from tpulint.finding import Finding, Step
 from tpulint.output.context import Context
 from tpulint.output.excerpt import excerpt
-from tpulint.output.text import count_line, hidden_line
+from tpulint.output.text import count_line, hidden_line, one_line
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
@@ -44,7 +44,7 @@ def article(finding: Finding, context: Context) -> str:
     parts = [
         f'<article class="{finding.certainty.value}">\n'
         f'<h2><a href="{escape(code.url)}">{finding.code}</a> {escape(code.name)}</h2>\n'
-        f"<p>{escape(finding.message)} ({finding.certainty.value})</p>\n"
+        f"<p>{escape(one_line(finding.message))} ({finding.certainty.value})</p>\n"
         f"<code>{escape(context.short(finding.span))}</code>\n"
     ]
     rows = excerpt(finding.span, context).rows
@@ -77,7 +77,7 @@ def table(trace: Sequence[Step], context: Context) -> str:
         line = context.line(step.span.filename, step.span.start.row).strip()
         cell = (
             f"{number} <code>{escape(context.short(step.span))}</code>"
-            f"<pre>{escape(line)}</pre>{escape(step.message)}"
+            f"<pre>{escape(line)}</pre>{escape(one_line(step.message))}"
         )
         cells = [cell if name == step.lane else "" for name in names]
         rows.append("<tr>" + "".join(f"<td>{each}</td>" for each in cells) + "</tr>\n")

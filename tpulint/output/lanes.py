@@ -68,7 +68,7 @@ def step_lines(
     """Where, the line itself, and what happens there; each with its styles."""
     cell, start = context.place(step.span.filename, step.span.start)
     inside = f"cell {cell}:" if cell is not None else ""
-    where = f"{step.span.filename}:{inside}{start.row}"
+    where = shown(f"{step.span.filename}:{inside}{start.row}")
     margin = " " * (len(str(number)) + 1)
     if len(margin + where) > room:
         where = f"...{where[len(margin) + 3 - room :]}"
@@ -76,7 +76,7 @@ def step_lines(
     line = source_line(step, room - len(margin) - len(SOURCE_INDENT), context)
     if line:
         found.append((f"{margin}{SOURCE_INDENT}{line}", (BOLD,)))
-    for part in textwrap.wrap(step.message, room - len(margin)):
+    for part in textwrap.wrap(shown(" ".join(step.message.split())), room - len(margin)):
         found.append((margin + part, ()))
     return found
 

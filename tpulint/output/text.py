@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from tpulint.finding import Applicability, Certainty, Finding
 from tpulint.output.color import BOLD, CYAN, GREEN, RED, paint
 from tpulint.output.context import Context
+from tpulint.output.excerpt import shown
 
 
 def text(findings: Sequence[Finding], context: Context) -> str:
     lines = []
     for finding in findings:
-        place = context.short(finding.span)
+        place = shown(context.short(finding.span))
         if context.color:
             path, _, rest = place.partition(":")
             place = f"{paint(path, BOLD)}{paint(':', CYAN)}{rest}"
@@ -22,7 +23,7 @@ def text(findings: Sequence[Finding], context: Context) -> str:
 
 
 def one_line(message: str) -> str:
-    return " ".join(message.split())
+    return shown(" ".join(message.split()))
 
 
 def flags(finding: Finding) -> str:

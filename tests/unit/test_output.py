@@ -1,0 +1,205 @@
+"""Every format against its golden file, and what the goldens cannot show."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import tpulint
+from tests.unit.sample import CONTEXT, DEADLOCK, FINDINGS, IN_NOTEBOOK, NAME, ODD_ONE
+from tpulint import rules
+from tpulint.finding import Finding, Location, Span, Step
+from tpulint.output import FORMATS, load
+from tpulint.output.color import wanted
+from tpulint.output.context import Context
+from tpulint.output.excerpt import columns
+from tpulint.output.text import statistics, summary
+from tpulint.source import read_source
+
+GOLDENS = Path(__file__).parent / "goldens"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_golden(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "page", lambda code: f"# {code}\n\nIts page.\n")
+    said = load(name)(FINDINGS, CONTEXT).replace(tpulint.__version__, "VERSION")
+    assert said == (GOLDENS / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_nothing_found_is_said_in_every_format(name: str) -> None:
+    said = load(name)((), Context("/project"))
+    if name in ("json", "gitlab"):
+        assert json.loads(said) == []
+    elif name == "sarif":
+        assert json.loads(said)["runs"][0]["results"] == []
+    elif name == "junit":
+        assert ElementTree.fromstring(said).get("tests") == "0"
+    elif name in ("jsonl", "github"):
+        assert said == ""
+    else:
+        assert "All checks passed!" in said
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_that_cannot_be_read_can_still_be_named(name: str) -> None:
+    lost = Finding("TPU001", "cannot read", Span("gone.py", Location(1, 1), Location(1, 1)))
+    assert "gone.py" in load(name)([lost], Context("/project"))
+
+
+@pytest.mark.parametrize("name", ["text", "full", "junit", "html"])
+def test_no_control_character_reaches_the_terminal(name: str) -> None:
+    assert "\x1b" not in load(name)([ODD_ONE], CONTEXT)
+
+
+def test_full_keeps_to_its_width() -> None:
+    for width in (80, 100, 140):
+        context = dataclasses.replace(CONTEXT, width=width)
+        lines = load("full")([DEADLOCK, NAME], context).splitlines()
+        assert max(map(columns, lines)) <= width
+        assert sum(line.endswith("does nothing") for line in lines) == 1
+
+
+def test_full_puts_lanes_in_columns_and_in_order_of_time() -> None:
+    lines = load("full")([DEADLOCK], CONTEXT).splitlines()
+    head = next(line for line in lines if line.startswith("  device"))
+    column = head.index("| host")
+    places = [line for line in lines if "trainer.py:" in line][1:]
+    assert [line.index("trainer.py") > column for line in places] == [False] * 3 + [True] * 2
+    assert [line.strip(" |")[0] for line in places] == ["1", "2", "3", "4", "5"]
+
+
+def test_full_underlines_what_is_reported() -> None:
+    lines = load("full")([DEADLOCK], CONTEXT).splitlines()
+    marks = next(index for index, line in enumerate(lines) if "^" in line)
+    underlined = lines[marks - 1][lines[marks].index("^") : lines[marks].rindex("^") + 1]
+    assert underlined == "tf.tpu.outside_compilation(self.log, loss)"
+
+
+def test_long_lines_are_cut_around_what_is_reported() -> None:
+    text = "x = [" + "1, " * 200 + "bad()" + ", 1" * 200 + "]\n"
+    source = read_source("a.py", text.encode())
+    start = text.index("bad()") + 1
+    found = Finding("TPU405", "m", Span("a.py", Location(1, start), Location(1, start + 5)))
+    lines = load("full")([found], Context("/p", {"a.py": source})).splitlines()
+    marks = next(index for index, line in enumerate(lines) if "^" in line)
+    first = lines[marks].index("^")
+    assert lines[marks - 1][first : lines[marks].rindex("^") + 1] == "bad()"
+    assert len(lines[marks - 1]) <= 100
+
+
+def test_more_than_two_lanes_become_blocks_where_columns_get_narrow() -> None:
+    span = DEADLOCK.span
+    trace = tuple(Step(f"replica {number}", span, f"step {number}") for number in range(4))
+    said = load("full")([dataclasses.replace(DEADLOCK, trace=trace)], CONTEXT)
+    assert "\n  replica 3\n  ---------\n  4 trainer.py:15\n" in said
+
+
+def test_colour_changes_no_word() -> None:
+    import re
+
+    coloured = dataclasses.replace(CONTEXT, color=True)
+    for name in ("text", "full"):
+        said = load(name)(FINDINGS, coloured)
+        assert "\x1b[" in said
+        assert re.sub(r"\x1b\[[\d;]*m", "", said) == load(name)(FINDINGS, CONTEXT)
+
+
+class Terminal:
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colour_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    assert wanted(terminal)  # type: ignore[arg-type]
+    monkeypatch.setenv("TERM", "dumb")
+    assert not wanted(terminal)  # type: ignore[arg-type]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert wanted(terminal)  # type: ignore[arg-type]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not wanted(terminal)  # type: ignore[arg-type]
+
+
+def test_json_has_ruffs_keys_and_ours() -> None:
+    (item,) = json.loads(load("json")([IN_NOTEBOOK], CONTEXT))
+    assert (item["cell"], item["location"]) == (3, {"row": 2, "column": 14})
+    assert item["end_location"] == {"row": 2, "column": 20}
+    assert item["filename"] == "/project/note.ipynb"
+    assert item["fix"]["edits"][0]["location"] == {"row": 2, "column": 14}
+    assert item["trace"][0]["location"] == {"row": 1, "column": 1}
+    ours = {"certainty", "trace"}
+    ruffs = {"cell", "code", "end_location", "filename", "fix", "location", "message", "name"}
+    assert set(item) == ours | ruffs | {"noqa_row", "severity", "url"}
+
+
+def test_noqa_row_is_where_a_comment_can_stand() -> None:
+    source = read_source("a.py", b'f("""\n""")\ng(x, \\\n  y)\n')
+    found = [
+        Finding("TPU405", "m", Span("a.py", Location(row, 1), Location(row, 2))) for row in (1, 3)
+    ]
+    items = json.loads(load("json")(found, Context("/p", {"a.py": source})))
+    assert [item["noqa_row"] for item in items] == [2, 4]
+
+
+def test_jsonl_is_json_line_by_line() -> None:
+    lines = load("jsonl")(FINDINGS, CONTEXT).splitlines()
+    assert [json.loads(line) for line in lines] == json.loads(load("json")(FINDINGS, CONTEXT))
+
+
+def test_github_fields_and_messages_are_escaped() -> None:
+    said = load("github")([ODD_ONE], CONTEXT)
+    assert said.count("\n") == 1
+    assert "100%25 <sure>" in said
+    odd = dataclasses.replace(ODD_ONE, span=Span("a,b:c.py", Location(1, 1), Location(1, 2)))
+    assert ",file=a%2Cb%3Ac.py,line=1," in load("github")([odd], CONTEXT)
+
+
+def test_gitlab_fingerprints_differ() -> None:
+    items = json.loads(load("gitlab")([DEADLOCK, DEADLOCK, NAME], CONTEXT))
+    assert len({item["fingerprint"] for item in items}) == 3
+
+
+def test_html_is_well_formed() -> None:
+    class Balance(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.open_tags: list[str] = []
+
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            if tag != "meta":
+                self.open_tags.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert self.open_tags.pop() == tag
+
+    page = Balance()
+    page.feed(load("html")(FINDINGS, CONTEXT))
+    assert page.open_tags == []
+
+
+def test_summary_counts() -> None:
+    assert summary([NAME], Context("/p", fixed=2)).startswith(
+        "Found 3 errors (2 fixed, 1 remaining)."
+    )
+    assert "[*] 1 fixable with `--fix` (1 more with `--unsafe-fixes`)." in summary(
+        [NAME, DEADLOCK], CONTEXT
+    )
+    assert summary([], Context("/p", hidden=1)) == (
+        "All checks passed!\n1 possible finding is hidden: see with `--certainty possible`.\n"
+    )
+
+
+def test_statistics() -> None:
+    assert statistics([DEADLOCK, NAME, NAME]) == (
+        "2\tTPU405\t[*] deprecated-name\n1\tTPU101\t[ ] host-variable-deadlock\n"
+    )
+    assert statistics([]) == ""

