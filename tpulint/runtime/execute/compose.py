@@ -7,98 +7,127 @@ So a whole step runs inside TensorFlow's own executor, without Python between th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
-from tpulint.runtime.execute.copying import copy, inputs_of
-from tpulint.runtime.execute.places import Places, in_this_graph
+from tpulint.runtime.execute import control
+from tpulint.runtime.execute.copying import constant_or_image, copy, inputs_of
+from tpulint.runtime.execute.places import Places
 from tpulint.runtime.extract.pieces import Piece, Side
-from tpulint.runtime.extract.plan import Plan
-from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.extract.plan import Plan, plan
+from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 _FREE = frozenset({"Identity", "Const", "NoOp"})
 
 
 @dataclass(frozen=True, eq=False)
 class Composer:
-    """Builds plans; one composer a replica's program."""
+    """Builds regions. `on_host` tells what runs on the host."""
 
-    def build(self, plan: Plan, places: Places) -> None:
-        """Build all pieces of `plan`; `places` learns where everything stands."""
-        for piece in plan.pieces:
-            if piece.side is Side.DEVICE and any(op.type not in _FREE for op in piece.ops):
-                _build_segment(plan, piece, places)
+    on_host: Callable[[Region, Operation], bool]
+
+    def build(self, region: Region, places: Places) -> None:
+        """Build all of `region`; `places` learns where everything stands."""
+        planned = plan(region, self.on_host)
+        for piece in planned.pieces:
+            if piece.side is Side.CONTROL:
+                self._control(planned, piece.ops[0], places)
+            elif piece.side is Side.DEVICE and any(op.type not in _FREE for op in piece.ops):
+                self._segment(planned, piece, places)
             else:
-                _build_plain(plan, piece, places)
+                self._plain(planned, piece, places)
+
+    def _plain(self, planned: Plan, piece: Piece, places: Places) -> None:
+        on_host = piece.side is Side.HOST
+        copied = copy(
+            planned.region,
+            piece.ops,
+            lambda name: constant_or_image(planned.region, name, places, on_host=on_host),
+            planned.before,
+            on_device=not on_host,
+        )
+        own = frozenset(copied.operations)
+        for op in piece.ops:
+            image = copied.operations[op.name]
+            waits_for = _waits_for(planned, op, own, places)
+            if waits_for:
+                tensorflow_internals.add_control_inputs(image, waits_for)
+            if image.op_def.is_stateful:
+                places.effects.append(image)
+        places.tensors.update(copied.tensors)
+        places.operations.update(copied.operations)
+
+    def _segment(self, planned: Plan, piece: Piece, places: Places) -> None:
+        region = planned.region
+        own = frozenset(op.name for op in piece.ops)
+        given = inputs_of(piece.ops)
+        wanted = [
+            tensor
+            for op in piece.ops
+            for tensor in op.outputs
+            if op.type != "Const" and region.leaves(tensor, own)
+        ]
+
+        def segment(*arguments: Tensor) -> list[Tensor]:
+            inside = dict(zip(given, arguments))
+            for tensor, argument in zip(given.values(), arguments):
+                argument.set_shape(tensor.shape)
+            copied = copy(region, piece.ops, inside.__getitem__, planned.before, on_device=True)
+            return [copied.tensors[tensor.name] for tensor in wanted] or [tf.constant(True)]
+
+        compiled = tf.function(
+            segment,
+            jit_compile=True,
+            autograph=False,
+            input_signature=[tf.TensorSpec(None, tensor.dtype) for tensor in given.values()],
+        ).get_concrete_function()
+        arguments = [constant_or_image(region, name, places, on_host=False) for name in given]
+        with tf.control_dependencies(_all_wait_for(planned, piece, own, places)):
+            results = compiled(*arguments)
+        call = results[0].op
+        if call.op_def.is_stateful:
+            places.effects.append(call)
+        places.operations.update(dict.fromkeys(own, call))
+        for tensor, result in zip(wanted, results):
+            result.set_shape(tensor.shape)
+            places.tensors[tensor.name] = result
+
+    def _control(self, planned: Plan, op: Operation, places: Places) -> None:
+        region = planned.region
+        waits_for = _waits_for(planned, op, frozenset({op.name}), places)
+        built = control.build(
+            region,
+            op,
+            lambda name, on_host: constant_or_image(region, name, places, on_host=on_host),
+            waits_for,
+            self.build,
+        )
+        for tensor, result in zip(op.outputs, built.outputs):
+            result.set_shape(tensor.shape)
+            places.tensors[tensor.name] = result
+        places.operations[op.name] = built.done
+        places.effects.append(built.done)
 
 
-def _waits_for(plan: Plan, op: Operation, own: frozenset[str], places: Places) -> list[Operation]:
+def _waits_for(
+    planned: Plan, op: Operation, own: frozenset[str], places: Places
+) -> list[Operation]:
     """What `op` waits for outside its piece, apart from its inputs."""
+    if op.name not in planned.before or op.type == "Const":
+        return []
     data = {tensor.op.name for tensor in op.inputs}
-    earlier = plan.before[op.name] - own - data
-    return [places.operations[name] for name in sorted(earlier)]
+    earlier = planned.before[op.name]
+    waits_for = [places.operations[name] for name in sorted(earlier - own - data)]
+    return waits_for if earlier else [*waits_for, *places.entry]
 
 
-def _build_plain(plan: Plan, piece: Piece, places: Places) -> None:
-    on_host = piece.side is Side.HOST
-    copied = copy(
-        plan.region,
-        piece.ops,
-        lambda name: in_this_graph(places.of(name, on_host=on_host)),
-        plan.before,
-        on_device=not on_host,
-    )
-    own = frozenset(copied.operations)
-    for op in piece.ops:
-        waits_for = _waits_for(plan, op, own, places)
-        if waits_for:
-            tensorflow_internals.add_control_inputs(copied.operations[op.name], waits_for)
-    places.tensors.update(copied.tensors)
-    places.operations.update(copied.operations)
-
-
-def _build_segment(plan: Plan, piece: Piece, places: Places) -> None:
-    own = frozenset(op.name for op in piece.ops)
-    given = inputs_of(piece.ops)
-    wanted = [
-        tensor for op in piece.ops for tensor in op.outputs if plan.region.leaves(tensor, own)
-    ]
-
-    def segment(*arguments: Tensor) -> list[Tensor]:
-        inside = dict(zip(given, arguments))
-        for tensor, argument in zip(given.values(), arguments):
-            argument.set_shape(tensor.shape)
-        copied = copy(plan.region, piece.ops, inside.__getitem__, plan.before, on_device=True)
-        return [copied.tensors[tensor.name] for tensor in wanted] or [tf.constant(True)]
-
-    compiled = tf.function(
-        segment,
-        jit_compile=True,
-        autograph=False,
-        input_signature=[tf.TensorSpec(None, tensor.dtype) for tensor in given.values()],
-    ).get_concrete_function()
-    waits_for = {
-        other.name: other for op in piece.ops for other in _waits_for(plan, op, own, places)
+def _all_wait_for(
+    planned: Plan, piece: Piece, own: frozenset[str], places: Places
+) -> list[Operation]:
+    found = {
+        other.name: other for op in piece.ops for other in _waits_for(planned, op, own, places)
     }
-    results = _called(
-        compiled,
-        [in_this_graph(places.of(name, on_host=False)) for name in given],
-        list(waits_for.values()),
-    )
-    places.operations.update(dict.fromkeys(own, results[0].op))
-    for tensor, result in zip(wanted, results):
-        result.set_shape(tensor.shape)
-        places.tensors[tensor.name] = result
-
-
-def _called(
-    function: tf.types.experimental.ConcreteFunction,
-    arguments: Sequence[Tensor],
-    waits_for: Sequence[Operation],
-) -> list[Tensor]:
-    with tf.control_dependencies(waits_for):
-        results: list[Tensor] = function(*arguments)
-    return results
+    return list(found.values())

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 _MARKS = (
@@ -81,3 +82,12 @@ def copy(
     )
     made = results[len(wanted) :]
     return Copied(dict(zip(wanted, results)), {op.name: copied for op, copied in zip(ops, made)})
+
+
+def constant_or_image(region: Region, name: str, places: Places, *, on_host: bool) -> Tensor:
+    """The image, in the graph that is being built, of the tensor `name`; a constant is copied."""
+    if name in places.tensors:
+        return in_this_graph(places.of(name, on_host=on_host))
+    constant = region.graph.get_tensor_by_name(name).op
+    made = copy(region, [constant], places.tensors.__getitem__, {constant.name: frozenset()})
+    return made.tensors[name]

@@ -21,6 +21,10 @@ class Places:
     device_tensors: dict[str, Tensor] = field(default_factory=dict)
     operations: dict[str, Operation] = field(default_factory=dict)
     """For an operation of a region one that runs when it has run: its image, or its segment's call."""
+    effects: list[Operation] = field(default_factory=list)
+    """What must run though no output needs it."""
+    entry: tuple[Operation, ...] = ()
+    """What everything here waits for."""
 
     def of(self, name: str, *, on_host: bool) -> Tensor:
         """The image of the tensor `name`."""

@@ -12,10 +12,9 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.compose import Composer
-from tpulint.runtime.execute.copying import copy
+from tpulint.runtime.execute.copying import constant_or_image, copy
 from tpulint.runtime.execute.options import Options
-from tpulint.runtime.execute.places import Places, in_this_graph
-from tpulint.runtime.extract.plan import plan
+from tpulint.runtime.execute.places import Places
 from tpulint.runtime.extract.program import Program, extract
 from tpulint.runtime.extract.region import Region, Tensor, graph_nodes, in_program_order, needed
 from tpulint.runtime.mark.marked import Marked, Ran
@@ -99,12 +98,13 @@ def _one_replica(program: Program, given: dict[str, Tensor]) -> Sequence[Tensor]
         if program.num_replicas == 1:
             argument.set_shape(program.boundary[name][0].shape)
     places = Places(dict(given))
-    whole = plan(program.region, lambda region, op: region.cluster_of(op) is not None)
-    Composer().build(whole, places)
-    with tf.control_dependencies(list(places.operations.values())):
-        token = tf.constant(True)
-        outputs = [
-            tf.identity(in_this_graph(places.of(tensor.name, on_host=False)))
+    Composer(lambda region, op: region.cluster_of(op) is not None).build(program.region, places)
+    with tf.control_dependencies(places.effects):
+        token = tf.identity(tf.constant(True))
+    return [
+        token,
+        *(
+            constant_or_image(program.region, tensor.name, places, on_host=False)
             for tensor in program.region.outputs
-        ]
-    return [tf.identity(token), *outputs]
+        ),
+    ]

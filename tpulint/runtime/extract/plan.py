@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tpulint.runtime.extract.order import order
 from tpulint.runtime.extract.pieces import Piece, Side, cut, side_of
@@ -12,7 +12,10 @@ from tpulint.runtime.extract.region import Operation, Region
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """`before` names for each operation of `region` those of it that must run first."""
+    """`before` names for each operation of `region` those of it that must run first.
+
+    Constants are in every piece that takes them, and in no order.
+    """
 
     region: Region
     pieces: tuple[Piece, ...]
@@ -26,5 +29,22 @@ def plan(region: Region, on_host: Callable[[Region, Operation], bool]) -> Plan:
     def side(op: Operation) -> Side:
         return sides[op.name]
 
-    before = order(region, side)
-    return Plan(region, cut(region.ops, before, side, region.cluster_of), before)
+    constants = frozenset(op.name for op in region.ops if op.type == "Const")
+    ordered = order(region, side)
+    before = {name: earlier - constants for name, earlier in ordered.items()}
+    rest = [op for op in region.ops if op.name not in constants]
+    pieces = cut(rest, before, side, region.cluster_of)
+    return Plan(region, tuple(with_constants(piece) for piece in pieces), before)
+
+
+def with_constants(piece: Piece) -> Piece:
+    """`piece` and the constants that its operations take."""
+    if piece.side in (Side.CONTROL, Side.COLLECTIVE):
+        return piece
+    constants = {
+        tensor.op.name: tensor.op
+        for op in piece.ops
+        for tensor in op.inputs
+        if tensor.op.type == "Const"
+    }
+    return replace(piece, ops=(*constants.values(), *piece.ops))

@@ -1,0 +1,162 @@
+"""Conditionals, loops and calls that hold both sides, built anew around their pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import tensorflow as tf
+
+from tpulint.runtime.execute.copying import constant_or_image
+from tpulint.runtime.execute.places import Places
+from tpulint.runtime.extract.bodies import CALL, CASE, IF, WHILE, bodies
+from tpulint.runtime.extract.effects import arguments, is_resource
+from tpulint.runtime.extract.region import Operation, Region, Tensor
+
+Image = Callable[[str, bool], Tensor]
+"""(name, on_host) -> the image of a tensor of the region around."""
+Build = Callable[[Region, Places], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """The images of an operation's outputs, and an operation that runs when all in it has run."""
+
+    outputs: Sequence[Tensor]
+    done: Operation
+
+
+class _Builder(Protocol):
+    def __call__(
+        self,
+        region: Region,
+        op: Operation,
+        image: Image,
+        waits_for: Sequence[Operation],
+        build: Build,
+    ) -> Built: ...
+
+
+def build(
+    region: Region, op: Operation, image: Image, waits_for: Sequence[Operation], build: Build
+) -> Built:
+    """Build `op` of `region` anew; `build` builds the regions in it."""
+    kinds: tuple[tuple[frozenset[str], _Builder], ...] = (
+        (WHILE, _loop),
+        (IF, _conditional),
+        (CASE, _conditional),
+        (CALL, _call),
+    )
+    builder = next(builder for types, builder in kinds if op.type in types)
+    return builder(region, op, image, waits_for, build)
+
+
+def _call(
+    region: Region, op: Operation, image: Image, waits_for: Sequence[Operation], build: Build
+) -> Built:
+    (body,) = bodies(region.graph, region.nodes[op.name])
+    places = _enclosed(body, arguments(op), image)
+    places.entry = tuple(waits_for)
+    build(body, places)
+    with tf.control_dependencies([*waits_for, *places.effects]):
+        done = tf.no_op()
+    return Built([_result(body, out, places) for out in body.outputs], done)
+
+
+def _conditional(
+    region: Region, op: Operation, image: Image, waits_for: Sequence[Operation], build: Build
+) -> Built:
+    given = arguments(op)
+
+    def branch(body: Region) -> list[Tensor]:
+        places = _enclosed(body, given, image)
+        build(body, places)
+        outputs = [_result(body, out, places) for out in body.outputs]
+        return [_token(places), *(tf.identity(tensor) for tensor in outputs)]
+
+    chosen_by = image(op.inputs[0].name, False)
+    branches = [
+        lambda body=body: branch(body) for body in bodies(region.graph, region.nodes[op.name])
+    ]
+    with tf.control_dependencies(waits_for):
+        if op.type in IF:
+            results = tf.cond(tf.cast(chosen_by, tf.bool), *branches)
+        else:
+            results = tf.switch_case(chosen_by, branches)
+    return Built(results[1:], results[0].op)
+
+
+def _loop(
+    region: Region, op: Operation, image: Image, waits_for: Sequence[Operation], build: Build
+) -> Built:
+    condition, body = bodies(region.graph, region.nodes[op.name])
+    given = arguments(op)
+    changing = [
+        place
+        for place, (name, out) in enumerate(zip(body.inputs, body.outputs))
+        if _source(body, out) != name and not is_resource(out)
+    ]
+
+    def inside(part: Region, variables: Sequence[Tensor]) -> Places:
+        places = _enclosed(part, given, image, skip=frozenset(changing))
+        for place, tensor in zip(changing, variables):
+            places.tensors[part.inputs[place]] = tensor
+        build(part, places)
+        return places
+
+    def goes_on(_: Tensor, *variables: Tensor) -> Tensor:
+        return _result(condition, condition.outputs[0], inside(condition, variables))
+
+    def iteration(_: Tensor, *variables: Tensor) -> list[Tensor]:
+        places = inside(body, variables)
+        outputs = [_result(body, body.outputs[place], places) for place in changing]
+        return [_token(places), *(tf.identity(tensor) for tensor in outputs)]
+
+    start = [tf.constant(True), *(image(given[place].name, False) for place in changing)]
+    with tf.control_dependencies(waits_for):
+        start = [tf.identity(tensor) for tensor in start]
+        results = tf.while_loop(
+            goes_on,
+            iteration,
+            start,
+            shape_invariants=[tf.TensorShape(None)] * len(start),
+            parallel_iterations=1,
+        )
+    changed = dict(zip(changing, results[1:]))
+    outputs = [
+        changed[place] if place in changed else image(tensor.name, False)
+        for place, tensor in enumerate(given)
+    ]
+    return Built(outputs, results[0].op)
+
+
+def _enclosed(
+    body: Region, given: Sequence[Tensor], image: Image, skip: frozenset[int] = frozenset()
+) -> Places:
+    """The places of `body`'s inputs: the images of what it is given."""
+    places = Places({})
+    for place, (name, tensor) in enumerate(zip(body.inputs, given)):
+        if place in skip:
+            continue
+        places.tensors[name] = image(tensor.name, True)
+        if is_resource(tensor):
+            places.device_tensors[name] = image(tensor.name, False)
+    return places
+
+
+def _source(body: Region, tensor: Tensor) -> str:
+    """The tensor that `tensor` passes on."""
+    while tensor.op.type == "Identity" and tensor.op.name in body.names:
+        tensor = tensor.op.inputs[0]
+    name: str = tensor.name
+    return name
+
+
+def _result(body: Region, tensor: Tensor, places: Places) -> Tensor:
+    return constant_or_image(body, tensor.name, places, on_host=False)
+
+
+def _token(places: Places) -> Tensor:
+    with tf.control_dependencies(places.effects):
+        return tf.identity(tf.constant(True))
