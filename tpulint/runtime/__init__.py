@@ -1,0 +1,52 @@
+"""TPU programs on a plain CPU: the names of `tf.compat.v1.tpu`, executed, with no TPU.
+
+    import tpulint.runtime as tpu
+
+    tpu.replicate(step, [[x0], [x1]])
+
+The names and signatures are TensorFlow's, and so is what they do: the same marked graph, the
+same errors, host clusters on the host, device segments compiled by XLA. What would hang on a TPU
+is an error here. Each error and warning names its rule of the catalogue. See docs/runtime.md.
+"""
+
+from __future__ import annotations
+
+import tensorflow as _tf
+
+from tpulint.runtime import errors
+from tpulint.runtime.errors import *  # noqa: F403
+from tpulint.runtime.mark.context import TPUReplicateContext
+from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
+from tpulint.runtime.replicate import replicate, rewrite, split_compile_and_replicate
+from tpulint.runtime.results import marked_graph
+from tpulint.runtime.sharding import batch_parallel, shard, split_compile_and_shard
+from tpulint.runtime.stepping import options
+from tpulint.runtime.tensorflow_internals import core, training_loop
+
+# Pure Python that works without a TPU: TensorFlow's own.
+CrossShardOptimizer = _tf.compat.v1.tpu.CrossShardOptimizer
+PaddingSpec = _tf.compat.v1.tpu.PaddingSpec
+XLAOptions = _tf.tpu.XLAOptions
+cross_replica_sum = _tf.compat.v1.tpu.cross_replica_sum
+
+__all__ = [
+    "CrossShardOptimizer",
+    "PaddingSpec",
+    "TPUReplicateContext",
+    "XLAOptions",
+    "batch_parallel",
+    "core",
+    "cross_replica_sum",
+    "errors",
+    "experimental_map_outside_compilation",
+    "marked_graph",
+    "options",
+    "outside_compilation",
+    "replicate",
+    "rewrite",
+    "shard",
+    "split_compile_and_replicate",
+    "split_compile_and_shard",
+    "training_loop",
+    *errors.__all__,
+]

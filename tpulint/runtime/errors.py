@@ -16,6 +16,34 @@ import tensorflow as tf
 from tpulint.codes import CODES
 from tpulint.runtime.place import place_of, users_place
 
+__all__ = [
+    "ArityError",
+    "CalleeArityError",
+    "ClusterCalledError",
+    "ContextClearedWarning",
+    "ControlFlowContextError",
+    "DeadlockError",
+    "DeviceAssignmentError",
+    "DeviceVariableError",
+    "DivergentCollectiveError",
+    "EagerRunError",
+    "EscapedTensorError",
+    "InputsNotPerReplicaError",
+    "MaximumShapesError",
+    "NestedClusterError",
+    "NestedClusterWarning",
+    "NestedComputationError",
+    "OutputOrderError",
+    "OutsideCompilationNoOpWarning",
+    "PaddingWarning",
+    "RuntimeFault",
+    "RuntimeFaultWarning",
+    "StaleVariableWarning",
+    "UnequalInputsError",
+    "UnfetchableError",
+    "UnsupportedOpError",
+]
+
 
 class RuntimeFault(Exception):
     """Base of all errors here. `rule` is the code, `place` the user's "file:line" or None."""

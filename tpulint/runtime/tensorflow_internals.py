@@ -20,12 +20,16 @@ from tensorflow.python.distribute import device_util
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.framework import composite_tensor, func_graph, ops
 from tensorflow.python.framework import device as pydev
-from tensorflow.python.framework.errors_impl import InaccessibleTensorError
+from tensorflow.python.framework.errors_impl import (
+    InaccessibleTensorError as InaccessibleTensorError,
+)
 from tensorflow.python.ops import control_flow_ops, variable_scope
 from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu import tpu_function, tpu_name_util, tpu_replication
-from tensorflow.python.tpu.ops import tpu_ops
-from tensorflow.python.util import nest, variable_utils
+from tensorflow.python.tpu import training_loop as training_loop
+from tensorflow.python.tpu.ops import tpu_ops as tpu_ops
+from tensorflow.python.util import nest as nest
+from tensorflow.python.util import variable_utils
 
 Graph = Any
 Operation = Any
@@ -48,8 +52,6 @@ set_dynamic_dimension_size = tf2xla.set_dynamic_dimension_size
 shard_context = tpu_function.tpu_shard_context
 XLAOptions = tensorflow_tpu.XLAOptions
 
-__all__ = ["InaccessibleTensorError", "nest", "tpu_ops"]
-
 
 def stands_in_for_tensorflows_context(context_class: type[Any]) -> None:
     """Make `isinstance(c, TPUReplicateContext)` in TensorFlow's own code accept `context_class`.
@@ -61,11 +63,27 @@ def stands_in_for_tensorflows_context(context_class: type[Any]) -> None:
         tensorflow_tpu.TPUReplicateContext.register(context_class)
 
 
+def tensorflows_replicate(*args: Any) -> list[Any]:
+    """TensorFlow's own `split_compile_and_replicate`."""
+    results: list[Any] = tensorflow_tpu.split_compile_and_replicate(*args)
+    return results
+
+
 def tensorflows_outside_compilation(is_map: bool, *args: Any, **kwargs: Any) -> Any:
     """TensorFlow's own `outside_compilation`, or its `experimental_map_outside_compilation`."""
     if is_map:
         return tpu_replication.experimental_map_outside_compilation(*args, **kwargs)
     return tpu_replication.outside_compilation(*args, **kwargs)
+
+
+def is_eager_tensor(value: Any) -> bool:
+    """Whether `value` is a tensor that has a value now."""
+    return isinstance(value, ops.EagerTensor)
+
+
+def no_colocation() -> Any:
+    """A scope that forgets with what operations are to be colocated."""
+    return ops.colocate_with(None, ignore_existing=True)
 
 
 def is_context_initialized() -> bool:
@@ -237,14 +255,14 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
         if graph is self:
             return tensor
         if graph is not self.users_graph:
-            saved = self.users_graph._name_stack
-            self.users_graph._name_stack = self._name_stack
+            users = self.users_graph
+            saved, users._name_stack = users._name_stack, self._name_stack
             try:
-                tensor = self.users_graph.capture(tensor, name=name)
+                with ops.Graph.as_default(users):
+                    tensor = users.capture(tensor, name=name)
             finally:
-                self.users_graph._name_stack = saved
-        saved = self._name_stack
-        self._name_stack = "tpulint/captured"
+                users._name_stack = saved
+        saved, self._name_stack = self._name_stack, "tpulint/captured"
         try:
             return super().capture(tensor, name=name)
         finally:
@@ -262,8 +280,9 @@ def function_graph(graph: Graph, name: str) -> Graph:
 
 def guard_fetches(graph: Graph, refuse: Callable[[Any], Exception]) -> None:
     """Make `Session.run` raise `refuse(op)` for what `graph.prevent_fetching` has forbidden."""
-    if "is_fetchable" in vars(graph):
+    if getattr(graph, "_tpulint_guards_fetches", False):
         return
+    graph._tpulint_guards_fetches = True
     fetchable = graph.is_fetchable
 
     def is_fetchable(tensor_or_op: Any) -> bool:
@@ -313,3 +332,22 @@ def sessions_place_only_what_they_run() -> None:
 
     __init__.of_tensorflow = original  # type: ignore[attr-defined]
     session.BaseSession.__init__ = __init__
+
+
+def registered_kernels() -> Iterable[Any]:
+    """The KernelDefs that this process has. XLA's are there once something has been compiled."""
+    kernel_defs: Iterable[Any] = kernels.get_all_registered_kernels().kernel
+    return kernel_defs
+
+
+def unknown_errors_become(find: Callable[[str], Exception | None]) -> None:
+    """Where TensorFlow makes an UnknownError, make `find(message)` come out instead, unless it is None."""
+
+    def __new__(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
+        if cls is errors_impl.UnknownError and len(args) > 2:
+            found = find(str(args[2]))
+            if found is not None:
+                return found
+        return Exception.__new__(cls, *args)
+
+    errors_impl.UnknownError.__new__ = __new__

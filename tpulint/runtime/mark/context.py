@@ -29,7 +29,7 @@ _NOT_READABLE_FROM_A_TPU = frozenset(
 _REPORTED = 5
 
 
-class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[name-defined,misc]
+class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
     """Marks operations with the computation's name, and with the host cluster that is open.
 
     TensorFlow calls the methods in CamelCase. Those with a leading underscore at the end are

@@ -8,7 +8,7 @@ from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.mark import attributes
 
 
-class FunctionClusterContext(tfi.ControlFlowContext):  # type: ignore[name-defined,misc]
+class FunctionClusterContext(tfi.ControlFlowContext):  # type: ignore[misc]
     """Marks operations of a function's graph with a host cluster's name, and nothing else."""
 
     def __init__(self, cluster: str, is_map: bool = False) -> None:

@@ -31,12 +31,14 @@ class Outcome:
 
     `results[replica]` are the marked outputs (None for None), or the marked no-op of a
     computation without output tensors. `structure` packs one replica's flat outputs.
+    `is_padded`: whether `maximum_shapes` has padded an input.
     """
 
     marked: Marked
     compile_status: Any
     structure: Any
     results: list[Any]
+    is_padded: bool
 
 
 def is_building() -> bool:
@@ -103,7 +105,7 @@ def _mark(request: Request, mode: Mode) -> Outcome | None:
         metadata=info,
         mode=mode,
     )
-    return Outcome(marked, status, found.structure, results)
+    return Outcome(marked, status, found.structure, results, bool(padded))
 
 
 def _pad(

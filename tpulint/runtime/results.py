@@ -1,0 +1,76 @@
+"""From what the user holds back to what was marked for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.mark.marked import Marked
+
+_OF_EAGER = "_tpulint_marked"
+_OF_GRAPH = "_tpulint_marked_results"
+
+
+def remember(executable: Any, marked: Marked, twin: Any) -> None:
+    """Note that `executable`, which the user gets, stands for the marked `twin`."""
+    if tfi.is_eager_tensor(executable):
+        setattr(executable, _OF_EAGER, (marked, twin))
+        return
+    op = executable if isinstance(executable, tf.Operation) else executable.op
+    if not hasattr(op.graph, _OF_GRAPH):
+        setattr(op.graph, _OF_GRAPH, {})
+    _known(op.graph)[executable.name] = (marked, twin)
+
+
+def remember_same(symbol: Any, value: Any) -> None:
+    """Note that the eager `value` stands for what `symbol`, of a traced graph, stands for."""
+    setattr(value, _OF_EAGER, _known(symbol.graph)[symbol.name])
+
+
+def twins(graph: Any) -> dict[str, Any]:
+    """The marked tensor or operation for each name in `graph` that stands for one."""
+    return {name: twin for name, (_, twin) in _known(graph).items()}
+
+
+def marked_graph(outputs: Any) -> Any:
+    """The `tf.Graph` that holds the marked nodes of a TPU computation.
+
+    `outputs` is what `replicate` or one of its family returned (any part of it), or a
+    `tf.function`'s ConcreteFunction, or a graph, in which a computation was built. In a plain
+    graph the marked nodes stand in the user's own graph; in a function, and for an eager call,
+    they have a graph of their own.
+
+    Raises:
+        ValueError: nothing in `outputs` comes from a TPU computation.
+    """
+    for value in tf.nest.flatten(outputs, expand_composites=True):
+        found = _marked(value)
+        if found is not None:
+            return found.graph
+    raise ValueError(
+        "no output of a TPU computation is among these values; of a tf.function, give the "
+        "ConcreteFunction that was built"
+    )
+
+
+def _marked(value: Any) -> Marked | None:
+    if tfi.is_eager_tensor(value):
+        marked: Marked | None = getattr(value, _OF_EAGER, (None,))[0]
+        return marked
+    if isinstance(value, (tf.Operation, tf.Tensor)):
+        return _in_graph(value.graph, value.name)
+    graph = value if isinstance(value, tf.Graph) else getattr(value, "graph", None)
+    return _in_graph(graph, None)
+
+
+def _in_graph(graph: Any, name: str | None) -> Marked | None:
+    known = _known(graph)
+    found = known.get(name) if name else next(iter(known.values()), None)
+    return found[0] if found else None
+
+
+def _known(graph: Any) -> dict[str, tuple[Marked, Any]]:
+    known: dict[str, tuple[Marked, Any]] = getattr(graph, _OF_GRAPH, {})
+    return known

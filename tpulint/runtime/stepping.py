@@ -1,0 +1,32 @@
+"""How steps run: options that TensorFlow's signatures have no place for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+from tpulint.runtime.execute.options import Options
+
+_current: ContextVar[Options | None] = ContextVar("tpulint_options", default=None)
+
+
+def current_options() -> Options:
+    """The options that a computation built now is run with."""
+    return _current.get() or Options()
+
+
+@contextmanager
+def options(**changes: Any) -> Iterator[Options]:
+    """In here, build computations that run with these options (the fields of `Options`).
+
+    Raises:
+        TypeError: there is no such option.
+    """
+    token = _current.set(replace(current_options(), **changes))
+    try:
+        yield current_options()
+    finally:
+        _current.reset(token)
