@@ -15,8 +15,9 @@ def explain(code: str | None, style: str) -> str:
     else:
         row = CODES.get(code.upper()) or by_name(code.lower())
         if row is None:
-            names = [*CODES, *(each.name for each in CODES.values())]
-            raise ConfigError(f"rule: unknown code '{code}'{nearest(code.upper(), names)}")
+            names = [each.name for each in CODES.values()]
+            near = nearest(code.upper(), list(CODES)) or nearest(code.lower(), names)
+            raise ConfigError(f"rule: unknown code '{code}'{near}")
         rows = [row]
     if style == "json":
         import json

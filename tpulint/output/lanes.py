@@ -34,7 +34,7 @@ def lanes(trace: Sequence[Step], context: Context) -> list[str]:
         return blocks(names, trace, context)
     if len(names) == 1:
         return blocks(names, trace, context)
-    lines = [GAP.join(title(pad(name, room), name, context) for name in names)]
+    lines = [GAP.join(pad(name, room, lane_style(name), context) for name in names)]
     lines.append("-+-".join("-" * room for _ in names))
     previous = None
     for number, step in enumerate(trace, 1):
@@ -43,7 +43,7 @@ def lanes(trace: Sequence[Step], context: Context) -> list[str]:
         previous = step.lane
         for text, styles in step_lines(step, number, room, context):
             cells = [" " * room] * len(names)
-            cells[names.index(step.lane)] = styled(pad(text, room), styles, context)
+            cells[names.index(step.lane)] = pad(text, room, styles, context)
             lines.append(GAP.join(cells))
     return lines
 
@@ -54,7 +54,7 @@ def blocks(names: Sequence[str], trace: Sequence[Step], context: Context) -> lis
     room = context.width - INDENT
     for name in names:
         lines += [""] if lines else []
-        lines += [title(name, name, context), "-" * len(name)]
+        lines += [styled(name, lane_style(name), context), "-" * len(name)]
         for number, step in enumerate(trace, 1):
             if step.lane == name:
                 found = step_lines(step, number, room, context)
@@ -96,12 +96,12 @@ def source_line(step: Step, room: int, context: Context) -> str:
     return cut(f"{CUT}{whole[begin:]}" if begin else whole, room)
 
 
-def pad(text: str, room: int) -> str:
-    return text + " " * max(room - columns(text), 0)
+def pad(text: str, room: int, styles: tuple[str, ...], context: Context) -> str:
+    return styled(text, styles, context) + " " * max(room - columns(text), 0)
 
 
-def title(text: str, name: str, context: Context) -> str:
-    return styled(text, (BOLD, CYAN if name == "device" else YELLOW), context)
+def lane_style(name: str) -> tuple[str, ...]:
+    return BOLD, CYAN if name == "device" else YELLOW
 
 
 def styled(text: str, styles: tuple[str, ...], context: Context) -> str:

@@ -1,0 +1,505 @@
+"""The command line: options, exit status, streams, and never a traceback.
+
+The rules are played by a stand-in that reports words: `bad` (TPU201), `maybe` (TPU103,
+possible) and `, name` (TPU405, with a safe fix), so that nothing here hangs on a rule.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tpulint import __version__, app
+from tpulint.cli import main
+from tpulint.codes import CODES
+from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span, Step
+from tpulint.output.color import paint
+
+WORDS = {
+    "bad": ("TPU201", Certainty.DEFINITE),
+    "maybe": ("TPU103", Certainty.POSSIBLE),
+    ", name": ("TPU405", Certainty.DEFINITE),
+}
+
+
+def report_words(
+    filenames: Sequence[str], given: Mapping[str, bytes], request: app.Request, run: app.Run
+) -> list[Finding]:
+    found = []
+    for filename in filenames:
+        data = given[filename] if filename in given else Path(filename).read_bytes()
+        if b"crash" in data:
+            app.fail(run, f"{filename}: internal error: crash")
+            continue
+        for row, line in enumerate(data.decode("utf-8-sig").splitlines(), 1):
+            for match in re.finditer("|".join(WORDS), line):
+                code, certainty = WORDS[match[0]]
+                start, end = Location(row, match.start() + 1), Location(row, match.end() + 1)
+                fix = Fix(Applicability.SAFE, "drop", (Edit(start, end, ""),))
+                if code in request.codes:
+                    mend = fix if code == "TPU405" else None
+                    span = Span(filename, start, end)
+                    found.append(Finding(code, match[0], span, certainty, fix=mend))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(app, "analyse", report_words)
+    monkeypatch.setattr(app, "reported", lambda: frozenset(CODES))
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR", "TPULINT_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "a.py").write_text("bad(1)\nok(2)\nmaybe(3)\n")
+    (tmp_path / "b.py").write_text("f(1, name)\n")
+    return tmp_path
+
+
+class Terminal:
+    """Runs tpulint in this process; holds what it said."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+        self.out = self.err = ""
+
+    def __call__(self, *arguments: str) -> int:
+        status = main(arguments)
+        self.out, self.err = self.capsys.readouterr()
+        assert "Traceback" not in self.out + self.err
+        return status
+
+
+@pytest.fixture
+def tpulint(capsys: pytest.CaptureFixture[str]) -> Terminal:
+    return Terminal(capsys)
+
+
+@pytest.fixture
+def give(monkeypatch: pytest.MonkeyPatch) -> object:
+    def give_stdin(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return give_stdin
+
+
+def rows(said: str) -> list[tuple[str, str]]:
+    return [(os.path.basename(item["filename"]), item["code"]) for item in json.loads(said)]
+
+
+def test_findings_and_their_summary(tpulint: Terminal) -> None:
+    assert tpulint("check") == 1
+    assert tpulint.out == (
+        "a.py:1:1: TPU201 bad\nb.py:1:4: TPU405 [*] , name\nFound 2 errors.\n"
+        "[*] 1 fixable with `--fix`.\n"
+        "1 possible finding is hidden: see with `--certainty possible`.\n"
+    )
+    assert tpulint.err == ""
+
+
+def test_nothing_found(tpulint: Terminal, here: Path) -> None:
+    (here / "c").mkdir()
+    assert tpulint("check", "c") == 0
+    assert tpulint.out == "All checks passed!\n"
+
+
+def test_hidden_ones_are_told_beside_other_formats(tpulint: Terminal) -> None:
+    assert tpulint("check", "--output-format", "json", "a.py") == 1
+    assert rows(tpulint.out) == [("a.py", "TPU201")]
+    assert (
+        tpulint.err == "tpulint: 1 possible finding is hidden: see with `--certainty possible`.\n"
+    )
+
+
+def test_hidden_ones_alone_are_exit_0(tpulint: Terminal, here: Path) -> None:
+    (here / "a.py").write_text("maybe\n")
+    assert tpulint("check", "a.py") == 0
+    assert tpulint("check", "a.py", "--certainty", "possible") == 1
+    assert "a.py:1:1: TPU103 [possible] maybe\n" in tpulint.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "codes"),
+    [
+        ((), ["TPU201", "TPU405"]),
+        (("--select", "TPU4"), ["TPU405"]),
+        (("--select", "tpu201,TPU4"), ["TPU201", "TPU405"]),
+        (("--ignore", "TPU2"), ["TPU405"]),
+        (("--select", "TPU2", "--extend-select", "TPU405"), ["TPU201", "TPU405"]),
+        (("--select", "ALL", "--ignore", "TPU405"), ["TPU201"]),
+        (("--certainty", "possible"), ["TPU201", "TPU103", "TPU405"]),
+    ],
+)
+def test_selection(tpulint: Terminal, arguments: tuple[str, ...], codes: list[str]) -> None:
+    assert tpulint("check", "--output-format", "json", *arguments) == 1
+    assert [code for _, code in rows(tpulint.out)] == codes
+
+
+def test_exit_zero(tpulint: Terminal) -> None:
+    assert tpulint("check", "--exit-zero") == 0
+    assert "TPU201" in tpulint.out
+
+
+def test_statistics(tpulint: Terminal) -> None:
+    assert tpulint("check", "--statistics") == 1
+    assert (
+        tpulint.out == "1\tTPU201\t[ ] nested-outside-compilation\n1\tTPU405\t[*] deprecated-name\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("chek",), "invalid choice: 'chek'"),
+        ((), "required: COMMAND"),
+        (("check", "--selct", "TPU1"), "unrecognized arguments: --selct; did you mean '--select'?"),
+        (("check", "--output-format", "sarf"), "did you mean 'sarif'?"),
+        (("check", "--select", "TPU20x"), "--select: unknown code 'TPU20X'; did you mean 'TPU20"),
+        (("check", "--ignore", "E501"), "--ignore: unknown code 'E501'"),
+        (("check", "--certainty", "sure"), "invalid choice: 'sure'"),
+        (
+            ("check", "--target-tensorflow", "3"),
+            "--target-tensorflow: '3' is no TensorFlow version",
+        ),
+        (("check", "--jobs", "0"), "--jobs: must be a whole number from 1"),
+        (("check", "--fix", "--diff"), "not allowed with argument"),
+        (("check", "--config", "gone.toml"), "gone.toml: cannot read"),
+        (("check", "--config", "x", "--isolated"), "not allowed with argument"),
+        (("check", "--baseline", "gone.json"), "gone.json: cannot read"),
+        (("check", "--stdin-filename", "x.py"), "goes with - only"),
+        (("check", "-", "a.py"), "cannot stand beside other paths"),
+        (("check", "--add-suppressions", " "), "give the reason in words"),
+        (("check", "--output-file", "a.py/x"), "a.py/x: cannot write: "),
+        (("rule",), "give one CODE, or --all"),
+        (("rule", "TPU999"), "unknown code 'TPU999'; did you mean 'TPU"),
+        (("rule", "nested-outside-compilatio"), "did you mean 'nested-outside-compilation'?"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_2(
+    tpulint: Terminal, arguments: tuple[str, ...], said: str
+) -> None:
+    assert tpulint(*arguments) == 2
+    assert said in tpulint.err
+    assert tpulint.err.startswith("tpulint: ")
+    assert tpulint.err.count("\n") == 1
+
+
+def test_a_missing_path_is_exit_2_and_loses_no_finding(tpulint: Terminal) -> None:
+    assert tpulint("check", "gone.py", "a.py") == 2
+    assert "a.py:1:1: TPU201 bad\n" in tpulint.out
+    assert tpulint.err == "tpulint: gone.py: no such file or directory\n"
+
+
+def test_an_error_of_our_own_is_exit_2_and_loses_no_finding(tpulint: Terminal, here: Path) -> None:
+    (here / "c.py").write_text("crash\n")
+    assert tpulint("check", "--exit-zero") == 2
+    assert "a.py:1:1: TPU201" in tpulint.out
+    assert tpulint.err == "tpulint: c.py: internal error: crash\n"
+
+
+def test_whatever_breaks_is_one_line(tpulint: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> object:
+        raise RuntimeError("first\nsecond")
+
+    monkeypatch.setattr(app, "judge", broken)
+    assert tpulint("check") == 2
+    assert re.fullmatch(
+        r"tpulint: internal error: RuntimeError: first second at test_cli\.py:\d+\n", tpulint.err
+    )
+
+
+def test_output_file(tpulint: Terminal, here: Path) -> None:
+    assert tpulint("check", "--output-format", "json", "--output-file", "new/out.json") == 1
+    assert tpulint.out == ""
+    assert len(rows((here / "new/out.json").read_text())) == 2
+    assert (here / "new/out.json").stat().st_mode & 0o777 == 0o666 & ~current_umask()
+
+
+def current_umask() -> int:
+    now = os.umask(0)
+    os.umask(now)
+    return now
+
+
+@pytest.mark.parametrize("option", ["--config", "project"])
+def test_configuration_and_the_command_line_over_it(
+    tpulint: Terminal, here: Path, option: str
+) -> None:
+    table = 'ignore = ["TPU2"]\ncertainty = "possible"\n'
+    where = ()
+    if option == "--config":
+        (here / "other.toml").write_text(table)
+        where = ("--config", "other.toml")
+    else:
+        (here / "pyproject.toml").write_text(f"[tool.tpulint]\n{table}")
+    tpulint("check", "--output-format", "json", *where)
+    assert [code for _, code in rows(tpulint.out)] == ["TPU103", "TPU405"]
+    tpulint(
+        "check", "--output-format", "json", "--certainty", "definite", "--select", "TPU2", *where
+    )
+    assert [code for _, code in rows(tpulint.out)] == ["TPU201"]
+
+
+def test_isolated(tpulint: Terminal, here: Path) -> None:
+    (here / "pyproject.toml").write_text("[tool.tpulint]\nnonsense = 1\n")
+    assert tpulint("check") == 2
+    assert "unknown key 'nonsense'" in tpulint.err
+    assert tpulint("check", "--isolated") == 1
+
+
+def test_per_file_ignores(tpulint: Terminal, here: Path) -> None:
+    (here / "pyproject.toml").write_text('[tool.tpulint.per-file-ignores]\n"a.py" = ["TPU2"]\n')
+    assert tpulint("check", "--output-format", "json") == 1
+    assert rows(tpulint.out) == [("b.py", "TPU405")]
+    (here / "pyproject.toml").write_text('[tool.tpulint.per-file-ignores]\n"!a.py" = ["ALL"]\n')
+    tpulint("check", "--output-format", "json")
+    assert rows(tpulint.out) == [("a.py", "TPU201")]
+
+
+def test_exclude_and_force_exclude(tpulint: Terminal, here: Path) -> None:
+    (here / "pyproject.toml").write_text('[tool.tpulint]\nexclude = ["a.py"]\n')
+    tpulint("check", "--output-format", "json", ".", "b.py")
+    assert rows(tpulint.out) == [("b.py", "TPU405")]
+    assert tpulint("check", "a.py") == 1
+    assert tpulint("check", "a.py", "--force-exclude") == 0
+
+
+def test_suppressions(tpulint: Terminal, here: Path) -> None:
+    (here / "a.py").write_text(
+        "bad(1)  # noqa: TPU201\n# tpulint: ignore[TPU201] -- why\nbad(2)\nok()  # noqa: TPU201\n"
+    )
+    assert tpulint("check", "--output-format", "json", "--ignore", "TPU405") == 1
+    (item,) = json.loads(tpulint.out)
+    assert (item["code"], item["location"]["row"]) == ("TPU002", 4)
+    assert tpulint("check", "a.py") == 0, "a file alone shows no more than a possible TPU002"
+    assert tpulint("check", "a.py", "--certainty", "possible") == 1
+    assert tpulint("check", ".", "--select", "TPU002,TPU405", "--ignore", "TPU405") == 0
+
+
+def test_a_suppression_of_a_hidden_finding_is_in_use(tpulint: Terminal, here: Path) -> None:
+    (here / "a.py").write_text("maybe(1)  # noqa: TPU103\n")
+    assert tpulint("check", "--select", "TPU0,TPU1") == 0
+    assert "hidden" not in tpulint.out
+
+
+def test_unused_suppressions_in_files_without_findings(tpulint: Terminal, here: Path) -> None:
+    (here / "c.py").write_text("x = 1  # tpulint: ignore[TPU201]\n")
+    assert tpulint("check", "--select", "TPU002,TPU201", "--ignore", "TPU201") == 0
+    assert tpulint("check", "--output-format", "json") == 1
+    assert ("c.py", "TPU002") in rows(tpulint.out)
+
+
+def test_fix_writes_and_counts(tpulint: Terminal, here: Path) -> None:
+    (here / "b.py").write_bytes(b"\xef\xbb\xbff(1, name)\r\nf(2, name, name)\r\n")
+    (here / "b.py").chmod(0o750)
+    assert tpulint("check", "--fix") == 1
+    assert (here / "b.py").read_bytes() == b"\xef\xbb\xbff(1)\r\nf(2)\r\n"
+    assert (here / "b.py").stat().st_mode & 0o777 == 0o750
+    assert "Found 4 errors (3 fixed, 1 remaining).\n" in tpulint.out
+    assert sorted(path.name for path in here.iterdir()) == ["a.py", "b.py"]
+    assert tpulint("check", "--fix", "b.py") == 0
+
+
+def test_fix_removes_unused_suppressions(tpulint: Terminal, here: Path) -> None:
+    (here / "b.py").write_text("x = 1  # noqa: TPU201, F401\n")
+    tpulint("check", "--fix")
+    assert (here / "b.py").read_text() == "x = 1  # noqa: F401\n"
+
+
+def test_fix_through_a_symbolic_link(tpulint: Terminal, here: Path) -> None:
+    (here / "c").mkdir()
+    (here / "c/link.py").symlink_to("../b.py")
+    assert tpulint("check", "--fix", "c/link.py") == 0
+    assert (here / "c/link.py").is_symlink()
+    assert (here / "b.py").read_text() == "f(1)\n"
+
+
+def test_fix_of_a_file_that_cannot_be_written(
+    tpulint: Terminal, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    assert tpulint("check", "--fix") == 2
+    assert (
+        "tpulint: b.py: cannot write the file: b.py: cannot write: Permission denied" in tpulint.err
+    )
+    assert (here / "b.py").read_text() == "f(1, name)\n"
+    assert "fixed" not in tpulint.out
+
+
+def test_diff_shows_and_writes_nothing(tpulint: Terminal, here: Path) -> None:
+    assert tpulint("check", "--diff") == 1
+    assert tpulint.out == "--- b.py\n+++ b.py\n@@ -1 +1 @@\n-f(1, name)\n+f(1)\n"
+    assert (here / "b.py").read_text() == "f(1, name)\n"
+    assert tpulint("check", "--diff", "a.py") == 0
+
+
+def test_standard_input_gives_what_the_file_gives(
+    tpulint: Terminal, here: Path, give: object
+) -> None:
+    tpulint("check", "a.py", "--output-format", "json")
+    expected = tpulint.out
+    give((here / "a.py").read_bytes())  # type: ignore[operator]
+    assert tpulint("check", "-", "--stdin-filename", "a.py", "--output-format", "json") == 1
+    assert tpulint.out == expected
+
+
+def test_standard_input_without_a_name(tpulint: Terminal, give: object) -> None:
+    give(b"bad()\n")  # type: ignore[operator]
+    assert tpulint("check", "-") == 1
+    assert tpulint.out.startswith("-:1:1: TPU201 bad\n")
+
+
+def test_standard_input_counts_not_the_file(tpulint: Terminal, give: object) -> None:
+    give(b"ok()\n")  # type: ignore[operator]
+    assert tpulint("check", "-", "--stdin-filename", "a.py") == 0
+
+
+def test_standard_input_is_excluded_by_its_name(tpulint: Terminal, give: object) -> None:
+    give(b"bad()\n")  # type: ignore[operator]
+    assert tpulint("check", "-", "--stdin-filename", "venv/a.py", "--force-exclude") == 0
+
+
+def test_standard_input_is_fixed_to_standard_output(tpulint: Terminal, give: object) -> None:
+    give(b"bad(1, name)\r\n")  # type: ignore[operator]
+    assert tpulint("check", "-", "--fix") == 1
+    assert tpulint.out == "bad(1)\r\n"
+    assert "-:1:1: TPU201 bad\n" in tpulint.err
+
+
+def test_baseline_written_used_and_stale(tpulint: Terminal, here: Path) -> None:
+    assert tpulint("check", "--write-baseline", "known.json") == 0
+    assert tpulint.out == "Wrote 2 findings to known.json.\n"
+    (here / "a.py").write_text("\n\nbad(1)\nbad(9)\n")
+    assert tpulint("check", "--baseline", "known.json", "--output-format", "json") == 1
+    assert [item["location"]["row"] for item in json.loads(tpulint.out)] == [4]
+    (here / "b.py").write_text("f(1)\n")
+    (here / "a.py").write_text("bad(1)\n")
+    assert tpulint("check", "--baseline", "known.json") == 0
+    assert "known.json: stale: b.py: 1 TPU405 in the baseline no longer found" in tpulint.err
+
+
+def test_a_configured_baseline_is_not_in_the_way_of_a_new_one(
+    tpulint: Terminal, here: Path
+) -> None:
+    (here / "pyproject.toml").write_text('[tool.tpulint]\nbaseline = "known.json"\n')
+    assert tpulint("check", "--write-baseline", "known.json") == 0
+    assert tpulint("check") == 0
+    assert tpulint("check", "--write-baseline", "known.json") == 0
+    assert tpulint.out == "Wrote 2 findings to known.json.\n"
+
+
+def test_add_suppressions(tpulint: Terminal, here: Path) -> None:
+    assert tpulint("check", "--add-suppressions", "known since 2020") == 0
+    assert tpulint.out == "Added 2 suppressions.\n"
+    first = (here / "a.py").read_text().splitlines()[0]
+    assert first == "bad(1)  # tpulint: ignore[TPU201] -- known since 2020"
+    assert tpulint("check") == 0
+
+
+def test_files_beyond_the_asked_ones_are_not_reported(
+    tpulint: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def everywhere(*_: object) -> list[Finding]:
+        spans = [Span(name, Location(1, 1), Location(1, 2)) for name in ("a.py", "b.py")]
+        return [Finding("TPU201", "m", span) for span in spans]
+
+    monkeypatch.setattr(app, "analyse", everywhere)
+    tpulint("check", "a.py", "--output-format", "json")
+    assert rows(tpulint.out) == [("a.py", "TPU201")]
+
+
+def test_at_most_twelve_steps_a_lane(tpulint: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    span = Span("a.py", Location(1, 1), Location(1, 2))
+    trace = tuple(
+        Step(lane, span, str(number))
+        for number in range(20)
+        for lane in ("device", "host")[: 1 + (number < 3)]
+    )
+    monkeypatch.setattr(app, "analyse", lambda *_: [Finding("TPU101", "m", span, trace=trace)])
+    tpulint("check", "a.py", "--output-format", "json")
+    steps = json.loads(tpulint.out)[0]["trace"]
+    device = [step["message"] for step in steps if step["lane"] == "device"]
+    assert device == [str(number) for number in (*range(6), *range(14, 20))]
+    assert [step["message"] for step in steps if step["lane"] == "host"] == ["0", "1", "2"]
+
+
+def test_colour_only_where_it_is_wanted(tpulint: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    tpulint("check")
+    assert "\x1b[" not in tpulint.out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    tpulint("check")
+    assert paint("TPU201", "31", "1") in tpulint.out
+    tpulint("check", "--output-format", "json")
+    assert "\x1b[" not in tpulint.out
+
+
+def test_rule_shows_the_page(tpulint: Terminal) -> None:
+    assert tpulint("rule", "tpu201") == 0
+    by_code = tpulint.out
+    assert by_code.startswith("TPU201")
+    assert "```" not in by_code
+    tpulint("rule", "nested-outside-compilation")
+    assert tpulint.out == by_code
+    tpulint("rule", "TPU201", "--output-format", "markdown")
+    assert tpulint.out.startswith("# TPU201")
+    tpulint("rule", "TPU201", "--output-format", "json")
+    assert json.loads(tpulint.out)["explanation"].startswith("# TPU201")
+
+
+def test_rule_all(tpulint: Terminal) -> None:
+    assert tpulint("rule", "--all", "--output-format", "json") == 0
+    assert [row["code"] for row in json.loads(tpulint.out)] == list(CODES)
+    tpulint("rule", "--all")
+    assert all(code in tpulint.out for code in CODES)
+
+
+def test_config_shows_what_a_run_would_use(tpulint: Terminal, here: Path) -> None:
+    lines = ["[tool.tpulint]", 'ignore = ["TPU103"]', "jobs = 2"]
+    lines += ["[tool.tpulint.per-file-ignores]", '"x/*" = ["ALL"]']
+    (here / "pyproject.toml").write_text("\n".join(lines))
+    assert tpulint("config") == 0
+    assert tpulint.out.startswith(f"# from {here / 'pyproject.toml'}\n")
+    (here / "shown.toml").write_text(tpulint.out)
+    shown = tpulint.out
+    assert tpulint("config", "--config", "shown.toml") == 0
+    assert tpulint.out.splitlines()[1:] == shown.splitlines()[1:]
+    assert 'ignore = ["TPU103"]' in shown
+    assert '"x/*" = ["ALL"]' in shown
+
+
+def test_clean(tpulint: Terminal, here: Path) -> None:
+    (here / ".tpulint_cache/x").mkdir(parents=True)
+    assert tpulint("clean") == 0
+    assert not (here / ".tpulint_cache").exists()
+    assert tpulint("clean") == 0
+    assert tpulint.out == ""
+
+
+@pytest.mark.parametrize("word", ["version", "--version", "-V"])
+def test_version(tpulint: Terminal, word: str) -> None:
+    assert tpulint(word) == 0
+    assert tpulint.out == f"tpulint {__version__}\n"
+
+
+def test_a_reader_that_goes_away_is_no_traceback(here: Path) -> None:
+    command = [sys.executable, "-m", "tpulint", "rule", "--all"]
+    root = Path(app.__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 2
