@@ -1,10 +1,205 @@
-"""The program as rules see it."""
+"""The program as rules see it: computations, their clusters, what each lane touches."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tpulint.finding import Certainty, Span
+
+if TYPE_CHECKING:
+    from tpulint.program.module import Module
+    from tpulint.program.values import Tensor, Value, Variable
+    from tpulint.program.where import Where
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in a module. Rows and columns are looked up when `span` is asked for."""
+
+    module: Module
+    place: int
+
+    @property
+    def span(self) -> Span:
+        return self.module.span(self.place)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A call on the way to a place: `site` is the call, `name` who is called."""
+
+    site: Site
+    name: str
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a call as it was written. `node` is its summary expression."""
+
+    keyword: str | None
+    star: str
+    value: Value
+    site: Site
+    node: list[object]
+
+
+@dataclass(eq=False)
+class ApiCall:
+    """A call of something outside the project; `path` is its dotted name or `?.method`."""
+
+    path: str
+    site: Site
+    where: Where
+    arguments: tuple[Argument, ...]
+    receiver: Value | None
+    result: Value
+
+    @property
+    def last(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    def argument(self, keyword: str, position: int | None = None) -> Argument | None:
+        """The argument given by `keyword`, or the one at `position`."""
+        for each in self.arguments:
+            if each.keyword == keyword:
+                return each
+        if position is not None:
+            plain = [each for each in self.arguments if each.keyword is None]
+            if position < len(plain) and not any(each.star for each in plain[: position + 1]):
+                return plain[position]
+        return None
+
+
+@dataclass(eq=False)
+class Computation:
+    """One place where a TPU computation is built.
+
+    kind: the API's last name (`replicate`, `shard`, `run`, ...) or "model_fn".
+    certainty: POSSIBLE where it may turn out to be no TPU's.
+    mode: "graph" or "function" (tf.function semantics).
+    """
+
+    kind: str
+    site: Site
+    where: Where
+    callee: Value
+    call: ApiCall
+    certainty: Certainty
+    mode: str
+    parameters: tuple[Value, ...] = ()
+    result: Value | None = None
+    accesses: list[Access] = field(default_factory=list)
+    clusters: list[Cluster] = field(default_factory=list)
+    calls: list[ApiCall] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    contexts: list[ContextChange] = field(default_factory=list)
+    inner: list[Computation] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Cluster:
+    """One host cluster: what a callable given to outside_compilation (or host_call) makes.
+
+    kind: "outside_compilation", "map_outside_compilation", "host_call", "eval_metrics".
+    site: the call itself. named: the call that names the host function (that of the
+    forwarding wrapper, where there is one); findings stand there.
+    where: of the call (the cluster itself is not among its layers).
+    receives: device-made tensors that it takes, by argument or by closure.
+    uses: where the device takes its results; empty means that nobody waits for it.
+    feeds: later clusters that take its results.
+    vague: an argument is not known, so whether the device computed it is not either.
+    """
+
+    kind: str
+    site: Site
+    named: Site
+    where: Where
+    callee: Value
+    call: ApiCall
+    arguments: tuple[Argument, ...]
+    computation: Computation | None
+    parent: Cluster | None
+    result: Value | None = None
+    receives: list[Use] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    feeds: list[Cluster] = field(default_factory=list)
+    fed_by: list[Cluster] = field(default_factory=list)
+    vague: bool = False
+
+    @property
+    def computed_inputs(self) -> bool:
+        """Whether the device computes something first: then this is no head cluster."""
+        if any(use.tensor.computed for use in self.receives):
+            return True
+        return any(each.computed_inputs for each in self.fed_by)
+
+    def waits(self) -> Certainty | None:
+        """Whether the device waits for this cluster (facts of TensorFlow: results cross back)."""
+        return self._waits(set())
+
+    def _waits(self, seen: set[int]) -> Certainty | None:
+        if id(self) in seen:
+            return None
+        seen.add(id(self))
+        found = [use.certainty for use in self.uses]
+        found += [certain for fed in self.feeds if (certain := fed._waits(seen)) is not None]
+        if not found:
+            return None
+        return Certainty.DEFINITE if Certainty.DEFINITE in found else Certainty.POSSIBLE
+
+
+@dataclass(eq=False)
+class Access:
+    """A variable is touched. mode: "read", "write" or "create"; `how` is the method or op."""
+
+    variable: Variable
+    mode: str
+    how: str
+    site: Site
+    where: Where
+
+
+@dataclass(eq=False)
+class Use:
+    """A tensor is taken at `site`. certainty: POSSIBLE where the taker is unknown."""
+
+    tensor: Tensor
+    site: Site
+    where: Where
+    certainty: Certainty
+    taker: str
+
+
+@dataclass(eq=False)
+class ContextChange:
+    """A control-flow context entered or left by hand. change: "enter" or "exit"."""
+
+    effect: str
+    change: str
+    site: Site
+    where: Where
+    holder: object
 
 
 @dataclass
 class Program:
-    """What runs where, and what it touches."""
+    """What runs where, and what it touches.
+
+    computations: those that a TPU entry point builds. loose_clusters: calls of
+    outside_compilation where no computation is being built. calls, uses, accesses:
+    those outside every computation. modules: those that were read.
+    """
+
+    computations: list[Computation] = field(default_factory=list)
+    loose_clusters: list[Cluster] = field(default_factory=list)
+    calls: list[ApiCall] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
+    modules: list[Module] = field(default_factory=list)
+
+    def clusters(self) -> Iterator[Cluster]:
+        """Every host cluster, of all computations."""
+        for computation in self.computations:
+            yield from computation.clusters

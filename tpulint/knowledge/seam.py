@@ -1,0 +1,179 @@
+"""The names of TensorFlow's seam between device and host.
+
+Hand-written: these are concepts, not signatures. Each set says where its fact stands
+in TensorFlow. A dotted name is matched by its end, for projects wrap TensorFlow in
+shims (`lingvo.compat.tpu.shard`).
+"""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# tensorflow/python/tpu/tpu.py: what traces its first argument into a TPU computation.
+REPLICATE_FAMILY = _words(
+    """
+    replicate split_compile_and_replicate shard split_compile_and_shard batch_parallel
+    rewrite
+    """
+)
+# Names that mean the TPU's on any base, the rest only after a module called `tpu`.
+UNMISTAKABLE = _words(
+    """
+    split_compile_and_replicate split_compile_and_shard outside_compilation
+    experimental_map_outside_compilation TPUEstimator TPUEstimatorSpec
+    """
+)
+TPU_MODULES = _words(
+    """
+    tpu tpu_lib contrib_tpu tpu_function tpu_replication tpu_ops
+    """
+)
+
+# tensorflow/python/tpu/tpu_replication.py
+OUTSIDE_COMPILATION = _words("outside_compilation experimental_map_outside_compilation")
+
+# tensorflow/python/distribute/distribute_lib.py, and its older names.
+STRATEGY_RUN = _words(
+    """
+    run experimental_run_v2 experimental_run call_for_each_replica
+    """
+)
+TPU_STRATEGIES = _words(
+    """
+    TPUStrategy TPUStrategyV1 TPUStrategyV2 TPUDistributionStrategy TpuReplicator
+    """
+)
+OTHER_STRATEGIES = _words(
+    """
+    MirroredStrategy OneDeviceStrategy MultiWorkerMirroredStrategy ParameterServerStrategy
+    ParameterServerStrategyV2 CentralStorageStrategy CollectiveAllReduceStrategy
+    Replicator
+    """
+)
+
+# Whatever makes state that outlives a step, by what it makes.
+VARIABLE_MAKERS = {
+    "Variable": "variable",
+    "get_variable": "variable",
+    "get_local_variable": "variable",
+    "ResourceVariable": "variable",
+    "add_weight": "variable",
+    "add_variable": "variable",
+    "StaticHashTable": "table",
+    "HashTable": "table",
+    "MutableHashTable": "table",
+    "DenseHashTable": "table",
+    "StaticVocabularyTable": "table",
+    "index_table_from_file": "table",
+    "index_table_from_tensor": "table",
+    "FIFOQueue": "queue",
+    "RandomShuffleQueue": "queue",
+    "PaddingFIFOQueue": "queue",
+    "PriorityQueue": "queue",
+    "CriticalSection": "section",
+}
+GLOBAL_STEP = _words(
+    """
+    get_global_step get_or_create_global_step create_global_step
+    """
+)
+
+# Methods of variables, tables, queues and critical sections, by what they do.
+READS = _words(
+    """
+    read_value value sparse_read gather_nd lookup size export dequeue dequeue_many
+    dequeue_up_to numpy to_proto initialized_value get
+    """
+)
+WRITES = _words(
+    """
+    assign assign_add assign_sub scatter_add scatter_sub scatter_update scatter_nd_add
+    scatter_nd_sub scatter_nd_update scatter_max scatter_min scatter_mul scatter_div
+    batch_scatter_update insert insert_or_assign remove enqueue enqueue_many execute load
+    count_up_to put
+    """
+)
+# Of these, what no other kind of object has: an unknown receiver is then a variable.
+VARIABLE_METHODS = _words(
+    """
+    assign_add assign_sub read_value sparse_read scatter_add scatter_sub scatter_update
+    scatter_nd_add scatter_nd_sub scatter_nd_update batch_scatter_update
+    """
+)
+# Functions that write their first argument (tf.compat.v1.assign and its kin).
+ASSIGN_FUNCTIONS = _words(
+    """
+    assign assign_add assign_sub scatter_update scatter_add scatter_sub count_up_to
+    """
+)
+# Attributes of a tensor or a variable that are known without running it.
+STATIC_ATTRIBUTES = _words(
+    """
+    shape dtype name op graph device handle constraint trainable initializer initial_value
+    aggregation synchronization get_shape ndim rank
+    """
+)
+WEIGHT_ATTRIBUTES = _words(
+    """
+    weights variables trainable_variables trainable_weights non_trainable_variables
+    non_trainable_weights kernel bias embeddings gamma beta moving_mean moving_variance
+    get_weights
+    """
+)
+
+# Optimizer methods that update variables, and the step that they count.
+OPTIMIZER_UPDATES = _words("minimize apply_gradients apply")
+
+# Operations that replicas carry out together (tpu_ops.py; distribute_lib.ReplicaContext).
+COLLECTIVES = _words(
+    """
+    cross_replica_sum cross_replica_mean all_reduce merge_call all_to_all
+    collective_permute all_gather
+    """
+)
+REPLICA_ID = _words("replica_id_in_sync_group replica_id get_replica_id")
+
+# What gives an Operation, not a tensor (in graph mode).
+OPERATIONS = _words(
+    """
+    group no_op minimize apply_gradients run_op control_dependencies
+    """
+)
+
+# Functions that trace their function arguments: name -> (kind of layer, which arguments).
+CONDITIONALS = _words("cond case switch_case smart_cond")
+LOOPS = _words("while_loop map_fn scan foldl foldr vectorized_map repeat")
+TRACERS = _words("function defun")
+# Decorators and wrappers that hand back what they are given.
+TRANSPARENT = _words(
+    """
+    on_device_training_loop do_not_convert custom_gradient recompute_grad wraps lru_cache
+    no_gradient convert python_function experimental_do_not_convert contrib_framework
+    """
+)
+
+# Input pipelines: the functions given to these run on the host, outside every computation.
+PIPELINE = _words(
+    """
+    map flat_map interleave filter reduce apply from_generator map_and_batch
+    parallel_interleave scan group_by_window bucket_by_sequence_length take_while
+    """
+)
+
+# Bytes of which one must stand in a file for the seam to be in it (see `program.prefilter`).
+SIGNS = (
+    b"outside_compilation",
+    b"TPUEstimator",
+    b"TPUStrategy",
+    b"TPUDistributionStrategy",
+    b"TpuReplicator",
+    b"split_compile_and_",
+    b"tpu.replicate",
+    b"tpu.rewrite",
+    b"tpu.shard",
+    b"tpu.batch_parallel",
+    b"_outside_compilation_counter",
+)

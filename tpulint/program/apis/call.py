@@ -1,0 +1,89 @@
+"""One call of an API while it is being answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tpulint.finding import Certainty
+from tpulint.program.evaluate import lanes
+from tpulint.program.evaluate.activation import Activation
+from tpulint.program.evaluate.calls import call, given
+from tpulint.program.model import ApiCall, Argument, Site
+from tpulint.program.values import Bound, Opaque, Tensor, Value
+from tpulint.program.where import Layer
+
+
+@dataclass
+class Call:
+    """`record` is what rules will see; `receiver` is what a method was called on."""
+
+    act: Activation
+    record: ApiCall
+
+    @property
+    def name(self) -> str:
+        return self.record.last
+
+    @property
+    def path(self) -> str:
+        return self.record.path
+
+    @property
+    def site(self) -> Site:
+        return self.record.site
+
+    @property
+    def receiver(self) -> Value | None:
+        return self.record.receiver
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        return self.record.arguments
+
+    @property
+    def values(self) -> list[Value]:
+        return [each.value for each in self.arguments]
+
+    def get(self, keyword: str, position: int | None = None) -> Value | None:
+        """The value of an argument, None where it is not given."""
+        found = self.record.argument(keyword, position)
+        return found.value if found is not None else None
+
+    @property
+    def base(self) -> str:
+        """The name before the last dot, of the path or of the opaque receiver."""
+        if isinstance(self.receiver, Opaque):
+            return self.receiver.last
+        return self.path.rpartition(".")[0].rpartition(".")[2]
+
+    def operation(self, sort: str = "tensor", certainty: Certainty = Certainty.DEFINITE) -> Tensor:
+        """Build an operation that takes all arguments."""
+        lanes.touch(self.act, self.values, self.site, self.name, certainty)
+        return lanes.result(self.act, self.values, self.site, sort)
+
+    def run_inside(
+        self, layer: Layer, callee: Value, values: list[Value] | tuple[Argument, ...]
+    ) -> Value:
+        """Call `callee` with one more layer around it."""
+        args = tuple(
+            each if isinstance(each, Argument) else given(each, self.site) for each in values
+        )
+        before = self.act.where
+        self.act.where = before.inside(layer)
+        result = call(self.act, callee, args, self.site, "")
+        self.act.where = replace(before, layers=before.layers)
+        return result
+
+
+def parameter_count(this: Call, callee: Value) -> int:
+    """How many positional arguments `callee` wants; one where it is not seen."""
+    function = this.act.machine.function_of(callee)
+    if function is None:
+        return 1
+    rows = [*function.code.parameters.positional_only, *function.code.parameters.positional]
+    required = [name for name, default in rows if default is None]
+    return max(len(required) - (1 if isinstance(callee, Bound) else 0), 0)
+
+
+Answer = Callable[[Call], "Value | None"]

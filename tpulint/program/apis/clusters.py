@@ -1,0 +1,110 @@
+"""`outside_compilation` and its kin: what is lifted out to the host."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+from tpulint.program.apis.call import Call
+from tpulint.program.evaluate import calls, lanes
+from tpulint.program.evaluate.activation import Activation
+from tpulint.program.model import Argument, Cluster
+from tpulint.program.values import (
+    NONE,
+    UNKNOWN,
+    Mapping,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    Variable,
+    tensors,
+)
+from tpulint.program.where import CLUSTER, Layer
+
+
+def answer(this: Call) -> Value | None:
+    if this.name in seam.OUTSIDE_COMPILATION:
+        return _outside_compilation(this)
+    return None
+
+
+def _outside_compilation(this: Call) -> Value:
+    first = this.record.argument("computation", 0)
+    callee = first.value if first is not None else UNKNOWN
+    args = tuple(each for each in this.arguments if each is not first)
+    kind = this.name.removeprefix("experimental_")
+    return open_cluster(this, kind, callee, _spread(args))
+
+
+def _spread(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
+    """The first version's `args=[...]` stands for the positional arguments."""
+    found: list[Argument] = []
+    for each in args:
+        known = isinstance(each.value, Sequence) and not each.value.open
+        if each.keyword == "args" and known:
+            assert isinstance(each.value, Sequence)
+            found += [Argument(None, "", item, each.site, []) for item in each.value.items]
+        elif not (each.keyword == "args" and each.value == NONE):
+            found.append(each)
+    return tuple(found)
+
+
+def open_cluster(
+    this: Call, kind: str, callee: Value, args: tuple[Argument, ...], waits: bool = True
+) -> Value:
+    """Read `callee` on the host; its tensors come back as the cluster's results."""
+    act = this.act
+    where = act.where
+    first = this.record.argument("computation", 0)
+    named = act.naming_site(first.node, this.site) if first is not None else this.site
+    cluster = Cluster(
+        kind,
+        this.site,
+        named,
+        where,
+        callee,
+        this.record,
+        args,
+        where.computation,
+        where.cluster,
+    )
+    if not where.muted:
+        owner = where.computation
+        (owner.clusters if owner else act.machine.program.loose_clusters).append(cluster)
+    act.where = where.inside(Layer(CLUSTER, this.site, cluster))
+    for each in args:
+        _send(act, cluster, each)
+    made = calls.call(act, callee, args, this.site)
+    for variable in lanes.variables(made):
+        lanes.access(act, variable, "read", "return", this.site)
+    act.where = where
+    cluster.result = made
+    if not waits:
+        return UNKNOWN
+    return received(act, cluster, made)
+
+
+def _send(act: Activation, cluster: Cluster, each: Argument) -> None:
+    """An argument crosses to the host, used there or not."""
+    for tensor in tensors(each.value):
+        lanes.take(act, tensor, each.site, "outside_compilation", Certainty.DEFINITE)
+    if each.value is UNKNOWN or isinstance(each.value, Opaque) or each.star:
+        cluster.vague = True
+    if isinstance(each.value, (Sequence, Mapping)) and each.value.open:
+        cluster.vague = True
+
+
+def received(act: Activation, cluster: Cluster, made: Value) -> Value:
+    """The results as the device (or an outer cluster) sees them."""
+
+    def back(tensor: Tensor) -> Value:
+        flags = [tensor, *(use.tensor for use in cluster.receives)]
+        found = lanes.flow(act, flags, cluster.site, tensor.sort)
+        found.clusters = found.clusters | {cluster}
+        found.result_of = cluster
+        found.computed = True
+        return found
+
+    if made is UNKNOWN or isinstance(made, (Opaque, Variable)):
+        return back(Tensor(act.where, cluster.site))
+    return lanes.each_tensor(made, back)

@@ -1,0 +1,162 @@
+"""Traced control flow, tf.function, and the contexts that change where an operation stands."""
+
+from __future__ import annotations
+
+from tpulint.knowledge import seam
+from tpulint.program.apis.call import Call, parameter_count
+from tpulint.program.evaluate import lanes
+from tpulint.program.evaluate.calls import traced
+from tpulint.program.evaluate.managers import CLEARS, CONTROL, DEPENDENCIES, GRAPH, INIT_SCOPE
+from tpulint.program.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    Built,
+    Choice,
+    Class,
+    External,
+    Function,
+    Managed,
+    Mapping,
+    Opaque,
+    Partial,
+    Sequence,
+    Tensor,
+    Value,
+    join,
+    tensors,
+)
+from tpulint.program.where import COND, DATA, WHILE, Layer
+
+CALLABLE = (Function, Bound, Partial)
+CONTEXT_CLASSES = frozenset(["XLAControlFlowContext", "CondContext", "WhileContext"])
+
+
+def answer(this: Call) -> Value | None:
+    name = this.name
+    if isinstance(this.receiver, Built) and name in seam.PIPELINE and _is_pipeline(this.receiver):
+        return _pipeline(this, this.receiver)
+    if this.receiver is not None and not isinstance(this.receiver, Opaque):
+        return None
+    if name in seam.TRACERS:
+        return _trace(this)
+    if name in seam.CONDITIONALS:
+        return _conditional(this)
+    if name in seam.LOOPS and any(isinstance(each, CALLABLE) for each in this.values):
+        return _loop(this)
+    if name == "control_dependencies":
+        cleared = this.get("control_inputs", 0) == NONE
+        payload = this.get("control_inputs", 0) or UNKNOWN
+        return Managed(CLEARS if cleared else DEPENDENCIES, this.site, payload)
+    if name == "init_scope":
+        return Managed(INIT_SCOPE, this.site)
+    if name in CONTEXT_CLASSES:
+        return Managed(CONTROL, this.site)
+    if name == "as_default":
+        return Managed(GRAPH, this.site)
+    if name in seam.TRANSPARENT and len(this.values) == 1:
+        return _given_back(this.values[0])
+    return None
+
+
+def _is_pipeline(receiver: Built) -> bool:
+    return "data" in receiver.path.lower()
+
+
+def _pipeline(this: Call, receiver: Built) -> Value:
+    """The function of a dataset's `map` runs on the host, outside every computation."""
+    layer = Layer(DATA, this.site)
+    for each in this.values:
+        if isinstance(each, CALLABLE):
+            element = Tensor(None, this.site, "structure")
+            this.run_inside(layer, each, _elements(this, each, element))
+    return Built(receiver.path, this.site, this.act.where)
+
+
+def _elements(this: Call, callee: Value, element: Value) -> list[Value]:
+    """A dataset's function takes the components of an element, or the element."""
+    return [element] * parameter_count(this, callee)
+
+
+def _trace(this: Call) -> Value:
+    """`tf.function(f)`, or the decorator `tf.function(...)`."""
+    callee = this.get("func", 0) or this.get("function")
+    if callee is None or callee == NONE:
+        return External(this.path)
+    return traced(callee)
+
+
+def _given_back(value: Value) -> Value | None:
+    return value if isinstance(value, (*CALLABLE, Class)) else None
+
+
+def _conditional(this: Call) -> Value | None:
+    """`cond(pred, f, g)`, `case([(pred, f), ...])`, `switch_case(index, [f, ...])`."""
+    predicate = this.get("pred", 0) or UNKNOWN
+    branches = _callables(this.values)
+    if not branches:
+        return None
+    chosen: Value = predicate
+    if this.name == "case":
+        chosen = join(_tensors_of(this.values) or [UNKNOWN])
+    results = [this.run_inside(Layer(COND, this.site, chosen), each, []) for each in branches]
+    return lanes.leave_control(this.act, join(results), [chosen], this.site)
+
+
+def _callables(values: list[Value]) -> list[Value]:
+    """The functions among `values`, lists, pairs and dicts opened."""
+    found: list[Value] = []
+    for value in values:
+        if isinstance(value, CALLABLE):
+            found.append(value)
+        elif isinstance(value, Choice):
+            found += _callables(list(value.options))
+        elif isinstance(value, Sequence):
+            found += _callables(value.items)
+        elif isinstance(value, Mapping):
+            found += _callables(list(value.items.values()))
+    return found
+
+
+def _tensors_of(values: list[Value]) -> list[Value]:
+    found: list[Value] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, Sequence):
+            found += _tensors_of(value.items)
+    return found
+
+
+def _loop(this: Call) -> Value:
+    """`while_loop(cond, body, loop_vars)`; `map_fn(fn, elems)` and its kin."""
+    layer = Layer(WHILE, this.site)
+    if this.name != "while_loop":
+        data = [each for each in this.values if not isinstance(each, CALLABLE)]
+        element = lanes.flow(this.act, _flat(data), this.site)
+        for callee in _callables(this.values):
+            made = this.run_inside(layer, callee, _elements(this, callee, element))
+        return lanes.leave_control(this.act, made, data, this.site)
+    given = this.get("loop_vars", 2) or UNKNOWN
+    lanes.touch(this.act, [given], this.site, "while_loop")
+    before = this.act.where
+    start = _inside(this, given, layer)
+    values = start.items if isinstance(start, Sequence) and not start.open else [start]
+    predicate = this.run_inside(layer, this.get("cond", 0) or UNKNOWN, list(values))
+    this.act.where = before
+    body = this.get("body", 1) or UNKNOWN
+    made = this.run_inside(layer, body, list(values))
+    return lanes.leave_control(this.act, join([given, made]), [predicate], this.site)
+
+
+def _flat(values: list[Value]) -> list[Tensor]:
+    return [tensor for value in values for tensor in tensors(value)]
+
+
+def _inside(this: Call, value: Value, layer: Layer) -> Value:
+    """Loop variables as the body sees them: tensors of the body."""
+    before = this.act.where
+    this.act.where = before.inside(layer)
+    found = lanes.each_tensor(value, lambda tensor: lanes.flow(this.act, [tensor], this.site))
+    this.act.where = before
+    return found

@@ -1,0 +1,64 @@
+"""`TPUEstimator`, and the host functions of a `TPUEstimatorSpec`."""
+
+from __future__ import annotations
+
+from tpulint.program.apis.call import Call
+from tpulint.program.apis.clusters import open_cluster
+from tpulint.program.apis.tracing import trace
+from tpulint.program.model import Argument
+from tpulint.program.values import (
+    NONE,
+    UNKNOWN,
+    Built,
+    Const,
+    Mapping,
+    Sequence,
+    Value,
+    options,
+)
+
+NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
+HOST_FUNCTIONS = {"host_call": "host_call", "eval_metrics": "eval_metrics"}
+
+
+def answer(this: Call) -> Value | None:
+    if this.name == "TPUEstimator":
+        return _estimator(this)
+    if this.name == "TPUEstimatorSpec":
+        return _spec(this)
+    return None
+
+
+def _estimator(this: Call) -> Value:
+    """The model_fn is a computation, unless `use_tpu=False` stands there in so many words."""
+    made = Built(this.path, this.site, this.act.where)
+    made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
+    use_tpu = this.get("use_tpu", 4)
+    model_fn = this.get("model_fn", 0)
+    if use_tpu == Const(False) or model_fn is None:
+        return made
+    trace(this, "model_fn", model_fn, None, mode="graph", opaque=NOT_TENSORS)
+    return made
+
+
+def _spec(this: Call) -> Value:
+    """`host_call=(fn, tensors)` and `eval_metrics=(...)` run on the host, after the step."""
+    if this.act.where.computation is not None:
+        for keyword, kind in HOST_FUNCTIONS.items():
+            position = 4 if keyword == "eval_metrics" else None
+            for pair in options(this.get(keyword, position) or NONE):
+                if isinstance(pair, Sequence) and len(pair.items) == 2 and not pair.open:
+                    callee, sent = pair.items
+                    open_cluster(this, kind, callee, _sent(this, sent), waits=False)
+    return Built(this.path, this.site, this.act.where)
+
+
+def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
+    """The tensors as the host function's arguments: a list by position, a dict by name."""
+    if isinstance(sent, Sequence) and not sent.open:
+        return tuple(Argument(None, "", each, this.site, []) for each in sent.items)
+    if isinstance(sent, Mapping) and not sent.open:
+        return tuple(
+            Argument(str(key), "", each, this.site, []) for key, each in sent.items.items()
+        )
+    return (Argument(None, "*", UNKNOWN, this.site, []),)

@@ -1,0 +1,127 @@
+"""Methods of values whose kind is known: containers, context managers, tensors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tpulint.finding import Certainty
+from tpulint.program.apis.call import Call
+from tpulint.program.evaluate import lanes, managers
+from tpulint.program.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    Function,
+    Managed,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    join,
+)
+
+SHAPES = frozenset(["get_shape", "set_shape", "as_list", "with_rank", "is_fully_defined"])
+
+
+def answer(this: Call) -> Value | None:
+    receiver = this.receiver
+    if isinstance(receiver, Sequence):
+        return _of_sequence(this, receiver)
+    if isinstance(receiver, Mapping):
+        return _of_mapping(this, receiver)
+    if isinstance(receiver, Managed):
+        return managers.by_hand(this.act, receiver, this.name, this.values, this.site)
+    if isinstance(receiver, Tensor):
+        return _of_tensor(this, receiver)
+    if isinstance(receiver, Const):
+        return UNKNOWN
+    if isinstance(receiver, Function):
+        return _of_function(this, receiver)
+    return None
+
+
+def _of_sequence(this: Call, receiver: Sequence) -> Value:
+    name, values = this.name, this.values
+    conditional = bool(this.act.where.conditions)
+    if name in ("append", "add", "appendleft") and values:
+        receiver.items.append(values[0])
+        receiver.open = receiver.open or conditional
+    elif name == "insert" and len(values) == 2:
+        receiver.items.append(values[1])
+        receiver.open = True
+    elif name == "extend" and values:
+        source = values[0]
+        if isinstance(source, Sequence):
+            receiver.items.extend(source.items)
+        receiver.open = receiver.open or conditional or not isinstance(source, Sequence)
+    elif name in ("pop", "popleft"):
+        receiver.open = True
+        return join(receiver.items) if receiver.items else UNKNOWN
+    elif name in ("copy", "union"):
+        return Sequence(receiver.kind, list(receiver.items), receiver.open, this.site)
+    else:
+        receiver.open = receiver.open or name in ("clear", "remove", "sort", "update")
+        return UNKNOWN
+    return NONE
+
+
+def _of_mapping(this: Call, receiver: Mapping) -> Value:
+    name, values = this.name, this.values
+    key = values[0].value if values and isinstance(values[0], Const) else None
+    if name in ("get", "pop", "setdefault"):
+        found = receiver.items.get(key)
+        if found is not None:
+            return found
+        default = values[1] if len(values) > 1 else NONE
+        if name == "setdefault" and key is not None:
+            receiver.items[key] = default
+        return UNKNOWN if receiver.open else default
+    if name == "update":
+        return _update(this, receiver)
+    items = list(receiver.items.items())
+    if name == "values":
+        return Sequence("list", [item for _, item in items], receiver.open)
+    if name == "keys":
+        keys: list[Value] = [Const(key) for key, _ in items if not isinstance(key, tuple)]
+        return Sequence("list", keys, receiver.open)
+    if name == "items":
+        pairs: list[Value] = [
+            Sequence("tuple", [UNKNOWN if isinstance(key, tuple) else Const(key), item])
+            for key, item in items
+        ]
+        return Sequence("list", pairs, receiver.open)
+    if name == "copy":
+        return Mapping(dict(receiver.items), receiver.open, this.site)
+    return UNKNOWN
+
+
+def _update(this: Call, receiver: Mapping) -> Value:
+    for each in this.arguments:
+        if each.keyword is not None:
+            receiver.items[each.keyword] = each.value
+        elif isinstance(each.value, Mapping):
+            receiver.items.update(each.value.items)
+            receiver.open = receiver.open or each.value.open
+        else:
+            receiver.open = True
+    return NONE
+
+
+def _of_tensor(this: Call, receiver: Tensor) -> Value:
+    """A method of a tensor is an operation on it; of a structure of tensors, a part of it."""
+    if this.name in SHAPES:
+        return UNKNOWN
+    if receiver.sort == "structure":
+        if this.name in ("get", "pop", "values", "keys", "items", "copy"):
+            return replace(receiver)
+        return UNKNOWN
+    lanes.touch(this.act, [receiver, *this.values], this.site, this.name, Certainty.DEFINITE)
+    return lanes.result(this.act, [receiver, *this.values], this.site)
+
+
+def _of_function(this: Call, receiver: Function) -> Value:
+    if this.name == "get_concrete_function":
+        return replace(receiver, traced=True)
+    if this.name in ("python_function", "__wrapped__"):
+        return receiver
+    return UNKNOWN

@@ -1,0 +1,81 @@
+"""Who answers a call: the first of the families that knows the name; else it is an operation."""
+
+from __future__ import annotations
+
+from tpulint.program.apis import (
+    builtins,
+    clusters,
+    collectives,
+    control,
+    entries,
+    estimators,
+    methods,
+    operations,
+    strategies,
+    variables,
+)
+from tpulint.program.apis.call import Answer, Call
+from tpulint.program.evaluate.activation import Activation
+from tpulint.program.model import ApiCall, Argument, Site
+from tpulint.program.values import UNKNOWN, External, Instance, Opaque, Value
+
+# Receivers with methods of their own come first, then the seam, then the rest.
+FAMILIES: tuple[Answer, ...] = (
+    methods.answer,
+    clusters.answer,
+    entries.answer,
+    estimators.answer,
+    strategies.answer,
+    variables.answer,
+    control.answer,
+    collectives.answer,
+    builtins.answer,
+    operations.answer,
+)
+# For a callee that is not seen only what its name says for sure counts.
+UNSEEN: tuple[Answer, ...] = (
+    clusters.answer,
+    entries.answer,
+    estimators.answer,
+    strategies.answer,
+    variables.answer_unseen,
+    collectives.answer,
+)
+
+
+def answer(
+    act: Activation,
+    callee: External,
+    receiver: Value | None,
+    args: tuple[Argument, ...],
+    site: Site,
+) -> Value:
+    """The result of calling `callee`, with its meaning for the lanes written down."""
+    record = ApiCall(callee.path, site, act.where, args, receiver, UNKNOWN)
+    return _ask(act, record, FAMILIES) or UNKNOWN
+
+
+def answer_unknown(
+    act: Activation, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+) -> Value:
+    """The result of calling something that is not seen."""
+    receiver: Value | None = callee if isinstance(callee, Instance) else None
+    if isinstance(callee, Opaque):
+        receiver = callee.parent
+    path = callee.path if isinstance(callee, Opaque) else named or "?"
+    record = ApiCall(path, site, act.where, args, receiver, UNKNOWN)
+    found = _ask(act, record, UNSEEN)
+    return found if found is not None else operations.unseen(Call(act, record))
+
+
+def _ask(act: Activation, record: ApiCall, families: tuple[Answer, ...]) -> Value | None:
+    if not act.where.muted:
+        computation = act.where.computation
+        (computation.calls if computation else act.machine.program.calls).append(record)
+    call = Call(act, record)
+    for family in families:
+        found = family(call)
+        if found is not None:
+            record.result = found
+            return found
+    return None

@@ -1,0 +1,146 @@
+"""State that outlives a step: who makes it, who reads it, who writes it."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+from tpulint.program.apis.call import Call
+from tpulint.program.evaluate import lanes
+from tpulint.program.evaluate.attributes import get
+from tpulint.program.evaluate.calls import call
+from tpulint.program.values import (
+    UNKNOWN,
+    Built,
+    Const,
+    Opaque,
+    Tensor,
+    Value,
+    Variable,
+    options,
+)
+
+
+def answer(this: Call) -> Value | None:
+    if isinstance(this.receiver, Variable):
+        return _method(this, this.receiver)
+    if this.name in seam.GLOBAL_STEP:
+        return this.act.machine.global_step
+    if this.name in seam.VARIABLE_MAKERS and _makes_here(this):
+        return _make(this)
+    if this.name in seam.ASSIGN_FUNCTIONS and this.receiver is None:
+        return _assign(this)
+    if isinstance(this.receiver, Built) and this.name in seam.OPTIMIZER_UPDATES:
+        return _update(this, this.receiver)
+    return None
+
+
+def answer_unseen(this: Call) -> Value | None:
+    """A method that only variables have says that its receiver is one."""
+    receiver = this.receiver
+    if isinstance(receiver, Opaque) and this.name in seam.VARIABLE_METHODS:
+        known = receiver.children.get("<variable>")
+        if not isinstance(known, Variable):
+            known = Variable(receiver.path, "variable", this.site, None, None, True)
+            receiver.children["<variable>"] = known
+        return _method(this, known)
+    if isinstance(receiver, Opaque) and this.name in seam.OPTIMIZER_UPDATES:
+        return _update_unseen(this, receiver)
+    return None
+
+
+def _makes_here(this: Call) -> bool:
+    """A maker of an outside module, or add_weight on a layer of one's own."""
+    if this.receiver is None:
+        return not this.path.startswith("builtins.")
+    return this.name in ("add_weight", "add_variable")
+
+
+def _make(this: Call) -> Value:
+    act = this.act
+    found = act.machine.variable(_name(this), seam.VARIABLE_MAKERS[this.name], this.site, act)
+    lanes.access(act, found, "create", this.name, this.site)
+    lanes.touch(act, _without_functions(this), this.site, this.name)
+    return found
+
+
+def _without_functions(this: Call) -> list[Value]:
+    return [each.value for each in this.arguments if isinstance(each.value, Tensor)]
+
+
+def _name(this: Call) -> str:
+    given = this.get("name")
+    if this.name in ("get_variable", "add_weight", "get_local_variable") and given is None:
+        given = this.get("name", 0)
+    if isinstance(given, Const) and isinstance(given.value, str):
+        return given.value
+    return this.name
+
+
+def _method(this: Call, variable: Variable) -> Value:
+    """A method of a variable: a read, a write, or nothing that matters."""
+    act = this.act
+    if this.name in seam.WRITES:
+        lanes.touch(act, this.values, this.site, this.name)
+        lanes.access(act, variable, "write", this.name, this.site)
+        if this.name == "execute" and this.arguments:
+            return call(act, this.values[0], (), this.site)
+    elif this.name in seam.READS:
+        lanes.touch(act, this.values, this.site, this.name)
+        lanes.access(act, variable, "read", this.name, this.site)
+    elif this.name in ("get_shape", "set_shape", "is_initialized", "from_proto"):
+        return UNKNOWN
+    else:
+        lanes.touch(act, [variable, *this.values], this.site, this.name)
+    return lanes.result(act, this.values, this.site)
+
+
+def _assign(this: Call) -> Value | None:
+    """`tf.compat.v1.assign(v, x)` and its kin."""
+    target = this.get("ref", 0)
+    found = [each for each in options(target or UNKNOWN) if isinstance(each, Variable)]
+    if not found:
+        return None
+    rest = [each.value for each in this.arguments[1:]]
+    lanes.touch(this.act, rest, this.site, this.name)
+    for variable in found:
+        lanes.access(this.act, variable, "write", this.name, this.site)
+    return lanes.result(this.act, rest, this.site)
+
+
+def _update(this: Call, optimizer: Built) -> Value:
+    """An optimizer's update writes the variables it is given, and the step it counts."""
+    act = this.act
+    values = this.values
+    lanes.touch(
+        act, [each for each in values if not isinstance(each, Variable)], this.site, this.name
+    )
+    step = this.get("global_step")
+    if isinstance(step, Variable):
+        lanes.access(act, step, "write", this.name, this.site)
+    iterations = optimizer.attributes.get("iterations")
+    if "keras" in optimizer.path or isinstance(iterations, Variable) or _is_v2(optimizer):
+        counted = _iterations(this, optimizer)
+        lanes.access(act, counted, "write", this.name, this.site)
+    written = this.get("var_list", 1) if this.name == "minimize" else None
+    for variable in lanes.variables(written if written is not None else UNKNOWN):
+        lanes.access(act, variable, "write", this.name, this.site)
+    return lanes.result(act, values, this.site, "operation")
+
+
+def _is_v2(optimizer: Built) -> bool:
+    return ".optimizers." in f".{optimizer.path}."
+
+
+def _iterations(this: Call, optimizer: Built) -> Variable:
+    found = get(this.act, optimizer, "iterations", this.site)
+    assert isinstance(found, Variable)
+    return found
+
+
+def _update_unseen(this: Call, receiver: Opaque) -> Value:
+    """An optimizer that is not seen: it takes its arguments, and counts its own iterations."""
+    step = this.get("global_step")
+    if isinstance(step, Variable):
+        lanes.access(this.act, step, "write", this.name, this.site)
+    lanes.touch(this.act, this.values, this.site, this.name, Certainty.DEFINITE, "unknown")
+    return lanes.result(this.act, this.values, this.site, "operation")

@@ -1,0 +1,82 @@
+"""One call of a function (or one run of a module's body) while it is being read."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any
+
+from tpulint.program.model import Argument, Site
+from tpulint.program.values import UNKNOWN, Env, External, Function, Value, join
+from tpulint.program.where import Layer, Where
+
+if TYPE_CHECKING:
+    from tpulint.program.evaluate.machine import Machine
+    from tpulint.program.module import Module
+
+BUILTINS = frozenset(dir(builtins))
+
+
+class Activation:
+    """Names, place and results of one call. `where` moves as blocks are entered and left."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        module: Module,
+        env: Env,
+        where: Where,
+        function: Function | None = None,
+    ) -> None:
+        self.machine = machine
+        self.module = module
+        self.env = env
+        self.where = where
+        self.function = function
+        self.returns: list[Value] = []
+        self.yields: list[tuple[Value, tuple[Layer, ...]]] = []
+        self.caller: Activation | None = None
+        self.call_site: Site | None = None
+        self.given: dict[str, Argument] = {}
+
+    def site(self, place: int) -> Site:
+        return Site(self.module, place)
+
+    def naming_site(self, node: Any, site: Site) -> Site:
+        """The call that names what `node` stands for, out through parameters to a caller.
+
+        A forwarding wrapper is not where a fault of the forwarded function is mended.
+        """
+        act: Activation | None = self
+        while act is not None and node and node[0] in ("name", "star"):
+            given = act.given.get(node[2]) if node[0] == "name" else None
+            if given is None or act.call_site is None:
+                break
+            site, node, act = act.call_site, given.node, act.caller
+        return site
+
+    def lookup(self, name: str) -> Value:
+        """What `name` stands for here, by Python's scoping."""
+        env: Env | None = self.env
+        while env is not None:
+            found = env.names.get(name)
+            if found is not None:
+                return found
+            env = env.outer
+        return self.machine.module_name(self.module, name) or self.builtin(name)
+
+    def builtin(self, name: str) -> Value:
+        return External(f"builtins.{name}") if name in BUILTINS else UNKNOWN
+
+    def store(self, name: str, value: Value) -> None:
+        """Bind `name` where Python would; under a condition in an outer scope, perhaps."""
+        if self.function is None or name in self.function.code.local_names:
+            self.env.names[name] = value
+            return
+        env = self.env.outer
+        while env is not None and name not in env.names:
+            env = env.outer
+        holder = env or self.machine.module_env(self.module)
+        before = holder.names.get(name)
+        if before is not None and self.where.conditions:
+            value = join([before, value])
+        holder.names[name] = value

@@ -1,0 +1,187 @@
+"""Reading and writing attributes."""
+
+from __future__ import annotations
+
+from tpulint.knowledge import seam
+from tpulint.program.evaluate.activation import Activation
+from tpulint.program.model import Site
+from tpulint.program.values import (
+    UNKNOWN,
+    Bound,
+    Built,
+    Choice,
+    Class,
+    Const,
+    External,
+    Function,
+    Instance,
+    Managed,
+    Mapping,
+    ModuleValue,
+    Opaque,
+    Partial,
+    Sequence,
+    Strategy,
+    Super,
+    Tensor,
+    Value,
+    Variable,
+    join,
+)
+
+METHOD = "?."  # the path of a method whose receiver the call carries
+
+
+def method(receiver: Value, name: str) -> Bound:
+    return Bound(External(METHOD + name), receiver)
+
+
+def get(act: Activation, base: Value, name: str, site: Site) -> Value:
+    """`base.name`."""
+    if isinstance(base, Choice):
+        return join(get(act, option, name, site) for option in base.options)
+    if isinstance(base, External):
+        return External(f"{base.path}.{name}")
+    if isinstance(base, ModuleValue):
+        return act.machine.module_attribute(base.module, name)
+    if isinstance(base, Instance):
+        return _of_instance(act, base, name, site)
+    if isinstance(base, Class):
+        found = _in_class(base, name)
+        return _outer_attribute(base, name) if found is None else _unbound(found, base)
+    if isinstance(base, Opaque):
+        return base.child(name, f"{base.path}.{name}")
+    if isinstance(base, Super):
+        return _of_super(act, base, name)
+    if isinstance(base, Built):
+        return _of_built(act, base, name, site)
+    if isinstance(base, (Variable, Tensor)):
+        if name in seam.STATIC_ATTRIBUTES:
+            return UNKNOWN
+        if isinstance(base, Tensor) and name in seam.REPLICA_ID:
+            return base
+        return method(base, name)
+    if isinstance(base, Strategy):
+        if name == "extended":
+            return base
+        return method(base, name)
+    if isinstance(base, (Sequence, Mapping, Managed, Const, Function, Partial, Bound)):
+        return method(base, name)
+    return method(UNKNOWN, name)
+
+
+def _of_built(act: Activation, base: Built, name: str, site: Site) -> Value:
+    known = base.attributes.get(name)
+    if known is not None:
+        return known
+    if name == "iterations":
+        made = Variable(f"{base.last}.iterations", "step", base.site, base.where)
+        made.strategy = act.machine.strategy_of(base.where)
+        return base.attributes.setdefault(name, made)
+    if name in seam.WEIGHT_ATTRIBUTES:
+        return Sequence("list", [weights(act, base)], True, base.site)
+    if name in seam.REPLICA_ID:
+        return Tensor(act.where, site, replica_id=True, per_replica=True)
+    return method(base, name)
+
+
+def weights(act: Activation, layer: Built) -> Variable:
+    """The variables that a layer or a model of an outside class owns, as one."""
+    found = layer.attributes.get("weights")
+    if not isinstance(found, Variable):
+        found = Variable(f"{layer.last}.weights", "weights", layer.site, layer.where)
+        found.strategy = act.machine.strategy_of(layer.where)
+        layer.attributes["weights"] = found
+    return found
+
+
+def _of_instance(act: Activation, base: Instance, name: str, site: Site) -> Value:
+    found = base.attributes.get(name)
+    if found is None:
+        found = _bound_name(act, base, name, site)
+    if found is None and act.machine.set_up(act, base, name):
+        found = base.attributes.get(name)
+    if found is not None:
+        return found
+    if name == "__class__":
+        return base.cls
+    if any(isinstance(each, External) for each in mro(base.cls)):
+        return method(base, name)
+    return base.attributes.setdefault(name, Opaque(f"self.{name}"))
+
+
+def _bound_name(act: Activation, base: Instance, name: str, site: Site) -> Value | None:
+    """A method or a class attribute seen through the instance; properties are called."""
+    found = _in_class(base.cls, name)
+    if not isinstance(found, Function):
+        return found
+    if "property" in found.hints:
+        from tpulint.program.evaluate import calls
+
+        return calls.call(act, Bound(found, base), (), site, name)
+    if "staticmethod" in found.hints:
+        return found
+    return Bound(found, base.cls if "classmethod" in found.hints else base)
+
+
+def _of_super(act: Activation, base: Super, name: str) -> Value:
+    """The next definition after the owner's, bound to the instance."""
+    for each in mro(base.owner)[1:]:
+        if isinstance(each, Class) and name in each.names:
+            found = each.names[name]
+            return Bound(found, base.instance) if isinstance(found, Function) else found
+    return method(base.instance, name)
+
+
+def _unbound(found: Value, cls: Class) -> Value:
+    if isinstance(found, Function) and "classmethod" in found.hints:
+        return Bound(found, cls)
+    return found
+
+
+def _in_class(cls: Class, name: str) -> Value | None:
+    for each in mro(cls):
+        if isinstance(each, Class) and name in each.names:
+            return each.names[name]
+    return None
+
+
+def _outer_attribute(cls: Class, name: str) -> Value:
+    for each in mro(cls):
+        if isinstance(each, External):
+            return External(f"{each.path}.{name}")
+    return UNKNOWN
+
+
+def mro(cls: Class) -> list[Value]:
+    """The class and its bases, depth first, each once."""
+    found: list[Value] = []
+    queue: list[Value] = [cls]
+    while queue and len(found) < 32:
+        each = queue.pop(0)
+        if not any(each is known for known in found):
+            found.append(each)
+            if isinstance(each, Class):
+                queue = list(each.bases) + queue
+    return found
+
+
+def put(act: Activation, base: Value, name: str, item: Value) -> None:
+    """`base.name = item`; under a condition the old value stays possible."""
+    if isinstance(base, Choice):
+        for option in base.options:
+            put(act, option, name, item)
+        return
+    if isinstance(base, (Instance, Built)):
+        store, since = base.attributes, base.where
+    elif isinstance(base, Opaque):
+        store, since = base.children, None
+    elif isinstance(base, Class):
+        store, since = base.names, None
+    else:
+        return
+    before = store.get(name)
+    settled = since is not None and act.where.conditions <= since.conditions
+    if before is not None and not settled and act.where.conditions:
+        item = join([before, item])
+    store[name] = item

@@ -1,0 +1,99 @@
+"""`def` and `class`: functions as their decorators make them, classes with their names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tpulint.knowledge import seam
+from tpulint.program.evaluate import calls
+from tpulint.program.model import Site
+from tpulint.program.values import (
+    Bound,
+    Built,
+    Class,
+    Env,
+    External,
+    Function,
+    Managed,
+    Partial,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from tpulint.program.evaluate.activation import Activation
+    from tpulint.syntax import ir
+
+HINTS = frozenset(
+    [
+        "contextmanager",
+        "property",
+        "cached_property",
+        "staticmethod",
+        "classmethod",
+        "setter",
+        "wraps",
+    ]
+)
+
+
+def define_function(act: Activation, code: ir.Function) -> Value:
+    """The value of a `def` in a function or a module."""
+    return _with_decorators(act, Function(code, act.module, act.env), code)
+
+
+def _with_decorators(act: Activation, found: Value, code: ir.Function) -> Value:
+    """Decorators applied, innermost first."""
+    for node in reversed(code.decorators):
+        decorator = act.machine.value(act, node)
+        found = _decorated(act, found, decorator, Site(act.module, code.place))
+    return found
+
+
+def _decorated(act: Activation, found: Value, decorator: Value, site: Site) -> Value:
+    if isinstance(decorator, Partial) and isinstance(decorator.function, External):
+        decorator = decorator.function
+    if isinstance(decorator, (Built, Managed)) or not isinstance(found, (Function, Bound)):
+        return found
+    if isinstance(decorator, External):
+        last = decorator.last
+        if last in seam.TRACERS:
+            return calls.traced(found)
+        if last in HINTS and isinstance(found, Function):
+            hint = "property" if last == "cached_property" else last
+            return replace(found, hints=found.hints | {hint})
+        if last in seam.OUTSIDE_COMPILATION:
+            return Partial(decorator, (found,), ())
+        return found
+    if isinstance(decorator, (Function, Bound, Partial)):
+        wrapped = calls.call(act, decorator, (calls.given(found, site),), site)
+        if isinstance(wrapped, (Function, Bound, Partial)):
+            return wrapped
+    return found
+
+
+def define_class(act: Activation, code: ir.Class) -> Class:
+    """The value of a `class`: its body is read once, in names of its own."""
+    from tpulint.program.evaluate.activation import Activation as NewActivation
+
+    bases = tuple(
+        each
+        for node in code.bases
+        for each in [act.machine.value(act, node)]
+        if isinstance(each, (Class, External))
+    )
+    made = Class(code, act.module, act.env, bases, {})
+    inner = NewActivation(act.machine, act.module, Env({}, act.env), act.where, None)
+    for statement in code.body:
+        if statement[0] == "def":
+            function = act.module.facts.functions[statement[1]]
+            inner.env.names[function.name] = define_method(inner, function, made)
+        else:
+            act.machine.block(inner, [statement])
+    made.names = inner.env.names
+    return made
+
+
+def define_method(inner: Activation, code: ir.Function, owner: Class) -> Value:
+    """A method closes over what is around its class, not over the class's names."""
+    return _with_decorators(inner, Function(code, inner.module, inner.env.outer, owner), code)

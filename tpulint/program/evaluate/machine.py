@@ -1,0 +1,270 @@
+"""The reader of one program: modules on demand, budgets, and who answers an API call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tpulint.program.apis import registry
+from tpulint.program.evaluate import calls, expressions, lanes, statements
+from tpulint.program.evaluate.activation import Activation
+from tpulint.program.evaluate.attributes import mro, weights
+from tpulint.program.evaluate.managers import SCOPE
+from tpulint.program.model import Argument, Program, Site
+from tpulint.program.module import Module
+from tpulint.program.project import Project
+from tpulint.program.settings import Settings
+from tpulint.program.values import (
+    UNKNOWN,
+    Bound,
+    Built,
+    Class,
+    Env,
+    External,
+    Function,
+    Instance,
+    ModuleValue,
+    Opaque,
+    Strategy,
+    Value,
+    Variable,
+)
+from tpulint.program.where import FUNCTION, Where
+
+DEPTH = 40  # calls inside one another
+VISITS = 12  # readings of one function in one run
+CALLS = 20_000  # readings of all functions in one run
+
+
+class Machine:
+    """Reads modules and functions; what it finds goes into `program`."""
+
+    def __init__(self, project: Project, settings: Settings) -> None:
+        self.project = project
+        self.settings = settings
+        self.program = Program()
+        self.variables: dict[Any, Variable] = {}
+        self.global_step = Variable("global_step", "step", None, None)
+        self.generic: dict[int, Instance] = {}
+        self.called: set[int] = set()
+        self._active: list[int] = []
+        self._visits: Counter[int] = Counter()
+        self._calls = 0
+        self._run = 0
+        self._outside = Where()
+
+    # Runs and budgets
+
+    def new_run(self) -> Where:
+        """The place of a fresh reading, with fresh budgets."""
+        self._run += 1
+        self._visits.clear()
+        self._calls = 0
+        return Where(run=self._run)
+
+    def may_enter(self, act: Activation, function: Function) -> bool:
+        """Whether there is budget to read `function` here; recursion goes two deep."""
+        code = id(function.code)
+        self._calls += 1
+        if self._calls > CALLS or len(self._active) > DEPTH:
+            return False
+        self._visits[code] += 1
+        return self._visits[code] <= VISITS and self._active.count(code) < 2
+
+    @contextmanager
+    def entered(self, function: Function) -> Iterator[None]:
+        self._active.append(id(function.code))
+        self.called.add(id(function.code))
+        try:
+            yield
+        finally:
+            self._active.pop()
+
+    # Modules and names
+
+    def module_env(self, module: Module) -> Env:
+        """The names of `module`; its body is read at the first question."""
+        if module.env is None:
+            module.env = Env({})
+            self.program.modules.append(module)
+            act = Activation(self, module, module.env, self.new_run())
+            statements.block(act, module.facts.body)
+        return module.env
+
+    def module_name(self, module: Module, name: str) -> Value | None:
+        """A global of `module`, its star imports included; None where there is none."""
+        found = self.module_env(module).names.get(name)
+        if found is not None:
+            return found
+        for source in module.star_imports:
+            if isinstance(source, ModuleValue):
+                inner = self.module_name(source.module, name)
+                if inner is not None:
+                    return inner
+        for source in module.star_imports:
+            if isinstance(source, External) and not name.startswith("_"):
+                return External(f"{source.path}.{name}")
+        return None
+
+    def module_attribute(self, module: Module, name: str) -> Value:
+        """`module.name`: a global, or a module inside the package."""
+        found = self.module_name(module, name)
+        if found is not None and not isinstance(found, External):
+            return found
+        inner = self.project.child(module, name)
+        if inner is not None:
+            return ModuleValue(inner)
+        return found if found is not None else UNKNOWN
+
+    def imported(self, module: Module, dotted: str, level: int) -> Value:
+        """What `import dotted` binds; outside names stay dotted names."""
+        found = self.project.resolve(module, dotted, level)
+        if found is not None:
+            self.module_env(found)
+            return ModuleValue(found)
+        return External(dotted if level == 0 else f"{'.' * level}{dotted}")
+
+    def import_name(
+        self, module: Module, source: Value, dotted: str, level: int, name: str
+    ) -> Value:
+        """What `from source import name` binds."""
+        if isinstance(source, ModuleValue):
+            found = self.module_name(source.module, name)
+            if found is not None:
+                return found
+            inner = self.project.child(source.module, name)
+            return ModuleValue(inner) if inner is not None else UNKNOWN
+        whole = f"{dotted}.{name}" if dotted else name
+        inner = self.project.resolve(module, whole, level)
+        if inner is not None:
+            return ModuleValue(inner)
+        return External(whole)
+
+    # Evaluation, as the other rooms call it
+
+    def value(self, act: Activation, node: Any) -> Value:
+        return expressions.value(act, node)
+
+    def block(self, act: Activation, body: list[Any]) -> bool:
+        return statements.block(act, body)
+
+    def assign(self, act: Activation, target: Any, item: Value) -> None:
+        statements.assign(act, target, item)
+
+    def autograph(self, where: Where) -> bool:
+        """Whether Python's `if` and `while` on tensors are converted here."""
+        computation = where.computation
+        if computation is not None and computation.mode == "function":
+            return True
+        return any(layer.kind == FUNCTION for layer in where.layers)
+
+    def api(
+        self,
+        act: Activation,
+        callee: External,
+        receiver: Value | None,
+        args: tuple[Argument, ...],
+        site: Site,
+    ) -> Value:
+        """A call of something outside the project."""
+        return registry.answer(act, callee, receiver, args, site)
+
+    def call_built(
+        self, act: Activation, callee: Built, args: tuple[Argument, ...], site: Site
+    ) -> Value:
+        """Calling an outside object: a layer reads its weights and gives a tensor."""
+        items = [each.value for each in args]
+        lanes.touch(act, items, site, callee.last)
+        owned = weights(act, callee)
+        if owned.sort == "weights":
+            lanes.access(act, owned, "read", callee.last, site)
+        return lanes.result(act, items, site)
+
+    def unknown_call(
+        self, act: Activation, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+    ) -> Value:
+        """A call of something that is not seen at all."""
+        return registry.answer_unknown(act, callee, args, site, named)
+
+    def wrapper(self, named: str, callee: Value) -> External | None:
+        """The configured wrapper of outside_compilation that is called here, if one is."""
+        wrappers = self.settings.wrappers
+        if not wrappers:
+            return None
+        last = callee.last if isinstance(callee, External) else named
+        if any(last == each.rpartition(".")[2] for each in wrappers):
+            return External("tensorflow.compat.v1.tpu.outside_compilation")
+        return None
+
+    # Identity
+
+    def variable(self, name: str, sort: str, site: Site, act: Activation) -> Variable:
+        """The variable that the call at `site` makes on this way of calls; the same each time."""
+        key = (site, tuple(frame.site for frame in act.where.frames), sort)
+        found = self.variables.get(key)
+        if found is None:
+            found = Variable(name, sort, site, act.where, self.strategy_of(act.where))
+            self.variables[key] = found
+        return found
+
+    def strategy_of(self, where: Where) -> Strategy | None:
+        """The strategy under whose scope `where` is."""
+        for layer in reversed(where.layers):
+            if layer.kind == "context" and layer.payload[0] == SCOPE:
+                payload = layer.payload[1]
+                return payload if isinstance(payload, Strategy) else None
+        return None
+
+    def generic_instance(self, cls: Class) -> Instance:
+        """The object that stands for any instance of `cls`, where methods are read as roots."""
+        found = self.generic.get(id(cls))
+        if found is None:
+            found = Instance(cls, None, None)
+            self.generic[id(cls)] = found
+        return found
+
+    def set_up(self, act: Activation, instance: Instance, name: str) -> bool:
+        """Read the methods that set `self.name`, unseen; True where there was one to read."""
+        if name in instance.attempted:
+            return False
+        instance.attempted.add(name)
+        tried = False
+        for cls in mro(instance.cls):
+            if not isinstance(cls, Class):
+                continue
+            for index in cls.code.setters.get(name, []):
+                function = cls.names.get(cls.module.facts.functions[index].name)
+                if isinstance(function, Function) and id(function.code) not in self._active:
+                    there = Activation(self, cls.module, Env({}), Where(muted=True))
+                    args = opaque_arguments(function, instance)
+                    calls.call_function(there, function, args, Site(cls.module, -1))
+                    tried = True
+            if name in instance.attributes:
+                break
+        return tried
+
+    def function_of(self, value: Value) -> Function | None:
+        """The project's function behind a callable."""
+        while isinstance(value, Bound):
+            value = value.function
+        return value if isinstance(value, Function) else None
+
+
+def opaque_arguments(function: Function, receiver: Value | None) -> tuple[Argument, ...]:
+    """Arguments for a function whose caller is not seen: opaque things named as its parameters."""
+    code = function.code.parameters
+    names = [name for name, _ in [*code.positional_only, *code.positional]]
+    site = Site(function.module, -1)
+    found = []
+    for position, name in enumerate(names):
+        value = receiver if position == 0 and receiver is not None else Opaque(name)
+        found.append(Argument(None, "", value, site, []))
+    for name, _ in code.keyword_only:
+        found.append(Argument(name, "", Opaque(name), site, []))
+    if code.star is not None:
+        found.append(Argument(None, "*", UNKNOWN, site, []))
+    if code.star_star is not None:
+        found.append(Argument(None, "**", UNKNOWN, site, []))
+    return tuple(found)

@@ -1,0 +1,127 @@
+"""Context managers: which layer a `with` block adds, and contexts entered by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tpulint.program.evaluate import attributes, calls, lanes
+from tpulint.program.evaluate.activation import Activation
+from tpulint.program.model import ContextChange, Frame, Site
+from tpulint.program.values import (
+    UNKNOWN,
+    Bound,
+    Built,
+    Choice,
+    Const,
+    Env,
+    Function,
+    Instance,
+    Managed,
+    Mapping,
+    Opaque,
+    Value,
+    options,
+)
+from tpulint.program.where import CONTEXT, Layer
+
+# Effects that change the control-flow context (the others only add to what is there).
+CLEARS = "clears control flow"
+INIT_SCOPE = "init_scope"
+CONTROL = "control flow context"
+SCOPE = "strategy scope"
+DEPENDENCIES = "control_dependencies"
+GRAPH = "graph"
+STACK = "exit stack"
+
+
+def enter(act: Activation, manager: Value, site: Site) -> Value:
+    """Enter a `with` item: the layer it adds, the value that `as` binds."""
+    if isinstance(manager, Choice):
+        layers = act.where.layers
+        bound = [enter(act, option, site) for option in manager.options]
+        extra = act.where.layers[len(layers) :]
+        act.where = replace(act.where, layers=(*layers, *extra[:1]))
+        return bound[0]
+    if isinstance(manager, Managed):
+        if manager.effect == "generator":
+            return _enter_generator(act, manager, site)
+        if manager.effect == DEPENDENCIES:
+            lanes.touch(act, [manager.payload], site, DEPENDENCIES)
+        push(act, manager, site)
+        return manager if manager.effect == STACK else manager.payload
+    if isinstance(manager, Instance):
+        entering = attributes.get(act, manager, "__enter__", site)
+        if isinstance(entering, Bound) and isinstance(entering.function, Function):
+            return calls.call(act, entering, (), site, "__enter__")
+    if isinstance(manager, (Built, Opaque, Instance)):
+        return manager
+    return UNKNOWN
+
+
+def push(act: Activation, manager: Managed, site: Site) -> None:
+    layer = Layer(CONTEXT, site, (manager.effect, manager.payload))
+    act.where = act.where.inside(layer)
+
+
+def _enter_generator(act: Activation, manager: Managed, site: Site) -> Value:
+    """A @contextmanager function: the layers open at its yield are open in the block."""
+    function, packed = manager.payload.items  # type: ignore[attr-defined]
+    assert isinstance(function, Function) and isinstance(packed, Mapping)
+    from tpulint.program.evaluate.activation import Activation as NewActivation
+
+    if not act.machine.may_enter(act, function):
+        return UNKNOWN
+    where = act.where.called(Frame(site, function.name))
+    inner = NewActivation(
+        act.machine, function.module, Env({}, function.env, function), where, function
+    )
+    calls.bind(inner, function, tuple(calls.given(each, site) for each in packed.items.values()))
+    with act.machine.entered(function):
+        act.machine.block(inner, function.code.body)
+    if not inner.yields:
+        return UNKNOWN
+    item, layers = inner.yields[0]
+    act.where = replace(act.where, layers=layers)
+    return item
+
+
+def leave(act: Activation, manager: Value, site: Site) -> None:
+    """Leave a `with` item: an exit stack closes what was entered on it."""
+    if isinstance(manager, Managed) and manager.effect == STACK:
+        change(act, manager, "exit", site)
+    elif isinstance(manager, Instance):
+        leaving = attributes.get(act, manager, "__exit__", site)
+        if isinstance(leaving, Bound) and isinstance(leaving.function, Function):
+            three = tuple(calls.given(Const(None), site) for _ in range(3))
+            calls.call(act, leaving, three, site, "__exit__")
+
+
+def by_hand(act: Activation, manager: Managed, name: str, items: list[Value], site: Site) -> Value:
+    """A method called on a context manager: `__enter__`, `Enter`, `enter_context`, `close`, ..."""
+    if name in ("__enter__", "Enter"):
+        change(act, manager, "enter", site)
+        return manager.payload
+    if name in ("__exit__", "Exit", "close", "pop_all"):
+        change(act, manager, "exit", site)
+        return manager if name == "pop_all" else UNKNOWN
+    if name == "enter_context" and items:
+        for option in options(items[0]):
+            if isinstance(option, Managed):
+                note(act, option.effect, "enter", site, manager)
+                return option.payload
+        return UNKNOWN
+    return UNKNOWN
+
+
+def change(act: Activation, manager: Managed, direction: str, site: Site) -> None:
+    note(act, manager.effect, direction, site, manager)
+
+
+def note(act: Activation, effect: str, direction: str, site: Site, holder: object) -> None:
+    """Write down that a context was entered or left by hand."""
+    if act.where.muted:
+        return
+    computation = act.where.computation
+    if computation is not None:
+        found = ContextChange(effect, direction, site, act.where, holder)
+        computation.contexts.append(found)

@@ -1,0 +1,179 @@
+"""Operators, subscripts and iteration over abstract values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tpulint.finding import Certainty
+from tpulint.program.evaluate import lanes
+from tpulint.program.evaluate.activation import Activation
+from tpulint.program.model import Site
+from tpulint.program.values import (
+    NONE,
+    UNKNOWN,
+    Choice,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    Variable,
+    join,
+    options,
+)
+
+REPEAT = 64
+
+
+def operation(act: Activation, items: Iterable[Value], site: Site, name: str) -> Value:
+    """An operator on tensors or variables builds an operation here; on others nothing is known."""
+    listed = list(items)
+    touched = any(
+        isinstance(option, (Tensor, Variable)) for item in listed for option in options(item)
+    )
+    if not touched:
+        return UNKNOWN
+    lanes.touch(act, listed, site, name)
+    return lanes.result(act, listed, site)
+
+
+def compare(act: Activation, op: str, left: Value, right: Value, site: Site) -> Value:
+    if op in ("Is", "IsNot"):
+        same = _identical(left, right)
+        return UNKNOWN if same is None else Const(same is (op == "Is"))
+    if isinstance(left, Const) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
+        return Const((left.value == right.value) is (op == "Equal"))
+    if op in ("In", "NotIn"):
+        if isinstance(right, Mapping) and isinstance(left, Const) and not right.open:
+            return Const((left.value in right.items) is (op == "In"))
+        return UNKNOWN
+    return operation(act, [left, right], site, op)
+
+
+def _identical(left: Value, right: Value) -> bool | None:
+    """`is`, where one side is None (the other uses of `is` are not modelled)."""
+    if right != NONE:
+        return None
+    verdicts: set[bool | None] = set()
+    for option in options(left):
+        if isinstance(option, Const):
+            verdicts.add(option.value is None)
+        elif isinstance(option, (Tensor, Variable, Function, Class, Instance, Sequence, Mapping)):
+            verdicts.add(False)
+        else:
+            verdicts.add(None)
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def binary(act: Activation, op: str, left: Value, right: Value, site: Site) -> Value:
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and op == "Add":
+        is_open = left.open or right.open
+        return Sequence(left.kind, left.items + right.items, is_open, site)
+    if isinstance(left, Sequence) and op == "Multiply":
+        return repeated(left, right, site)
+    if isinstance(right, Sequence) and op == "Multiply":
+        return repeated(right, left, site)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return folded(op, left.value, right.value)
+    return operation(act, [left, right], site, op)
+
+
+def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
+    """`[x] * n`: the same items n times, or at least once where n is not known."""
+    count = times.value if isinstance(times, Const) else None
+    if isinstance(count, int) and 0 <= count * max(len(base.items), 1) <= REPEAT:
+        return Sequence(base.kind, base.items * count, base.open, site)
+    return Sequence(base.kind, list(base.items), True, site)
+
+
+def folded(op: str, left: object, right: object) -> Value:
+    """Small integer arithmetic, so that `2 * 4` replicas are eight."""
+    if type(left) is int and type(right) is int and abs(left) < 1 << 31 and abs(right) < 1 << 31:
+        if op == "Add":
+            return Const(left + right)
+        if op == "Subtract":
+            return Const(left - right)
+        if op == "Multiply":
+            return Const(left * right)
+        if op == "FloorDivide" and right:
+            return Const(left // right)
+    return UNKNOWN
+
+
+def subscript(act: Activation, base: Value, index: Value, site: Site) -> Value:
+    if isinstance(base, Choice):
+        return join(subscript(act, option, index, site) for option in base.options)
+    if isinstance(base, Sequence) and isinstance(index, Const) and isinstance(index.value, int):
+        if -len(base.items) <= index.value < len(base.items) and not base.open:
+            return base.items[index.value]
+        return join(base.items) if base.items and base.open else UNKNOWN
+    if isinstance(base, Sequence):
+        return join(base.items) if base.items else UNKNOWN
+    if isinstance(base, Mapping):
+        if isinstance(index, Const):
+            known = base.items.get(index.value)
+            if known is not None:
+                return known
+            return UNKNOWN
+        return join([*base.items.values(), UNKNOWN]) if base.items else UNKNOWN
+    if isinstance(base, Tensor):
+        if base.sort == "structure":
+            return replace(base, sort="tensor")
+        return operation(act, [base, index], site, "getitem")
+    if isinstance(base, Variable):
+        return operation(act, [base, index], site, "getitem")
+    if isinstance(base, Opaque):
+        key = f"[{index.value!r}]" if isinstance(index, Const) else "[?]"
+        if key == "[?]":
+            return UNKNOWN
+        return base.child(key, base.path + key)
+    return UNKNOWN
+
+
+def items_of(act: Activation, value: Value) -> list[Value] | None:
+    """The items that iteration gives, where all are known."""
+    if isinstance(value, Sequence) and not value.open:
+        return list(value.items)
+    if isinstance(value, Mapping) and not value.open:
+        return [Const(key) for key in value.items]
+    return None
+
+
+def element_of(act: Activation, value: Value, site: Site) -> Value:
+    """One item of an iteration over `value`."""
+    if isinstance(value, Choice):
+        return join(element_of(act, option, site) for option in value.options)
+    if isinstance(value, Sequence):
+        return join(value.items) if value.items else UNKNOWN
+    if isinstance(value, Mapping):
+        keys = [Const(key) for key in value.items if not isinstance(key, tuple)]
+        return join(keys) if keys and not value.open else UNKNOWN
+    if isinstance(value, Tensor):
+        return replace(value)
+    return UNKNOWN
+
+
+def unpack(act: Activation, value: Value, count: int, site: Site) -> list[Value]:
+    """The values that `a, b = value` binds."""
+    if isinstance(value, Choice):
+        rows = [unpack(act, option, count, site) for option in value.options]
+        return [join(row[n] for row in rows) for n in range(count)]
+    if isinstance(value, Sequence):
+        if not value.open and len(value.items) == count:
+            return list(value.items)
+        return [join(value.items) if value.items and value.open else UNKNOWN] * count
+    if isinstance(value, Tensor):
+        return [replace(value, sort="tensor") for _ in range(count)]
+    if isinstance(value, Opaque):
+        return [value.child(f"[{n}]", f"{value.path}[{n}]") for n in range(count)]
+    return [UNKNOWN] * count
+
+
+def merged(act: Activation, results: list[Value], predicate: Value, site: Site) -> Value:
+    """The result of traced branches: their tensors leave through the conditional, properly."""
+    return lanes.leave_control(act, join(results), [predicate], site, Certainty.DEFINITE)

@@ -1,0 +1,68 @@
+"""Whether a Python test is known, and under which key two tests are the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tpulint.program.model import Site
+from tpulint.program.values import (
+    Class,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    ModuleValue,
+    Opaque,
+    Sequence,
+    Strategy,
+    Value,
+    Variable,
+    options,
+)
+
+GUARD = "guard"  # the key of a create-once test: `is None`, `hasattr`, `not self.built`
+
+
+def truth(value: Value) -> bool | None:
+    """Python's truth of `value`, None where it is not known."""
+    results = {_truth(option) for option in options(value)}
+    return results.pop() if len(results) == 1 else None
+
+
+def _truth(value: Value) -> bool | None:
+    if isinstance(value, Const):
+        return bool(value.value)
+    if isinstance(value, (Sequence, Mapping)):
+        if value.items:
+            return True
+        return None if value.open else False
+    if isinstance(value, (Function, Class, ModuleValue, Instance, Strategy)):
+        return True
+    return None
+
+
+def condition_key(value: Value, node: Any, site: Site) -> tuple[Any, ...]:
+    """The identity of an unknown test: the same opaque thing, else the place of the test."""
+    if _guards_creation(node):
+        return (GUARD, site)
+    if isinstance(value, (Opaque, Variable)):
+        return ("value", id(value), value)
+    if isinstance(value, External):
+        return ("name", value.path)
+    return ("site", site)
+
+
+def _guards_creation(node: Any) -> bool:
+    """A test that is true the first time only, as those around lazily made state are."""
+    op = node[0]
+    if op == "not":
+        inner = node[1]
+        return inner[0] == "attr" or _guards_creation(inner)
+    if op == "bool":
+        return any(_guards_creation(each) for each in node[2])
+    if op == "cmp":
+        return any(each[0] in ("Is", "In", "NotIn") for each in node[2])
+    if op == "call":
+        return bool(node[2][0] == "name" and node[2][2] in ("hasattr", "getattr"))
+    return False

@@ -1,0 +1,43 @@
+"""Parse what passed the screen, then read the program from its entry points."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from tpulint.program import roots
+from tpulint.program.evaluate.machine import Machine
+from tpulint.program.model import Program
+from tpulint.program.module import Module
+from tpulint.program.project import Project
+from tpulint.program.settings import Settings
+from tpulint.program.store import Store
+from tpulint.source import Source
+
+RECURSION = 40_000
+
+
+def link(
+    sources: list[Source], given: Mapping[str, bytes], settings: Settings, store: Store
+) -> Program:
+    """The program of `sources`."""
+    project = Project(store.one, given)
+    modules: list[Module] = []
+    for source, facts in store.many(sources):
+        if facts is None:
+            project.add(source.filename, None)
+            continue
+        import os
+
+        module = Module(source.filename, os.path.abspath(source.filename), source.text, facts)
+        modules.append(module)
+        project.add(source.filename, module)
+    machine = Machine(project, settings)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(RECURSION)
+    try:
+        for module in modules:
+            roots.read(machine, module)
+    finally:
+        sys.setrecursionlimit(limit)
+    return machine.program

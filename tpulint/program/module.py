@@ -1,0 +1,33 @@
+"""A module of the project: its text, its summary, its names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tpulint.finding import Span
+from tpulint.syntax.positions import Positions
+
+if TYPE_CHECKING:
+    from tpulint.program.values import Env
+    from tpulint.syntax import ir
+
+
+class Module:
+    """`filename` as the run names it, `package` the dotted names around it."""
+
+    def __init__(self, filename: str, path: str, text: str, facts: ir.ModuleFacts) -> None:
+        self.filename = filename
+        self.path = path
+        self.text = text
+        self.facts = facts
+        self.env: Env | None = None
+        self.star_imports: list[object] = []
+        self.reported = True
+        self._positions = Positions(text, facts.counts)
+
+    def span(self, place: int) -> Span:
+        start, end = self._positions.range(place)
+        return Span(self.filename, start, end)
+
+    def __repr__(self) -> str:
+        return f"Module({self.filename!r})"

@@ -1,0 +1,29 @@
+"""Whether the bytes of a file can matter at all: most files are never parsed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tpulint.knowledge.seam import SIGNS
+
+# Cheap screens first: every sign holds one of these.
+_SCREENS = (b"tpu", b"TPU", b"Tpu", b"outside_compilation", b"trategy", b"split_compile")
+_STRATEGY_RUN = re.compile(
+    rb"(?i:strategy|distribution|replicator)\w*(?:\.extended)?\.(?:run|experimental_run_v2"
+    rb"|experimental_run|call_for_each_replica)\("
+)
+_CALLS = re.compile(rb"\btpu\w*\.(?:replicate|rewrite|shard|batch_parallel)\b")
+_IMPORTS = re.compile(rb"\btpu\w*\s+import\b[^\n]*\b(?:replicate|rewrite|shard|batch_parallel)\b")
+
+
+def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:
+    """Whether `data` names the seam, or a configured wrapper."""
+    for wrapper in wrappers:
+        if wrapper.rpartition(".")[2].encode() in data:
+            return True
+    if not any(screen in data for screen in _SCREENS):
+        return False
+    if any(sign in data for sign in SIGNS):
+        return True
+    return bool(_STRATEGY_RUN.search(data) or _CALLS.search(data) or _IMPORTS.search(data))

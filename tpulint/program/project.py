@@ -1,0 +1,145 @@
+"""The project's modules: which file an import means, read when it is first needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+from tpulint.program.module import Module
+from tpulint.source import UnreadableSource, read_source
+from tpulint.syntax import ir
+
+# Packages that are TensorFlow's world even where a folder of that name stands in the project.
+OUTSIDE = frozenset(
+    ["tensorflow", "keras", "tf_keras", "numpy", "sonnet", "absl", "six", "tpulint"]
+)
+MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
+CLIMB = 8  # folders above a file in which its imports may start
+
+Facts = Callable[[str, bytes, str], "ir.ModuleFacts | None"]
+
+
+class Project:
+    """Maps dotted names to files and files to modules. `facts` gives a file's summary."""
+
+    def __init__(self, facts: Facts, given: Mapping[str, bytes]) -> None:
+        self._facts = facts
+        self._given = {os.path.abspath(name): data for name, data in given.items()}
+        self._modules: dict[str, Module | None] = {}
+        self._names: dict[str, str] = {}
+        self._roots: dict[str, tuple[str, ...]] = {}
+        self._listings: dict[str, frozenset[str]] = {}
+
+    def add(self, filename: str, module: Module | None) -> None:
+        self._modules[os.path.abspath(filename)] = module
+
+    def known(self, filename: str) -> bool:
+        return os.path.abspath(filename) in self._modules
+
+    def module(self, path: str) -> Module | None:
+        """The module of the file at `path` (absolute); None where it cannot be read."""
+        if path not in self._modules:
+            self._modules[path] = self._load(path)
+        return self._modules[path]
+
+    def _load(self, path: str) -> Module | None:
+        shown = os.path.relpath(path)
+        try:
+            source = read_source(shown, self._given.get(path))
+        except UnreadableSource:
+            return None
+        facts = self._facts(shown, source.data, source.text)
+        if facts is None:
+            return None
+        module = Module(shown, path, source.text, facts)
+        module.reported = False
+        return module
+
+    def resolve(self, module: Module, dotted: str, level: int) -> Module | None:
+        """The project's module that `import dotted` in `module` means; None where it is outside."""
+        parts = dotted.split(".") if dotted else []
+        if level:
+            folder = os.path.dirname(module.path)
+            for _ in range(level - 1):
+                folder = os.path.dirname(folder)
+            return self._find(folder, parts)
+        if not parts or parts[0] in OUTSIDE:
+            return None
+        for root in self._roots_of(module.path):
+            found = self._find(root, parts)
+            if found is not None:
+                return found
+        return None
+
+    def child(self, module: Module, name: str) -> Module | None:
+        """The module `name` inside the package whose `__init__` is `module`."""
+        if os.path.basename(module.path) != "__init__.py":
+            return None
+        return self._find(os.path.dirname(module.path), [name])
+
+    def _find(self, folder: str, parts: list[str]) -> Module | None:
+        for part in parts[:-1]:
+            if part not in self._listing(folder):
+                return None
+            folder = os.path.join(folder, part)
+        if not parts:
+            return self._package(folder)
+        last = parts[-1]
+        if f"{last}.py" in self._listing(folder):
+            return self.module(os.path.join(folder, f"{last}.py"))
+        if last in self._listing(folder):
+            return self._package(os.path.join(folder, last))
+        return None
+
+    def _package(self, folder: str) -> Module | None:
+        """A package is its `__init__`; one without is an empty module of that folder."""
+        path = os.path.join(folder, "__init__.py")
+        if "__init__.py" in self._listing(folder):
+            return self.module(path)
+        if not self._listing(folder):
+            return None
+        if path not in self._modules:
+            empty = ir.ModuleFacts([], [], [], [], [0] * ir.KINDS)
+            self._modules[path] = Module(os.path.relpath(path), path, "", empty)
+        return self._modules[path]
+
+    def _listing(self, folder: str) -> frozenset[str]:
+        """What stands in a folder, files that were given by text included."""
+        found = self._listings.get(folder)
+        if found is None:
+            try:
+                names = set(os.listdir(folder))
+            except OSError:
+                names = set()
+            for path in self._given:
+                if path.startswith(folder + os.sep):
+                    names.add(path[len(folder) + 1 :].split(os.sep)[0])
+            found = frozenset(names)
+            self._listings[folder] = found
+        return found
+
+    def _roots_of(self, path: str) -> tuple[str, ...]:
+        """The folders in which an absolute import can start, the likeliest first."""
+        folder = os.path.dirname(path)
+        known = self._roots.get(folder)
+        if known is not None:
+            return known
+        start = folder
+        while "__init__.py" in self._listing(start) and os.path.dirname(start) != start:
+            start = os.path.dirname(start)
+        roots = [start]
+        climbed = start
+        for _ in range(CLIMB):
+            if any(mark in self._listing(climbed) for mark in MARKS):
+                if "src" in self._listing(climbed):
+                    roots.append(os.path.join(climbed, "src"))
+                break
+            parent = os.path.dirname(climbed)
+            if parent == climbed:
+                roots = [start]  # no project's mark above: do not search the whole disk
+                break
+            climbed = parent
+            roots.append(climbed)
+        found = tuple(dict.fromkeys([folder, *roots]))
+        self._roots[folder] = found
+        return found

@@ -1,0 +1,124 @@
+"""Summaries of modules: parsed once, by several processes, and kept on disk by content.
+
+The cache is an index, not truth: an entry that is corrupt, old or cannot be written
+is dropped, and the file parsed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from tpulint.finding import Finding, Location, Span
+from tpulint.source import Source
+from tpulint.syntax import ir
+
+FEW = 4  # files that one process parses faster than two start
+STACK = 256 * 1024 * 1024  # bytes, for libcst's recursive parser
+
+Answer = tuple[str, "str | tuple[str, int, int]"]
+
+
+class Store:
+    """Gives summaries; what cannot be parsed becomes a TPU001 finding."""
+
+    def __init__(self, cache: Path | None, jobs: int) -> None:
+        self._cache = cache
+        self._jobs = jobs
+        self.findings: list[Finding] = []
+        self.messages: list[str] = []
+
+    def one(self, filename: str, data: bytes, text: str) -> ir.ModuleFacts | None:
+        """The summary of one module that was imported; no finding where it has none."""
+        key = self._key(data)
+        kept = self._kept(key)
+        if kept is not None:
+            return kept
+        answer = summarize(text)
+        if not isinstance(answer, str):
+            return None
+        self._keep(key, answer)
+        return ir.from_json(json.loads(answer))
+
+    def many(self, sources: list[Source]) -> Iterator[tuple[Source, ir.ModuleFacts | None]]:
+        """The summaries of `sources`, in order; None where there is a finding instead."""
+        keys = [self._key(source.data) for source in sources]
+        known = [self._kept(key) for key in keys]
+        missing = [number for number, facts in enumerate(known) if facts is None]
+        answers = self._parse([sources[number] for number in missing])
+        for number, answer in zip(missing, answers, strict=True):
+            if isinstance(answer, str):
+                self._keep(keys[number], answer)
+                known[number] = ir.from_json(json.loads(answer))
+            else:
+                self._refuse(sources[number].filename, *answer)
+        yield from zip(sources, known, strict=True)
+
+    def _parse(self, sources: list[Source]) -> list[str | tuple[str, int, int]]:
+        if self._jobs > 1 and len(sources) > FEW:
+            from tpulint.program.workers import summarize_all
+
+            return summarize_all([source.text for source in sources], self._jobs)
+        return [summarize(source.text) for source in sources]
+
+    def _refuse(self, filename: str, reason: str, row: int, column: int) -> None:
+        place = Location(row, column)
+        self.findings.append(Finding("TPU001", reason, Span(filename, place, place)))
+
+    def _key(self, data: bytes) -> str:
+        salt = f"{ir.VERSION}:{sys.version_info[:2]}".encode()
+        return hashlib.sha256(salt + data).hexdigest()
+
+    def _kept(self, key: str) -> ir.ModuleFacts | None:
+        if self._cache is None:
+            return None
+        try:
+            with open(self._cache / key[:2] / f"{key}.json", encoding="utf-8") as stream:
+                return ir.from_json(json.load(stream))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def _keep(self, key: str, answer: str) -> None:
+        """Write whole files only: another run may be reading."""
+        if self._cache is None:
+            return
+        try:
+            folder = self._cache / key[:2]
+            folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=folder)
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(answer)
+            os.replace(name, folder / f"{key}.json")
+        except OSError as error:
+            self.messages.append(f"cache not written: {error.strerror}")
+            self._cache = None
+
+
+def summarize(text: str) -> str | tuple[str, int, int]:
+    """The summary of `text` as JSON, or why there is none, with row and column."""
+    outcome: list[str | tuple[str, int, int]] = []
+    before = threading.stack_size(STACK)
+    try:
+        thread = threading.Thread(target=lambda: outcome.append(_summarize(text)))
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    return outcome[0] if outcome else ("the parser gave up", 1, 1)
+
+
+def _summarize(text: str) -> str | tuple[str, int, int]:
+    from tpulint.syntax.lower import lower
+    from tpulint.syntax.parse import SyntaxProblem, parse
+
+    try:
+        facts = lower(parse(text))
+    except SyntaxProblem as problem:
+        return (problem.reason, problem.row, problem.column)
+    return json.dumps(ir.to_json(facts), separators=(",", ":"))

@@ -1,0 +1,109 @@
+"""From file names to a program: read, screen, parse, link, read from the entry points."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tpulint.finding import Finding, Location, Span
+from tpulint.program.model import Program
+from tpulint.program.prefilter import passes
+from tpulint.program.settings import Settings
+from tpulint.source import Source, UnreadableSource, read_source
+
+if TYPE_CHECKING:
+    from tpulint.program.store import Store
+
+__all__ = ["Settings", "Understanding", "understand"]
+
+STACK = 512 * 1024 * 1024  # bytes; deep programs nest deep readings
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """The program, findings TPU001 for what cannot be parsed, and lines for standard error."""
+
+    program: Program
+    findings: tuple[Finding, ...]
+    messages: tuple[str, ...]
+
+
+def understand(
+    filenames: Sequence[str],
+    *,
+    given: Mapping[str, bytes] | None = None,
+    settings: Settings | None = None,
+    cache: Path | None = None,
+    jobs: int = 1,
+) -> Understanding:
+    """Read the program in `filenames` and what it imports from its own project.
+
+    `given` holds the bytes of files that are not (or not yet) on disk; `cache` is a
+    folder for summaries, None for none; `jobs` is the number of processes that parse.
+    """
+    settings = settings or Settings()
+    given = given or {}
+    findings: list[Finding] = []
+    sources: list[Source] = []
+    for filename in filenames:
+        try:
+            source = _screened(filename, given.get(filename), settings)
+        except UnreadableSource as error:
+            findings.append(unreadable(filename, error.reason, error.row, error.column))
+            continue
+        if source is not None:
+            sources.append(source)
+    if not sources:
+        return Understanding(Program(), tuple(findings), ())
+    from tpulint.program.store import Store
+
+    store = Store(cache, jobs)
+    program = _in_deep_thread(sources, given, settings, store)
+    findings += store.findings
+    return Understanding(program, tuple(findings), tuple(store.messages))
+
+
+def _screened(filename: str, data: bytes | None, settings: Settings) -> Source | None:
+    """The source of a file that can matter, None for the rest."""
+    if data is None:
+        try:
+            with open(filename, "rb") as stream:
+                data = stream.read()
+        except OSError as error:
+            raise UnreadableSource(f"cannot be read: {error.strerror}") from None
+    return read_source(filename, data) if passes(data, settings.wrappers) else None
+
+
+def unreadable(filename: str, reason: str, row: int, column: int) -> Finding:
+    place = Location(max(row, 1), max(column, 1))
+    return Finding("TPU001", reason, Span(filename, place, place))
+
+
+def _in_deep_thread(
+    sources: list[Source], given: Mapping[str, bytes], settings: Settings, store: Store
+) -> Program:
+    """Reading nests as deep as the program does: give it a stack of its own."""
+    from tpulint.program.link import link
+
+    outcome: list[Program | BaseException] = []
+
+    def work() -> None:
+        try:
+            outcome.append(link(sources, given, settings, store))
+        except BaseException as error:
+            outcome.append(error)
+
+    before = threading.stack_size(STACK)
+    try:
+        thread = threading.Thread(target=work, name="tpulint-reader")
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    result = outcome[0]
+    if isinstance(result, BaseException):
+        raise result
+    return result

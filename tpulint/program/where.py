@@ -1,0 +1,114 @@
+"""Where a piece of code runs: the layers around it, outermost first.
+
+One tuple tells everything that the rules ask of a place: whether a TPU computation
+is being built, which host cluster is open, what stands between the two (a
+tf.function, a tensor condition, a cleared context), and under which Python
+conditions the place is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tpulint.program.model import Cluster, Computation, Frame, Site
+
+# The kinds of layer.
+COMPUTATION, CLUSTER = "computation", "cluster"
+FUNCTION = "function"  # the body of a tf.function
+COND, WHILE = "cond", "while"  # a branch or body that TensorFlow traces on its own
+CONTEXT = "context"  # a with block whose meaning matters; `payload` names it
+LOOP = "loop"  # a Python loop
+DATA = "data"  # a function of an input pipeline
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One thing around a place. `autograph` marks control flow written as Python's."""
+
+    kind: str
+    site: Site
+    payload: Any = None
+    autograph: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Where:
+    """`conditions` are (key, branch taken) pairs; equal keys are the same Python test.
+
+    `run` numbers the root whose reading led here: places of different runs say nothing
+    of one another, for an object's attributes outlive a run.
+    """
+
+    layers: tuple[Layer, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    conditions: frozenset[tuple[Any, Any]] = frozenset()
+    muted: bool = False
+    run: int = 0
+
+    def inside(self, layer: Layer) -> Where:
+        return replace(self, layers=(*self.layers, layer))
+
+    def called(self, frame: Frame) -> Where:
+        return replace(self, frames=(*self.frames, frame))
+
+    def when(self, key: Any, branch: Any) -> Where:
+        return replace(self, conditions=self.conditions | {(key, branch)})
+
+    def quietly(self) -> Where:
+        """The same place, with nothing recorded."""
+        return replace(self, muted=True)
+
+    @property
+    def computation(self) -> Computation | None:
+        """The innermost TPU computation being built here."""
+        for layer in reversed(self.layers):
+            if layer.kind == COMPUTATION:
+                found: Computation = layer.payload
+                return found
+        return None
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The innermost open host cluster of the innermost computation."""
+        for layer in reversed(self.layers):
+            if layer.kind == COMPUTATION:
+                return None
+            if layer.kind == CLUSTER:
+                found: Cluster = layer.payload
+                return found
+        return None
+
+    @property
+    def on_device(self) -> bool:
+        """Whether an operation built here is compiled for the TPU."""
+        return self.computation is not None and self.cluster is None
+
+    @property
+    def traced(self) -> bool:
+        """Whether a tf.function is around this place, in or outside the computation."""
+        return any(layer.kind == FUNCTION for layer in self.layers)
+
+    def since(self, kind: str) -> Iterator[Layer]:
+        """The layers inside the innermost layer of `kind`, innermost first."""
+        for layer in reversed(self.layers):
+            if layer.kind == kind:
+                return
+            yield layer
+
+    def control(self) -> tuple[Layer, ...]:
+        """The traced control flow around this place inside the computation, outermost first."""
+        found = [each for each in self.since(COMPUTATION) if each.kind in (COND, WHILE)]
+        return tuple(reversed(found))
+
+    def contexts(self, name: str, within: str = COMPUTATION) -> list[Layer]:
+        """The contexts called `name` that are open since the innermost layer of kind `within`."""
+        return [
+            each for each in self.since(within) if each.kind == CONTEXT and each.payload[0] == name
+        ]
+
+    def reached_whenever(self, other: Where) -> bool:
+        """Whether this place is reached on every run that reaches `other`."""
+        return self.conditions <= other.conditions

@@ -1,0 +1,60 @@
+"""From text to a libcst tree, or a clear word why not."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass
+
+import libcst
+
+NESTED_TOO_DEEPLY = "nested too deeply for Python's own parser"
+
+
+@dataclass(frozen=True)
+class SyntaxProblem(Exception):
+    """The text is no Python that can be read; `row` and `column` are 1-based."""
+
+    reason: str
+    row: int
+    column: int
+
+
+def parse(text: str) -> libcst.Module:
+    """The tree of `text`.
+
+    Raises:
+        SyntaxProblem: it cannot be parsed. Nesting that breaks CPython's parser is
+            refused before libcst sees it, whose native parser would kill the process.
+    """
+    refuse_deep_nesting(text)
+    try:
+        return libcst.parse_module(text)
+    except libcst.ParserSyntaxError as error:
+        raise SyntaxProblem(_reason(text, error), error.raw_line, error.raw_column + 1) from None
+    except RecursionError:
+        raise SyntaxProblem(NESTED_TOO_DEEPLY, 1, 1) from None
+
+
+def refuse_deep_nesting(text: str) -> None:
+    """Raise `SyntaxProblem` where CPython's own parser gives up for depth."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (RecursionError, MemoryError):
+        raise SyntaxProblem(NESTED_TOO_DEEPLY, 1, 1) from None
+    except (SyntaxError, ValueError) as error:
+        if "too many nested" in str(error):
+            raise SyntaxProblem(NESTED_TOO_DEEPLY, getattr(error, "lineno", 1) or 1, 1) from None
+
+
+def _reason(text: str, error: libcst.ParserSyntaxError) -> str:
+    """CPython's words where it has any (they name Python 2's print), else libcst's first line."""
+    try:
+        ast.parse(text)
+    except SyntaxError as known:
+        return str(known.msg)
+    except ValueError as known:
+        return str(known)
+    return error.message.splitlines()[0]

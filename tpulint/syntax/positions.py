@@ -1,0 +1,138 @@
+"""Rows and columns of places, found only when a finding needs them.
+
+libcst's own positions cost three times its parse. `ast` gives the same places in
+the same source order for a tenth: the k-th call of one tree is the k-th of the
+other. Where the counts do not agree, libcst's provider answers instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tpulint.finding import Location
+from tpulint.syntax import ir
+
+Range = tuple[Location, Location]
+
+
+class Positions:
+    """The ranges of one module's places; `text` is parsed at the first question."""
+
+    def __init__(self, text: str, counts: Sequence[int]) -> None:
+        self._text = text
+        self._counts = list(counts)
+        self._ordered: list[list[Range]] | None = None
+        self._by_place: dict[int, Range] | None = None
+
+    def range(self, place: int) -> Range:
+        """Start and exclusive end of `place`; the file's first character where it has none."""
+        nowhere = (Location(1, 1), Location(1, 1))
+        if place < 0:
+            return nowhere
+        if self._ordered is None and self._by_place is None:
+            self._ordered = paired(self._text, self._counts)
+            if self._ordered is None:
+                self._by_place = provided(self._text)
+        if self._ordered is not None:
+            ordinal, kind = divmod(place, ir.PLACE_BASE)
+            return self._ordered[kind][ordinal]
+        assert self._by_place is not None
+        return self._by_place.get(place, nowhere)
+
+
+def paired(text: str, counts: list[int]) -> list[list[Range]] | None:
+    """Ranges by kind and ordinal out of `ast`; None where the two trees differ."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    found: list[list[Any]] = [[] for _ in range(ir.KINDS)]
+    for node in _nodes(tree):
+        found[_KINDS[type(node)]].append(node)
+    if [len(nodes) for nodes in found] != counts:
+        return None
+    lines = text.splitlines(keepends=True) if not text.isascii() else None
+    for nodes in found:
+        nodes.sort(key=lambda n: (n.lineno, n.col_offset, -n.end_lineno, -n.end_col_offset))
+    return [[_range(node, lines) for node in nodes] for nodes in found]
+
+
+def _nodes(tree: ast.AST) -> Iterator[Any]:
+    """Nodes that have a place, f-strings left closed."""
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is ast.JoinedStr:
+            continue
+        if kind in _KINDS and (kind is not ast.keyword or hasattr(node, "lineno")):
+            yield node
+        stack.extend(ast.iter_child_nodes(node))
+
+
+def _range(node: Any, lines: list[str] | None) -> Range:
+    start, end = node.col_offset, node.end_col_offset
+    if lines is not None:
+        start = _characters(lines[node.lineno - 1], start)
+        end = _characters(lines[node.end_lineno - 1], end)
+    return (Location(node.lineno, start + 1), Location(node.end_lineno, end + 1))
+
+
+def _characters(line: str, offset: int) -> int:
+    """`ast` counts UTF-8 bytes, findings count characters."""
+    return len(line.encode("utf-8")[:offset].decode("utf-8", "ignore"))
+
+
+def provided(text: str) -> dict[int, Range]:
+    """Ranges by place out of libcst's position provider (slow, and always right)."""
+    import libcst
+    from libcst.metadata import MetadataWrapper, PositionProvider
+
+    from tpulint.syntax.lower import lower_with_nodes
+
+    wrapper = MetadataWrapper(libcst.parse_module(text), unsafe_skip_copy=True)
+    positions = wrapper.resolve(PositionProvider)
+    _, nodes = lower_with_nodes(wrapper.module)
+    return {
+        place: (
+            Location(positions[node].start.line, positions[node].start.column + 1),
+            Location(positions[node].end.line, positions[node].end.column + 1),
+        )
+        for place, node in nodes.items()
+    }
+
+
+_KINDS: dict[type, int] = {
+    ast.Name: ir.NAME,
+    ast.Attribute: ir.ATTRIBUTE,
+    ast.Call: ir.CALL,
+    ast.Lambda: ir.LAMBDA,
+    ast.Subscript: ir.SUBSCRIPT,
+    ast.keyword: ir.KEYWORD,
+    ast.Tuple: ir.DISPLAY,
+    ast.List: ir.DISPLAY,
+    ast.Set: ir.DISPLAY,
+    ast.Dict: ir.DISPLAY,
+    ast.ListComp: ir.COMPREHENSION,
+    ast.SetComp: ir.COMPREHENSION,
+    ast.DictComp: ir.COMPREHENSION,
+    ast.GeneratorExp: ir.COMPREHENSION,
+    ast.FunctionDef: ir.FUNCTION,
+    ast.AsyncFunctionDef: ir.FUNCTION,
+    ast.ClassDef: ir.CLASS,
+    ast.Return: ir.RETURN,
+    ast.If: ir.IF,
+    ast.For: ir.FOR,
+    ast.AsyncFor: ir.FOR,
+    ast.While: ir.WHILE,
+    ast.With: ir.WITH,
+    ast.AsyncWith: ir.WITH,
+    ast.Yield: ir.YIELD,
+    ast.YieldFrom: ir.YIELD,
+    ast.IfExp: ir.IFEXP,
+}

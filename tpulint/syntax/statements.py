@@ -1,0 +1,301 @@
+"""Statements of a libcst tree in the summary language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import libcst as cst
+
+from tpulint.syntax import ir
+from tpulint.syntax.expressions import Expressions, parameter_names
+from tpulint.syntax.scopes import DEPTH_LIMIT, Scope
+
+
+class Statements(Expressions):
+    """One method a kind of statement; `block` chooses."""
+
+    def block(self, body: Iterable[Any]) -> list[ir.Node]:
+        """The statements of a suite, the small ones of a line one by one."""
+        self.depth += 1
+        lowered: list[ir.Node] = []
+        if self.depth > DEPTH_LIMIT:
+            self.truncated = True
+        else:
+            for statement in body:
+                small = isinstance(statement, cst.SimpleStatementLine)
+                for one in statement.body if small else (statement,):
+                    handler = _HANDLERS.get(type(one))
+                    if handler is not None:
+                        lowered.append(handler(self, one))
+        self.depth -= 1
+        return lowered
+
+    def suite(self, node: cst.BaseSuite) -> list[ir.Node]:
+        return self.block(node.body)
+
+    def target(self, node: Any) -> ir.Node:
+        """An assigned expression; the names in it are bound in this scope."""
+        lowered = self.expression(node)
+        self.bind_all(lowered)
+        return lowered
+
+    def bind_all(self, target: ir.Node) -> None:
+        if target[0] == "name":
+            self.bind(target[2])
+        elif target[0] in ("tuple", "list"):
+            for item in target[2]:
+                self.bind_all(item)
+        elif target[0] == "star":
+            self.bind_all(target[1])
+        elif target[0] == "attr":
+            self.note_setter(target)
+
+    def note_setter(self, target: ir.Node) -> None:
+        """`self.a = ...` in a method: the class remembers which method sets `a`."""
+        base = target[2]
+        for position in range(len(self.scopes) - 1, 0, -1):
+            scope = self.scopes[position]
+            if scope.self_name is None or base[0] != "name" or base[2] != scope.self_name:
+                continue
+            owner = self.scopes[position - 1]
+            assert owner.index is not None and scope.index is not None
+            setters = self.classes[owner.index].setters.setdefault(target[3], [])
+            if scope.index not in setters:
+                setters.append(scope.index)
+            return
+
+    def assign(self, node: cst.Assign) -> ir.Node:
+        targets = [self.target(each.target) for each in node.targets]
+        return ["assign", targets, self.expression(node.value)]
+
+    def aug_assign(self, node: cst.AugAssign) -> ir.Node:
+        target = self.target(node.target)
+        op = type(node.operator).__name__.removesuffix("Assign")
+        return ["aug", op, target, self.expression(node.value)]
+
+    def ann_assign(self, node: cst.AnnAssign) -> ir.Node:
+        target = self.target(node.target)
+        annotation = self.expression(node.annotation.annotation)
+        value = self.expression(node.value) if node.value is not None else None
+        return ["ann", target, annotation, value]
+
+    def expr(self, node: cst.Expr) -> ir.Node:
+        return ["expr", self.expression(node.value)]
+
+    def return_(self, node: cst.Return) -> ir.Node:
+        place = self.place(ir.RETURN, node)
+        return ["return", place, None if node.value is None else self.expression(node.value)]
+
+    def if_(self, node: cst.If) -> ir.Node:
+        """An elif chain is walked in a loop: generated code has thousands of them."""
+        first: ir.Node = []
+        holder = first
+        current: Any = node
+        while True:
+            place = self.place(ir.IF, current)
+            test = self.expression(current.test)
+            holder[:] = ["if", place, test, self.suite(current.body), []]
+            if isinstance(current.orelse, cst.If):
+                inner: ir.Node = []
+                holder[4].append(inner)
+                holder, current = inner, current.orelse
+                continue
+            if current.orelse is not None:
+                holder[4].extend(self.suite(current.orelse.body))
+            return first
+
+    def for_(self, node: cst.For) -> ir.Node:
+        place = self.place(ir.FOR, node)
+        target = self.target(node.target)
+        iterated = self.expression(node.iter)
+        body = self.suite(node.body)
+        return ["for", place, target, iterated, body, self.orelse(node.orelse)]
+
+    def while_(self, node: cst.While) -> ir.Node:
+        place = self.place(ir.WHILE, node)
+        test = self.expression(node.test)
+        body = self.suite(node.body)
+        return ["while", place, test, body, self.orelse(node.orelse)]
+
+    def orelse(self, node: cst.Else | None) -> list[ir.Node]:
+        return [] if node is None else self.suite(node.body)
+
+    def with_(self, node: cst.With) -> ir.Node:
+        place = self.place(ir.WITH, node)
+        items = []
+        for each in node.items:
+            managed = self.expression(each.item)
+            items.append([managed, self.target(each.asname.name) if each.asname else None])
+        return ["with", place, items, self.suite(node.body)]
+
+    def try_(self, node: cst.Try | cst.TryStar) -> ir.Node:
+        body = self.suite(node.body)
+        handlers = []
+        for each in node.handlers:
+            caught = self.expression(each.type) if each.type is not None else None
+            name = None
+            if each.name is not None and isinstance(each.name.name, cst.Name):
+                name = each.name.name.value
+                self.bind(name)
+            handlers.append([caught, name, self.suite(each.body)])
+        orelse = self.orelse(node.orelse)
+        final = self.suite(node.finalbody.body) if node.finalbody is not None else []
+        return ["try", body, handlers, orelse, final]
+
+    def function(self, node: cst.FunctionDef) -> ir.Node:
+        decorators = [self.expression(each.decorator) for each in node.decorators]
+        place = self.place(ir.FUNCTION, node)
+        self.bind(node.name.value)
+        parameters = self.parameters(node.params)
+        if node.returns is not None:
+            self.expression(node.returns.annotation)
+        index = self.new_function(
+            node.name.value,
+            place,
+            parameters,
+            decorators,
+            is_async=node.asynchronous is not None,
+        )
+        scope = Scope("function", index)
+        scope.bound.update(parameter_names(parameters))
+        inside = self.scopes[-1]
+        if inside.kind == "class" and inside.index is not None:
+            self.classes[inside.index].methods[node.name.value] = index
+            named = [*parameters.positional_only, *parameters.positional]
+            scope.self_name = named[0][0] if named else None
+        self.scopes.append(scope)
+        self.finish_function(index, self.suite(node.body))
+        return ["def", index]
+
+    def class_(self, node: cst.ClassDef) -> ir.Node:
+        decorators = [self.expression(each.decorator) for each in node.decorators]
+        place = self.place(ir.CLASS, node)
+        self.bind(node.name.value)
+        bases = [self.expression(arg.value) for arg in node.bases]
+        keywords = self.arguments(node.keywords)
+        made = ir.Class(
+            node.name.value,
+            place,
+            bases,
+            keywords,
+            decorators,
+            [],
+            {},
+            {},
+            self.enclosing("function"),
+            len(self.classes),
+        )
+        self.classes.append(made)
+        self.scopes.append(Scope("class", made.index))
+        made.body = self.suite(node.body)
+        self.leave()
+        return ["class", made.index]
+
+    def import_(self, node: cst.Import) -> ir.Node:
+        names = []
+        for alias in node.names:
+            dotted = dotted_name(alias.name)
+            asname = _alias(alias)
+            self.bind(asname or dotted.split(".")[0])
+            self.scopes[-1].mentions.update(dotted.split("."))
+            names.append([dotted, asname])
+        return ["import", names]
+
+    def from_(self, node: cst.ImportFrom) -> ir.Node:
+        module = dotted_name(node.module) if node.module is not None else ""
+        self.scopes[-1].mentions.update(module.split("."))
+        level = len(node.relative)
+        if isinstance(node.names, cst.ImportStar):
+            return ["from", module, level, "*"]
+        names = []
+        for alias in node.names:
+            name, asname = dotted_name(alias.name), _alias(alias)
+            self.bind(asname or name)
+            self.mention(name)
+            names.append([name, asname])
+        return ["from", module, level, names]
+
+    def global_(self, node: cst.Global) -> ir.Node:
+        names = [each.name.value for each in node.names]
+        self.scopes[-1].outer.update(names)
+        return ["global", names]
+
+    def nonlocal_(self, node: cst.Nonlocal) -> ir.Node:
+        names = [each.name.value for each in node.names]
+        self.scopes[-1].outer.update(names)
+        return ["nonlocal", names]
+
+    def del_(self, node: cst.Del) -> ir.Node:
+        if isinstance(node.target, cst.Tuple) and not node.target.lpar:
+            return ["del", [self.target(item.value) for item in node.target.elements]]
+        return ["del", [self.target(node.target)]]
+
+    def raise_(self, node: cst.Raise) -> ir.Node:
+        items = [] if node.exc is None else [self.expression(node.exc)]
+        if node.cause is not None:
+            items.append(self.expression(node.cause.item))
+        return ["raise", items]
+
+    def assert_(self, node: cst.Assert) -> ir.Node:
+        items = [self.expression(node.test)]
+        if node.msg is not None:
+            items.append(self.expression(node.msg))
+        return ["assert", items]
+
+    def pass_(self, node: Any) -> ir.Node:
+        return [{cst.Pass: "pass", cst.Break: "break", cst.Continue: "continue"}[type(node)]]
+
+    def match(self, node: cst.Match) -> ir.Node:
+        """Patterns are not modelled: their names become unknown, their bodies are walked."""
+        subject = self.expression(node.subject)
+        self.truncated = True
+        cases = []
+        for case in node.cases:
+            guard = self.expression(case.guard) if case.guard is not None else None
+            cases.append([guard, self.suite(case.body)])
+        return ["match", subject, cases]
+
+
+def dotted_name(node: Any) -> str:
+    """`a.b.c` of nested attributes."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+def _alias(alias: cst.ImportAlias) -> str | None:
+    if alias.asname is None or not isinstance(alias.asname.name, cst.Name):
+        return None
+    return alias.asname.name.value
+
+
+_HANDLERS: dict[type, Callable[[Any, Any], ir.Node]] = {
+    cst.Assign: Statements.assign,
+    cst.AugAssign: Statements.aug_assign,
+    cst.AnnAssign: Statements.ann_assign,
+    cst.Expr: Statements.expr,
+    cst.Return: Statements.return_,
+    cst.If: Statements.if_,
+    cst.For: Statements.for_,
+    cst.While: Statements.while_,
+    cst.With: Statements.with_,
+    cst.Try: Statements.try_,
+    cst.TryStar: Statements.try_,
+    cst.FunctionDef: Statements.function,
+    cst.ClassDef: Statements.class_,
+    cst.Import: Statements.import_,
+    cst.ImportFrom: Statements.from_,
+    cst.Global: Statements.global_,
+    cst.Nonlocal: Statements.nonlocal_,
+    cst.Del: Statements.del_,
+    cst.Raise: Statements.raise_,
+    cst.Assert: Statements.assert_,
+    cst.Pass: Statements.pass_,
+    cst.Break: Statements.pass_,
+    cst.Continue: Statements.pass_,
+    cst.Match: Statements.match,
+}
