@@ -104,9 +104,9 @@ def starts(folder: Path, runs: int) -> list[Measured]:
 
 def on_hits(corpus: Path, runs: int) -> tuple[Measured, int, int]:
     """One process on only the files that pass the prefilter; with how many files and lines."""
-    from tpulint.program.store import may_matter
+    from tpulint.program.prefilter import passes
 
-    hits = [path for path in sorted(corpus.rglob("*.py")) if may_matter(path.read_bytes())]
+    hits = [path for path in sorted(corpus.rglob("*.py")) if passes(path.read_bytes())]
     command = [*CHECK, "--no-cache", "--jobs", "1", *map(str, hits)]
     return measure("tpulint, one process", command, runs), len(hits), lines_of(hits)
 
