@@ -6,8 +6,7 @@ import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.config import Config
 from tpulint.discover import discover
@@ -52,8 +51,7 @@ class Run:
     failed: bool = False
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """The files of a run, once discovered; `named` are those that the caller named one by one."""
 
     request: Request
@@ -107,6 +105,8 @@ def analyse(
     """What the rules find. A file that breaks the analysis is named and left out, alone."""
     if not filenames:
         return []
+    from pathlib import Path
+
     from tpulint.program.understand import Settings, understand
 
     config = request.config
@@ -128,6 +128,8 @@ def analyse(
         return [each for part in parts for each in analyse(part, given, request, run)]
     run.messages += [each for each in understanding.messages if each not in run.messages]
     findings = list(understanding.findings)
+    if not understanding.program.modules:
+        return findings
     from tpulint import rules
 
     for code in rules.written():

@@ -7,14 +7,16 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from tpulint import app
 from tpulint.config import Config, ConfigError, certainty, codes, find_config, load_config, target
 from tpulint.finding import Finding
 from tpulint.output.context import Context
-from tpulint.source import Source
 from tpulint.verdict.select import Layer, selected
+
+if TYPE_CHECKING:
+    from tpulint.source import Source
 
 
 def check(options: argparse.Namespace) -> int:

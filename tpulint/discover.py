@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.patterns import Patterns
 
@@ -26,8 +25,7 @@ DEFAULT_EXCLUDE = (
 )
 
 
-@dataclass(frozen=True)
-class Discovery:
+class Discovery(NamedTuple):
     """`filenames` as they are shown: relative below the working directory, else absolute.
 
     `named` are those of them that the caller named one by one; `missing` are paths
@@ -76,8 +74,7 @@ def shown(path: str, here: str) -> str:
     return path[len(prefix) :] if path.startswith(prefix) else path
 
 
-@dataclass(frozen=True)
-class Ignores:
+class Ignores(NamedTuple):
     """The ignore file of `directory`, and those of the directories above it."""
 
     directory: str

@@ -29,7 +29,7 @@ FLOORS = (
     {"rules"},
     {"output"},
     {"app"},
-    {"cli", "command", "server", "plugin", "__main__"},
+    {"cli", "options", "command", "server", "plugin", "__main__"},
 )
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}
 RUNTIME_ROOMS = ("mark", "extract", "execute")

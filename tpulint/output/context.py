@@ -6,9 +6,12 @@ import functools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tpulint.finding import Finding, Location, Span
-from tpulint.source import Source
+
+if TYPE_CHECKING:
+    from tpulint.source import Source
 
 
 @dataclass(frozen=True)

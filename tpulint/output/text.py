@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from tpulint.finding import Applicability, Certainty, Finding
 from tpulint.output.color import BOLD, CYAN, GREEN, RED, paint
 from tpulint.output.context import Context
-from tpulint.output.excerpt import shown
 
 
 def text(findings: Sequence[Finding], context: Context) -> str:
     lines = []
     for finding in findings:
-        place = shown(context.short(finding.span))
+        place = one_line(context.short(finding.span))
         if context.color:
             path, _, rest = place.partition(":")
             place = f"{paint(path, BOLD)}{paint(':', CYAN)}{rest}"
@@ -23,6 +22,8 @@ def text(findings: Sequence[Finding], context: Context) -> str:
 
 
 def one_line(message: str) -> str:
+    from tpulint.output.excerpt import shown
+
     return shown(" ".join(message.split()))
 
 

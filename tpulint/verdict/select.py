@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tpulint.codes import CODES
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(NamedTuple):
     """One source of selectors; a later layer's `select` starts anew."""
 
     select: tuple[str, ...] | None = None
