@@ -242,12 +242,9 @@ class Expressions(Walk):
 
     def comprehension(self, node: Any) -> ir.Node:
         place = self.place(ir.COMPREHENSION, node)
-        kind = {
-            cst.ListComp: "list",
-            cst.SetComp: "set",
-            cst.GeneratorExp: "generator",
-            cst.DictComp: "dict",
-        }[type(node)]
+        kind = {"ListComp": "list", "SetComp": "set", "DictComp": "dict"}.get(
+            type(node).__name__, "generator"
+        )
         if kind == "dict":
             elements = [self.expression(node.key), self.expression(node.value)]
         else:
