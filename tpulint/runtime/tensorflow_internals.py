@@ -20,6 +20,7 @@ from tensorflow.python.distribute import device_util
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.framework import composite_tensor, func_graph, ops
 from tensorflow.python.framework import device as pydev
+from tensorflow.python.framework import errors_impl, kernels
 from tensorflow.python.framework.errors_impl import (
     InaccessibleTensorError as InaccessibleTensorError,
 )
@@ -351,3 +352,8 @@ def unknown_errors_become(find: Callable[[str], Exception | None]) -> None:
         return Exception.__new__(cls, *args)
 
     errors_impl.UnknownError.__new__ = __new__
+
+
+def eager_mode() -> Any:
+    """A context in which operations run at once, whatever graph is being built around it."""
+    return eager_context.eager_mode()

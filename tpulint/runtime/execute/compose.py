@@ -13,9 +13,12 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
 from tpulint.runtime.execute.copying import constant_or_image, copy, inputs_of
+from tpulint.runtime.execute.kernels import unsupported
 from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.extract.pieces import Piece, Side
 from tpulint.runtime.extract.plan import Plan, plan
 from tpulint.runtime.extract.region import Operation, Region, Tensor
@@ -71,6 +74,11 @@ class Composer:
             if op.type != "Const" and region.leaves(tensor, own)
         ]
 
+        fault = unsupported(region, piece.ops)
+        if fault:
+            self._fails(planned, piece, wanted, fault, places)
+            return
+
         def segment(*arguments: Tensor) -> list[Tensor]:
             inside = dict(zip(given, arguments))
             for tensor, argument in zip(given.values(), arguments):
@@ -91,6 +99,24 @@ class Composer:
         if call.op_def.is_stateful:
             places.effects.append(call)
         places.operations.update(dict.fromkeys(own, call))
+        for tensor, result in zip(wanted, results):
+            result.set_shape(tensor.shape)
+            places.tensors[tensor.name] = result
+
+    def _fails(
+        self,
+        planned: Plan,
+        piece: Piece,
+        wanted: list[Tensor],
+        fault: RuntimeFault,
+        places: Places,
+    ) -> None:
+        """In place of a segment that no device can run: what fails when it is reached."""
+        own = frozenset(op.name for op in piece.ops)
+        with tf.control_dependencies(_all_wait_for(planned, piece, own, places)):
+            results = failing(lambda: fault, (), [tensor.dtype for tensor in wanted])
+        places.effects.append(results[0].op)
+        places.operations.update(dict.fromkeys(own, results[0].op))
         for tensor, result in zip(wanted, results):
             result.set_shape(tensor.shape)
             places.tensors[tensor.name] = result

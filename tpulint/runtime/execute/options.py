@@ -14,9 +14,7 @@ class Options:
     "snapshot": its value is read at the start and written back at the end, and nothing is held.
 
     `deadline`: the longest that anything in the step may wait, in seconds; None for no limit.
-    `soft_placement`: device operations that have no XLA kernel run on the host.
     """
 
     host_variables: Literal["lock", "snapshot"] = "lock"
     deadline: float | None = None
-    soft_placement: bool = False

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from tests.runtime.execute.tensorflows_marks import ran
+from tpulint.runtime.errors import UnsupportedOpError
+
+
+def says_the_line(error, text):
+    return __file__ in str(error) and text in str(error)
+
+
+@pytest.mark.parametrize("fed", [True, False])
+def test_an_operation_without_kernel_fails_also_where_its_inputs_are_constant(fed):
+    def computation(x):
+        return tf.strings.length(tf.strings.as_string(x)) + 1
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        given = tf.compat.v1.placeholder(tf.float32, []) if fed else tf.constant(1.0)
+        built = ran(computation, [[given]])
+        with pytest.raises(UnsupportedOpError) as caught:
+            session.run(built.outputs, {given: 1.0} if fed else {})
+    assert caught.value.rule == "TPU501"
+    assert isinstance(caught.value, tf.errors.InvalidArgumentError)
+    assert says_the_line(caught.value, "AsString")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        built = ran(computation, [[tf.constant(1.0)]])
+        for _ in range(2):
+            with pytest.raises(UnsupportedOpError):
+                session.run(built.outputs)
+
+
+def test_an_operation_without_kernel_in_a_branch_not_taken_is_compiled_all_the_same():
+    def computation(x):
+        return tf.cond(
+            x > 0.0, lambda: x, lambda: tf.cast(tf.histogram_fixed_width(x, [0.0, 1.0])[0], tf.float32)
+        )
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        built = ran(computation, [[tf.constant(1.0)]])
+        with pytest.raises(UnsupportedOpError, match="HistogramFixedWidth"):
+            session.run(built.outputs)
+
+
+def test_an_assertion_does_nothing_on_the_device():
+    def computation(x):
+        with tf.control_dependencies([tf.debugging.Assert(x > 10.0, ["too small", x])]):
+            return x + 1.0
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        built = ran(computation, [[tf.constant(1.0)]])
+        assert session.run(built.outputs) == ((2.0,),)
+
+
+def test_a_dtype_that_no_tpu_holds():
+    def computation(x):
+        return tf.math.real(x * 2.0)
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        built = ran(computation, [[tf.constant(1.0, tf.complex128)]])
+        with pytest.raises(UnsupportedOpError, match="complex128") as caught:
+            session.run(built.outputs)
+    assert caught.value.rule == "TPU504"

@@ -1,0 +1,91 @@
+"""Whether the device can run an operation: what XLA has a kernel for, and which dtypes a TPU holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.errors import UnsupportedOpError
+from tpulint.runtime.execute.users_code import place_of
+from tpulint.runtime.extract.bodies import CALL, CASE, COLLECTIVES, IF, WHILE, bodies
+from tpulint.runtime.extract.region import NodeDef, Operation, Region
+
+_ALWAYS = (
+    WHILE | IF | CASE | CALL | COLLECTIVES
+    | {"Const", "NoOp", "Identity", "IdentityN", "Assert"}
+    | {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"}
+)  # fmt: skip
+_ABSENT_DTYPES = frozenset({tf.string.as_datatype_enum, tf.complex128.as_datatype_enum})
+
+
+def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError | None:
+    """The fault of the first of `ops`, device operations of `region`, that no device can run."""
+    for op in ops:
+        for body in bodies(region.graph, region.nodes[op.name]):
+            fault = unsupported(body, body.ops)
+            if fault:
+                return fault
+        node = region.nodes[op.name]
+        if not has_kernel(node):
+            return _fault(op, f"No registered '{op.type}' OpKernel for XLA_TPU_JIT devices", "TPU501")
+        dtype = _absent_dtype(op)
+        if dtype and op.type != "Assert" and not _feeds_assert(op):
+            return _fault(op, f"Unsupported data type for TPU: {dtype}", "TPU504")
+    return None
+
+
+def has_kernel(node: NodeDef) -> bool:
+    """Whether XLA has a kernel for `node`, of its dtypes."""
+    if node.op in _ALWAYS:
+        return True
+    return any(
+        all(node.attr[name].type in allowed for name, allowed in constraints if name in node.attr)
+        for constraints in _kernels().get(node.op, ())
+    )
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
+    """By operation type, for each kernel its dtype constraints: attribute and allowed dtypes."""
+
+    @tf.function(jit_compile=True)
+    def registers_the_kernels() -> Any:
+        return tf.constant(1.0) + 1.0
+
+    with tensorflow_internals.eager_mode():
+        registers_the_kernels()
+    found: dict[str, list[list[tuple[str, frozenset[int]]]]] = {}
+    for kernel in tensorflow_internals.registered_kernels():
+        if kernel.device_type == "XLA_CPU_JIT":
+            found.setdefault(kernel.op, []).append(
+                [(row.name, frozenset(row.allowed_values.list.type)) for row in kernel.constraint]
+            )
+    return found
+
+
+def _absent_dtype(op: Operation) -> str | None:
+    for tensor in (*op.inputs, *op.outputs):
+        if tensor.dtype.base_dtype.as_datatype_enum in _ABSENT_DTYPES:
+            name: str = tensor.dtype.base_dtype.name
+            return name
+    return None
+
+
+def _feeds_assert(op: Operation) -> bool:
+    """Constants that only an assertion prints stay on no device: assertions do nothing there."""
+    users = [user for tensor in op.outputs for user in tensor.consumers()]
+    return op.type == "Const" and all(user.type == "Assert" for user in users)
+
+
+def _fault(op: Operation, message: str, rule: str) -> UnsupportedOpError:
+    text = (
+        "Detected unsupported operations when trying to compile graph on XLA_TPU_JIT: "
+        f"{op.type} ({message} compatible with node {{{{node {op.name}}}}})"
+        if rule == "TPU501"
+        else f"{message}, operation {op.name} of type {op.type}"
+    )
+    return UnsupportedOpError(text, place=place_of(op), rule=rule)

@@ -1,0 +1,73 @@
+"""Raises the runtime's own errors out of a running graph.
+
+TensorFlow knows a failed operation by its status only, and makes the exception anew, of a class of its
+own, wherever the status leaves C++. A fault therefore travels as a ticket in the message of an
+unknown error; when that error would be made, the fault that waits under the ticket comes out instead.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.errors import RuntimeFault
+from tpulint.runtime.extract.region import Tensor
+
+_TICKET = re.compile(r"tpulint fault #(\d+)#")
+_numbers = itertools.count()
+_waiting: dict[int, RuntimeFault] = {}
+_lock = threading.Lock()
+
+
+class Ticket(Exception):
+    """Raised in the graph in place of a fault."""
+
+
+def ticket_for(fault: RuntimeFault) -> Ticket:
+    """What to raise in a Python function of the graph, so that `fault` comes out of the step."""
+    with _lock:
+        number = next(_numbers)
+        _waiting[number] = _delivered(fault)
+    return Ticket(f"tpulint fault #{number}#\n{fault}")
+
+
+def failing(
+    make: Callable[..., RuntimeFault], given: Sequence[Tensor] = (), dtypes: Sequence[Any] = ()
+) -> list[Tensor]:
+    """Tensors of `dtypes`, or one bool, that fail with the fault that `make` gives of the values of `given`."""
+
+    def fail(*values: Any) -> Any:
+        raise ticket_for(make(*values))
+
+    made = tf.numpy_function(fail, list(given), list(dtypes) or [tf.bool], stateful=True)
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def _delivered(fault: RuntimeFault) -> RuntimeFault:
+    """`fault`, of a class that TensorFlow may make "anew" from a message: it stays the same fault.
+
+    The class is an UnknownError too, because Python accepts no other in place of one.
+    """
+    kind = type(fault)
+    namespace = {
+        "__module__": kind.__module__,
+        "__doc__": kind.__doc__,
+        "__new__": lambda cls, *args, **kwargs: fault,
+        "__init__": lambda self, *args, **kwargs: None,
+    }
+    fault.__class__ = type(kind.__name__, (kind, tf.errors.UnknownError), namespace)
+    return fault
+
+
+def _fault_in(message: str) -> RuntimeFault | None:
+    found = _TICKET.search(message)
+    return _waiting.pop(int(found[1]), None) if found else None
+
+
+tensorflow_internals.unknown_errors_become(_fault_in)
