@@ -6,6 +6,7 @@ block in it is one program: the file `example.py`, or several files where lines
 definite finding is expected and with `# possible: TPU201` where a possible one is;
 nothing else may be reported, by any rule. A word after ```python gives the block a
 meaning under the runtime: `runs`, `raises: DeadlockError`, `warns: StaleVariableWarning`.
+What is raised carries the page's code, or the one that follows: `raises: SomeError TPU501`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MAIN = "example.py"
 
 _MARK = re.compile(r"#\s*(error|possible):\s*(TPU\d{3}(?:\s*,\s*TPU\d{3})*)")
 _FILE = re.compile(r"#\s*file:\s*(\S+)\s*$")
-_MEANING = re.compile(r"(?:(runs)|(raises|warns):\s*(\w+))?$")
+_MEANING = re.compile(r"(?:(runs)|(raises|warns):\s*(\w+)(?:\s+(TPU\d{3}))?)?$")
 _CERTAINTY = {"error": "definite", "possible": "possible"}
 
 
@@ -48,10 +49,10 @@ class Block:
     """One program of a page: `line` is where its fence opens, `verb` its meaning at run time."""
 
     page: str
-    code: str
     line: int
     verb: str
     error: str
+    rule: str
     files: dict[str, str]
 
     @property
@@ -93,7 +94,7 @@ def read_page(path: Path) -> Page:
         raise ValueError(f"{path.name}:1: the title is not '# TPU201 nested-outside-compilation'")
     code, rule = title.groups()
     blocks = tuple(
-        Block(path.name, code, line, *_meaning(path, line, info), files=split(body))
+        Block(path.name, line, *_meaning(path, line, info, code), files=split(body))
         for line, info, body in _fences(path, lines)
     )
     return Page(path, code, rule, _headings(lines), blocks)
@@ -128,11 +129,11 @@ def write(block: Block, folder: Path) -> list[str]:
     return [str(folder / name) for name in sorted(files)]
 
 
-def _meaning(path: Path, line: int, info: str) -> tuple[str, str]:
+def _meaning(path: Path, line: int, info: str, code: str) -> tuple[str, str, str]:
     found = _MEANING.match(info)
     if found is None:
         raise ValueError(f"{path.name}:{line}: no such meaning: {info!r}")
-    return found.group(1) or found.group(2) or "", found.group(3) or ""
+    return found.group(1) or found.group(2) or "", found.group(3) or "", found.group(4) or code
 
 
 def _fences(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:

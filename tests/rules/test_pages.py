@@ -50,11 +50,11 @@ def test_the_runtime_does_what_the_block_says(block: Block, outcomes: dict[str, 
     outcome = outcomes[block.name]
     if block.verb == "raises":
         assert block.error in outcome.raised, outcome.text
-        assert outcome.rule == block.code, outcome.text
+        assert outcome.rule == block.rule, outcome.text
         return
     assert not outcome.raised, outcome.text
     assert {(name, rule) for name, rule in outcome.warned} == (
-        {(block.error, block.code)} if block.verb == "warns" else set()
+        {(block.error, block.rule)} if block.verb == "warns" else set()
     ), outcome.text
 
 

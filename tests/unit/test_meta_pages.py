@@ -26,7 +26,7 @@ $ not python
 ```
 
 ## Example
-```python raises: ValueError
+```python raises: ValueError TPU501
 # file: pkg/inner/tool.py
 x = 1  # error: TPU201
 # file: main.py
@@ -51,7 +51,8 @@ def test_a_page_is_read_with_its_headings_files_and_marks(tmp_path: Path) -> Non
         Expected("example.py", 2, "TPU203", "definite"),
         Expected("example.py", 3, "TPU103", "possible"),
     }
-    assert (several.verb, several.error) == ("raises", "ValueError")
+    assert (single.verb, single.error, single.rule) == ("", "", "TPU201")
+    assert (several.verb, several.error, several.rule) == ("raises", "ValueError", "TPU501")
     assert list(several.files) == ["pkg/inner/tool.py", "main.py"]
     assert several.expected == {Expected("pkg/inner/tool.py", 1, "TPU201", "definite")}
 
