@@ -1,93 +1,21 @@
-"""The command line: options, exit status, streams, and never a traceback.
-
-The rules are played by a stand-in that reports words: `bad` (TPU201), `maybe` (TPU103,
-possible) and `, name` (TPU405, with a safe fix), so that nothing here hangs on a rule.
-"""
+"""The command line: options, exit status, streams, and never a traceback."""
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.unit.conftest import Terminal
 from tpulint import __version__, app
-from tpulint.cli import main
 from tpulint.codes import CODES
-from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span, Step
+from tpulint.finding import Finding, Location, Span, Step
 from tpulint.output.color import paint
-
-WORDS = {
-    "bad": ("TPU201", Certainty.DEFINITE),
-    "maybe": ("TPU103", Certainty.POSSIBLE),
-    ", name": ("TPU405", Certainty.DEFINITE),
-}
-
-
-def report_words(
-    filenames: Sequence[str], given: Mapping[str, bytes], request: app.Request, run: app.Run
-) -> list[Finding]:
-    found = []
-    for filename in filenames:
-        data = given[filename] if filename in given else Path(filename).read_bytes()
-        if b"crash" in data:
-            app.fail(run, f"{filename}: internal error: crash")
-            continue
-        for row, line in enumerate(data.decode("utf-8-sig").splitlines(), 1):
-            for match in re.finditer("|".join(WORDS), line):
-                code, certainty = WORDS[match[0]]
-                start, end = Location(row, match.start() + 1), Location(row, match.end() + 1)
-                fix = Fix(Applicability.SAFE, "drop", (Edit(start, end, ""),))
-                if code in request.codes:
-                    mend = fix if code == "TPU405" else None
-                    span = Span(filename, start, end)
-                    found.append(Finding(code, match[0], span, certainty, fix=mend))
-    return found
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(app, "analyse", report_words)
-    monkeypatch.setattr(app, "reported", lambda: frozenset(CODES))
-    monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR", "TPULINT_CACHE_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "a.py").write_text("bad(1)\nok(2)\nmaybe(3)\n")
-    (tmp_path / "b.py").write_text("f(1, name)\n")
-    return tmp_path
-
-
-class Terminal:
-    """Runs tpulint in this process; holds what it said."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self.capsys = capsys
-        self.out = self.err = ""
-
-    def __call__(self, *arguments: str) -> int:
-        status = main(arguments)
-        self.out, self.err = self.capsys.readouterr()
-        assert "Traceback" not in self.out + self.err
-        return status
-
-
-@pytest.fixture
-def tpulint(capsys: pytest.CaptureFixture[str]) -> Terminal:
-    return Terminal(capsys)
-
-
-@pytest.fixture
-def give(monkeypatch: pytest.MonkeyPatch) -> object:
-    def give_stdin(data: bytes) -> None:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-
-    return give_stdin
 
 
 def rows(said: str) -> list[tuple[str, str]]:
@@ -269,141 +197,6 @@ def test_exclude_and_force_exclude(tpulint: Terminal, here: Path) -> None:
     assert rows(tpulint.out) == [("b.py", "TPU405")]
     assert tpulint("check", "a.py") == 1
     assert tpulint("check", "a.py", "--force-exclude") == 0
-
-
-def test_suppressions(tpulint: Terminal, here: Path) -> None:
-    (here / "a.py").write_text(
-        "bad(1)  # noqa: TPU201\n# tpulint: ignore[TPU201] -- why\nbad(2)\nok()  # noqa: TPU201\n"
-    )
-    assert tpulint("check", "--output-format", "json", "--ignore", "TPU405") == 1
-    (item,) = json.loads(tpulint.out)
-    assert (item["code"], item["location"]["row"]) == ("TPU002", 4)
-    assert tpulint("check", "a.py") == 0, "a file alone shows no more than a possible TPU002"
-    assert tpulint("check", "a.py", "--certainty", "possible") == 1
-    assert tpulint("check", ".", "--select", "TPU002,TPU405", "--ignore", "TPU405") == 0
-
-
-def test_a_suppression_of_a_hidden_finding_is_in_use(tpulint: Terminal, here: Path) -> None:
-    (here / "a.py").write_text("maybe(1)  # noqa: TPU103\n")
-    assert tpulint("check", "--select", "TPU0,TPU1") == 0
-    assert "hidden" not in tpulint.out
-
-
-def test_unused_suppressions_in_files_without_findings(tpulint: Terminal, here: Path) -> None:
-    (here / "c.py").write_text("x = 1  # tpulint: ignore[TPU201]\n")
-    assert tpulint("check", "--select", "TPU002,TPU201", "--ignore", "TPU201") == 0
-    assert tpulint("check", "--output-format", "json") == 1
-    assert ("c.py", "TPU002") in rows(tpulint.out)
-
-
-def test_fix_writes_and_counts(tpulint: Terminal, here: Path) -> None:
-    (here / "b.py").write_bytes(b"\xef\xbb\xbff(1, name)\r\nf(2, name, name)\r\n")
-    (here / "b.py").chmod(0o750)
-    assert tpulint("check", "--fix") == 1
-    assert (here / "b.py").read_bytes() == b"\xef\xbb\xbff(1)\r\nf(2)\r\n"
-    assert (here / "b.py").stat().st_mode & 0o777 == 0o750
-    assert "Found 4 errors (3 fixed, 1 remaining).\n" in tpulint.out
-    assert sorted(path.name for path in here.iterdir()) == ["a.py", "b.py"]
-    assert tpulint("check", "--fix", "b.py") == 0
-
-
-def test_fix_removes_unused_suppressions(tpulint: Terminal, here: Path) -> None:
-    (here / "b.py").write_text("x = 1  # noqa: TPU201, F401\n")
-    tpulint("check", "--fix")
-    assert (here / "b.py").read_text() == "x = 1  # noqa: F401\n"
-
-
-def test_fix_through_a_symbolic_link(tpulint: Terminal, here: Path) -> None:
-    (here / "c").mkdir()
-    (here / "c/link.py").symlink_to("../b.py")
-    assert tpulint("check", "--fix", "c/link.py") == 0
-    assert (here / "c/link.py").is_symlink()
-    assert (here / "b.py").read_text() == "f(1)\n"
-
-
-def test_fix_of_a_file_that_cannot_be_written(
-    tpulint: Terminal, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(os, "replace", refuse)
-    assert tpulint("check", "--fix") == 2
-    assert (
-        "tpulint: b.py: cannot write the file: b.py: cannot write: Permission denied" in tpulint.err
-    )
-    assert (here / "b.py").read_text() == "f(1, name)\n"
-    assert "fixed" not in tpulint.out
-
-
-def test_diff_shows_and_writes_nothing(tpulint: Terminal, here: Path) -> None:
-    assert tpulint("check", "--diff") == 1
-    assert tpulint.out == "--- b.py\n+++ b.py\n@@ -1 +1 @@\n-f(1, name)\n+f(1)\n"
-    assert (here / "b.py").read_text() == "f(1, name)\n"
-    assert tpulint("check", "--diff", "a.py") == 0
-
-
-def test_standard_input_gives_what_the_file_gives(
-    tpulint: Terminal, here: Path, give: object
-) -> None:
-    tpulint("check", "a.py", "--output-format", "json")
-    expected = tpulint.out
-    give((here / "a.py").read_bytes())  # type: ignore[operator]
-    assert tpulint("check", "-", "--stdin-filename", "a.py", "--output-format", "json") == 1
-    assert tpulint.out == expected
-
-
-def test_standard_input_without_a_name(tpulint: Terminal, give: object) -> None:
-    give(b"bad()\n")  # type: ignore[operator]
-    assert tpulint("check", "-") == 1
-    assert tpulint.out.startswith("-:1:1: TPU201 bad\n")
-
-
-def test_standard_input_counts_not_the_file(tpulint: Terminal, give: object) -> None:
-    give(b"ok()\n")  # type: ignore[operator]
-    assert tpulint("check", "-", "--stdin-filename", "a.py") == 0
-
-
-def test_standard_input_is_excluded_by_its_name(tpulint: Terminal, give: object) -> None:
-    give(b"bad()\n")  # type: ignore[operator]
-    assert tpulint("check", "-", "--stdin-filename", "venv/a.py", "--force-exclude") == 0
-
-
-def test_standard_input_is_fixed_to_standard_output(tpulint: Terminal, give: object) -> None:
-    give(b"bad(1, name)\r\n")  # type: ignore[operator]
-    assert tpulint("check", "-", "--fix") == 1
-    assert tpulint.out == "bad(1)\r\n"
-    assert "-:1:1: TPU201 bad\n" in tpulint.err
-
-
-def test_baseline_written_used_and_stale(tpulint: Terminal, here: Path) -> None:
-    assert tpulint("check", "--write-baseline", "known.json") == 0
-    assert tpulint.out == "Wrote 2 findings to known.json.\n"
-    (here / "a.py").write_text("\n\nbad(1)\nbad(9)\n")
-    assert tpulint("check", "--baseline", "known.json", "--output-format", "json") == 1
-    assert [item["location"]["row"] for item in json.loads(tpulint.out)] == [4]
-    (here / "b.py").write_text("f(1)\n")
-    (here / "a.py").write_text("bad(1)\n")
-    assert tpulint("check", "--baseline", "known.json") == 0
-    assert "known.json: stale: b.py: 1 TPU405 in the baseline no longer found" in tpulint.err
-
-
-def test_a_configured_baseline_is_not_in_the_way_of_a_new_one(
-    tpulint: Terminal, here: Path
-) -> None:
-    (here / "pyproject.toml").write_text('[tool.tpulint]\nbaseline = "known.json"\n')
-    assert tpulint("check", "--write-baseline", "known.json") == 0
-    assert tpulint("check") == 0
-    assert tpulint("check", "--write-baseline", "known.json") == 0
-    assert tpulint.out == "Wrote 2 findings to known.json.\n"
-
-
-def test_add_suppressions(tpulint: Terminal, here: Path) -> None:
-    assert tpulint("check", "--add-suppressions", "known since 2020") == 0
-    assert tpulint.out == "Added 2 suppressions.\n"
-    first = (here / "a.py").read_text().splitlines()[0]
-    assert first == "bad(1)  # tpulint: ignore[TPU201] -- known since 2020"
-    assert tpulint("check") == 0
 
 
 def test_files_beyond_the_asked_ones_are_not_reported(

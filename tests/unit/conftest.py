@@ -1,0 +1,89 @@
+"""A stand-in for the rules, and a terminal to run tpulint in.
+
+The stand-in reports words: `bad` (TPU201), `maybe` (TPU103, possible) and `, name`
+(TPU405, with a safe fix), so that nothing here hangs on a rule.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tpulint import app
+from tpulint.cli import main
+from tpulint.codes import CODES
+from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
+
+WORDS = {
+    "bad": ("TPU201", Certainty.DEFINITE),
+    "maybe": ("TPU103", Certainty.POSSIBLE),
+    ", name": ("TPU405", Certainty.DEFINITE),
+}
+
+
+def report_words(
+    filenames: Sequence[str], given: Mapping[str, bytes], request: app.Request, run: app.Run
+) -> list[Finding]:
+    found = []
+    for filename in filenames:
+        data = given[filename] if filename in given else Path(filename).read_bytes()
+        if b"crash" in data:
+            app.fail(run, f"{filename}: internal error: crash")
+            continue
+        for row, line in enumerate(data.decode("utf-8-sig").splitlines(), 1):
+            for match in re.finditer("|".join(WORDS), line):
+                code, certainty = WORDS[match[0]]
+                start, end = Location(row, match.start() + 1), Location(row, match.end() + 1)
+                fix = Fix(Applicability.SAFE, "drop", (Edit(start, end, ""),))
+                if code in request.codes:
+                    mend = fix if code == "TPU405" else None
+                    span = Span(filename, start, end)
+                    found.append(Finding(code, match[0], span, certainty, fix=mend))
+    return found
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(app, "analyse", report_words)
+    monkeypatch.setattr(app, "reported", lambda: frozenset(CODES))
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR", "TPULINT_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "a.py").write_text("bad(1)\nok(2)\nmaybe(3)\n")
+    (tmp_path / "b.py").write_text("f(1, name)\n")
+    return tmp_path
+
+
+class Terminal:
+    """Runs tpulint in this process; holds what it said."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+        self.out = self.err = ""
+
+    def __call__(self, *arguments: str) -> int:
+        status = main(arguments)
+        self.out, self.err = self.capsys.readouterr()
+        assert "Traceback" not in self.out + self.err
+        return status
+
+
+@pytest.fixture
+def tpulint(here: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    """A terminal in the directory `here`, where the stand-in plays the rules."""
+    return Terminal(capsys)
+
+
+@pytest.fixture
+def give(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    """Puts bytes on standard input."""
+
+    def give_stdin(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return give_stdin
