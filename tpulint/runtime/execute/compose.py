@@ -7,7 +7,6 @@ So a whole step runs inside TensorFlow's own executor, without Python between th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -17,7 +16,8 @@ from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
 from tpulint.runtime.execute.copying import constant_or_image, copy, inputs_of
 from tpulint.runtime.execute.kernels import unsupported
-from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.locks import Deadlock, Verdicts, key_of
+from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.extract.pieces import Piece, Side
 from tpulint.runtime.extract.plan import Plan, plan
@@ -28,13 +28,13 @@ _FREE = frozenset({"Identity", "Const", "NoOp"})
 
 @dataclass(frozen=True, eq=False)
 class Composer:
-    """Builds regions. `on_host` tells what runs on the host."""
+    """Builds regions, as the verdicts on their host accesses say."""
 
-    on_host: Callable[[Region, Operation], bool]
+    verdicts: Verdicts
 
     def build(self, region: Region, places: Places) -> None:
         """Build all of `region`; `places` learns where everything stands."""
-        planned = plan(region, self.on_host)
+        planned = plan(region)
         for piece in planned.pieces:
             if piece.side is Side.CONTROL:
                 self._control(planned, piece.ops[0], places)
@@ -56,6 +56,9 @@ class Composer:
         for op in piece.ops:
             image = copied.operations[op.name]
             waits_for = _waits_for(planned, op, own, places)
+            deadlock = self.verdicts.deadlocks.get(key_of(planned.region, op))
+            if deadlock:
+                waits_for.append(_closes(deadlock, planned, piece, own, places))
             if waits_for:
                 tensorflow_internals.add_control_inputs(image, waits_for)
             if image.op_def.is_stateful:
@@ -124,12 +127,17 @@ class Composer:
     def _control(self, planned: Plan, op: Operation, places: Places) -> None:
         region = planned.region
         waits_for = _waits_for(planned, op, frozenset({op.name}), places)
+
+        def build_inside(body: Region, inside: Places) -> None:
+            inside.replica = places.replica
+            self.build(body, inside)
+
         built = control.build(
             region,
             op,
             lambda name, on_host: constant_or_image(region, name, places, on_host=on_host),
             waits_for,
-            self.build,
+            build_inside,
         )
         for tensor, result in zip(op.outputs, built.outputs):
             result.set_shape(tensor.shape)
@@ -148,6 +156,18 @@ def _waits_for(
     earlier = planned.before[op.name]
     waits_for = [places.operations[name] for name in sorted(earlier - own - data)]
     return waits_for if earlier else [*waits_for, *places.entry]
+
+
+def _closes(
+    found: Deadlock, planned: Plan, piece: Piece, own: frozenset[str], places: Places
+) -> Operation:
+    """What fails where `piece` would wait for ever: when all that it needs is there."""
+    needs = {
+        tensor.op.name: constant_or_image(planned.region, tensor.name, places, on_host=True).op
+        for tensor in inputs_of(piece.ops).values()
+    }
+    with tf.control_dependencies([*needs.values(), *_all_wait_for(planned, piece, own, places)]):
+        return failing(found.fault, [in_this_graph(places.replica)])[0].op
 
 
 def _all_wait_for(

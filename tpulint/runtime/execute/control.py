@@ -17,6 +17,7 @@ from tpulint.runtime.extract.region import Operation, Region, Tensor
 Image = Callable[[str, bool], Tensor]
 """(name, on_host) -> the image of a tensor of the region around."""
 Build = Callable[[Region, Places], None]
+"""Builds a region. What it takes of the places around, apart from tensors, is up to it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,8 @@ class Places:
     """What must run though no output needs it."""
     entry: tuple[Operation, ...] = ()
     """What everything here waits for."""
+    replica: Tensor = None
+    """The replica's number."""
 
     def of(self, name: str, *, on_host: bool) -> Tensor:
         """The image of the tensor `name`."""

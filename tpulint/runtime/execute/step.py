@@ -6,15 +6,21 @@ that TensorFlow's executor runs the replicas concurrently; XLA compiles each dev
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.compose import Composer
+from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.copying import constant_or_image, copy
+from tpulint.runtime.execute.locks import Verdicts, judge, key_of
 from tpulint.runtime.execute.options import Options
 from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.replicas import Replicas
+from tpulint.runtime.execute.variables import Variable, variables_of
+from tpulint.runtime.extract.parts import part
 from tpulint.runtime.extract.program import Program, extract
 from tpulint.runtime.extract.region import Region, Tensor, graph_nodes, in_program_order, needed
 from tpulint.runtime.mark.marked import Marked, Ran
@@ -28,12 +34,16 @@ def run_marked(marked: Marked, options: Options | None = None) -> Ran:
     program = extract(marked)
     users = _users_tensors(marked, program)
     inside = {name: place for place, name in enumerate(users)}
+    variables = variables_of(marked, program)
+    verdicts = judge(program.region, variables, options)
+    for warning in verdicts.warnings:
+        warnings.warn(warning, stacklevel=2)
     counts = []
 
     def step(*arguments: Tensor) -> list[Tensor]:
         places = Places({name: arguments[place] for name, place in inside.items()})
         _compute_boundary(marked, program, places)
-        results = _replicas(program, places)
+        results = _replicas(program, variables, verdicts, options, places)
         counts.append([len(one) for one in results])
         return [tensor for one in results for tensor in one]
 
@@ -78,33 +88,46 @@ def _compute_boundary(marked: Marked, program: Program, places: Places) -> None:
     places.tensors.update(copy(around, ops, places.tensors.__getitem__, before).tensors)
 
 
-def _replicas(program: Program, places: Places) -> list[list[Tensor]]:
+def _replicas(
+    program: Program, variables: Sequence[Variable], verdicts: Verdicts, options: Options, around: Places
+) -> list[list[Tensor]]:
     """For each replica a token, which has a value when all of it has run, and its outputs."""
-    names = program.region.inputs
-    functions = tf.compat.v1.wrap_function(
-        lambda *arguments: _one_replica(program, dict(zip(names, arguments))),
-        [
-            tf.TensorSpec(None, program.boundary[name][0].dtype) for name in names
-        ],
-    )
-    return [
-        list(functions(*(places.tensors[program.boundary[name][replica].name] for name in names)))
+    places = tuple(
+        Places({name: around.tensors[given[replica].name] for name, given in program.boundary.items()})
         for replica in range(program.num_replicas)
-    ]
-
-
-def _one_replica(program: Program, given: dict[str, Tensor]) -> Sequence[Tensor]:
-    for name, argument in given.items():
-        if program.num_replicas == 1:
-            argument.set_shape(program.boundary[name][0].shape)
-    places = Places(dict(given))
-    Composer(lambda region, op: region.cluster_of(op) is not None).build(program.region, places)
-    with tf.control_dependencies(places.effects):
+    )
+    replicas = Replicas(Composer(verdicts), places)
+    before, during, after = _parts(program.region, verdicts)
+    started = replicas.run(before, [])
+    copied = [one for one in variables if one.is_copied(program.num_replicas, options)]
+    copies, filled = make_copies(copied, places, started)
+    held = replicas.run(during, [*started, *filled])
+    released = [*held, *write_back(copies, held)]
+    ended = [*released, *replicas.run(after, released)]
+    with tf.control_dependencies(ended):
         token = tf.identity(tf.constant(True))
     return [
-        token,
-        *(
-            constant_or_image(program.region, tensor.name, places, on_host=False)
-            for tensor in program.region.outputs
-        ),
+        [
+            tf.identity(token),
+            *(
+                tf.identity(constant_or_image(program.region, out.name, here, on_host=False))
+                for out in program.region.outputs
+            ),
+        ]
+        for here in places
     ]
+
+
+def _parts(region: Region, verdicts: Verdicts) -> tuple[Region, Region, Region]:
+    """What runs before the device program, with it, and after it."""
+    by_name = {op.name: op for op in region.ops}
+    early = needed(
+        (op for op in region.ops if key_of(region, op) in verdicts.before),
+        lambda op: op.name in by_name and region.cluster_of(op) is not None,
+    )
+    late = {op.name for op in region.ops if key_of(region, op) in verdicts.after}
+    return (
+        part(region, lambda op: op.name in early),
+        part(region, lambda op: op.name not in early and op.name not in late),
+        part(region, lambda op: op.name in late),
+    )

@@ -36,13 +36,13 @@ class Piece:
     cluster: str | None = None
 
 
-def side_of(region: Region, op: Operation, on_host: Callable[[Operation], bool]) -> Side:
+def side_of(region: Region, op: Operation) -> Side:
     """The side of `op`.
 
     A tensor list (dtype variant) cannot enter or leave an XLA program, so in a region that is cut
     the operations on it are not compiled.
     """
-    if on_host(op):
+    if region.cluster_of(op) is not None:
         return Side.HOST
     if op.type in COLLECTIVES:
         return Side.COLLECTIVE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tpulint.runtime.extract.order import order
@@ -22,9 +22,9 @@ class Plan:
     before: Mapping[str, frozenset[str]]
 
 
-def plan(region: Region, on_host: Callable[[Region, Operation], bool]) -> Plan:
-    """Cut `region`. `on_host` tells what runs on the host."""
-    sides = {op.name: side_of(region, op, lambda op: on_host(region, op)) for op in region.ops}
+def plan(region: Region) -> Plan:
+    """Cut `region`."""
+    sides = {op.name: side_of(region, op) for op in region.ops}
 
     def side(op: Operation) -> Side:
         return sides[op.name]

@@ -1,0 +1,78 @@
+"""Runs a part of the program in every replica: one trace, called once for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from tpulint.runtime.execute.compose import Composer
+from tpulint.runtime.execute.copying import constant_or_image
+from tpulint.runtime.execute.places import Places
+from tpulint.runtime.extract.region import Operation, Region, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Replicas:
+    """`places` has, for each replica, where its tensors stand."""
+
+    composer: Composer
+    places: tuple[Places, ...]
+
+    def run(self, region: Region, waits_for: Sequence[Operation]) -> list[Operation]:
+        """Run `region` in all replicas. One operation each, which runs when all of it has run."""
+        if not region.ops:
+            return []
+        if len(self.places) == 1:
+            return [self._in_place(region, waits_for)]
+        return self._called(region, waits_for)
+
+    def _in_place(self, region: Region, waits_for: Sequence[Operation]) -> Operation:
+        (places,) = self.places
+        places.entry = tuple(waits_for)
+        places.replica = tf.constant(0)
+        self.composer.build(region, places)
+        with tf.control_dependencies([*waits_for, *places.effects]):
+            return tf.no_op()
+
+    def _called(self, region: Region, waits_for: Sequence[Operation]) -> list[Operation]:
+        example = self.places[0]
+        copied = [name for name in region.inputs if name in example.device_tensors]
+
+        def program(replica: Tensor, *arguments: Tensor) -> list[Tensor]:
+            inside = Places(
+                dict(zip(region.inputs, arguments)),
+                dict(zip(copied, arguments[len(region.inputs) :])),
+                replica=replica,
+            )
+            self.composer.build(region, inside)
+            with tf.control_dependencies(inside.effects):
+                token = tf.identity(tf.constant(True))
+            outputs = [
+                constant_or_image(region, tensor.name, inside, on_host=False)
+                for tensor in region.outputs
+            ]
+            return [token, *outputs]
+
+        given = [
+            [tf.constant(number), *_arguments(places, region.inputs, copied)]
+            for number, places in enumerate(self.places)
+        ]
+        function = tf.compat.v1.wrap_function(
+            program, [tf.TensorSpec(None, tensor.dtype) for tensor in given[0]]
+        )
+        done = []
+        for places, arguments in zip(self.places, given):
+            with tf.control_dependencies(waits_for):
+                token, *outputs = function(*arguments)
+            for tensor, output in zip(region.outputs, outputs):
+                places.tensors[tensor.name] = output
+            done.append(token.op)
+        return done
+
+
+def _arguments(places: Places, names: Sequence[str], copied: Sequence[str]) -> list[Tensor]:
+    return [places.tensors[name] for name in names] + [
+        places.device_tensors[name] for name in copied
+    ]

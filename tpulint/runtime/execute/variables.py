@@ -1,0 +1,115 @@
+"""The variables that a computation touches: whose they are, their names, and what holds them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime.execute.options import Options
+from tpulint.runtime.extract.effects import Touch, touches
+from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.region import Tensor
+from tpulint.runtime.mark.marked import Marked
+
+_GLOBAL_STEP = re.compile(r"(^|/)(global_step|iterations?)(_\d+)?$")
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A variable that the device program touches; `handle` names its handle in the computation."""
+
+    handle: str
+    name: str
+    mirrored: bool
+    """A strategy's: each replica has its own."""
+    shared: bool
+    """One for all replicas."""
+    on_device: tuple[Touch, ...]
+    on_host: tuple[Touch, ...]
+
+    @property
+    def device_writes(self) -> bool:
+        """Whether the device program may write it."""
+        return any(touch.writes for touch in self.on_device)
+
+    @property
+    def host_writes(self) -> bool:
+        """Whether a host cluster may write it."""
+        return any(touch.writes for touch in self.on_host)
+
+    @property
+    def is_global_step(self) -> bool:
+        """Whether it counts the steps: the global step, or an optimizer's iterations."""
+        return bool(_GLOBAL_STEP.search(self.name))
+
+    def is_copied(self, replicas: int, options: Options) -> bool:
+        """Whether each replica's device program works on a copy of its own.
+
+        It does where it could see otherwise what another replica or a host cluster writes.
+        """
+        if not self.shared or not self.on_device:
+            return False
+        if self.device_writes and replicas > 1:
+            return True
+        return options.host_variables == "snapshot" and (self.device_writes or self.host_writes)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of its value, as an operation on the device has it."""
+        attrs = [touch.region.nodes[touch.op.name].attr for touch in self.on_device]
+        kinds = [attr[name].type for attr in attrs for name in ("dtype", "T") if name in attr]
+        return tf.as_dtype(kinds[0])
+
+
+def variables_of(marked: Marked, program: Program) -> tuple[Variable, ...]:
+    """The variables that either side of `program` touches, in the order of their handles."""
+    by_handle: dict[str, list[Touch]] = {}
+    for touch in touches(program.region):
+        by_handle.setdefault(touch.variable, []).append(touch)
+    names = _names(marked)
+    return tuple(
+        Variable(
+            handle=handle,
+            name=_name(handle, program.boundary[handle][0], names),
+            mirrored=handle in program.mirrored,
+            shared=len({tensor.name for tensor in program.boundary[handle]}) == 1
+            and handle not in program.mirrored,
+            on_device=tuple(touch for touch in found if not touch.on_host),
+            on_host=tuple(touch for touch in found if touch.on_host),
+        )
+        for handle, found in by_handle.items()
+    )
+
+
+def _names(marked: Marked) -> Mapping[int, str]:
+    """The names of the variables whose handles the graph captures, by the handle's identity."""
+    names: dict[int, str] = {}
+    graph = marked.graph
+    while graph is not None:
+        for variable in getattr(graph, "variables", ()):
+            names[id(variable.handle)] = variable.name.partition(":")[0]
+        graph = getattr(graph, "outer_graph", None)
+    return names
+
+
+def _name(handle: str, tensor: Tensor, names: Mapping[int, str]) -> str:
+    """The user's name for the variable: followed through the graphs that capture its handle."""
+    graph = getattr(tensor, "graph", None)
+    outer: Tensor = tensor
+    while hasattr(graph, "captures"):
+        within = outer
+        outer = next((user for user, inner in graph.captures if inner is within), outer)
+        if outer is within or not hasattr(outer, "graph"):
+            break
+        graph = outer.graph
+    if id(outer) in names:
+        return names[id(outer)]
+    try:
+        op_name: str = outer.op.name
+    except AttributeError:
+        return handle.partition(":")[0]
+    return op_name.removesuffix("/handle").removesuffix("/Read")

@@ -1,0 +1,34 @@
+"""A region divided into parts that run one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tpulint.runtime.extract.region import Operation, Region, needed
+
+
+def part(region: Region, belongs: Callable[[Operation], bool]) -> Region:
+    """The operations of `region` that belong to a part, with the constants that they take.
+
+    Its outputs are the tensors that the rest of the region, or the region's outputs, take of it.
+    """
+    own = frozenset(op.name for op in region.ops if op.type != "Const" and belongs(op))
+    with_constants = needed(
+        (op for op in region.ops if op.name in own),
+        lambda op: op.name in own or (op.type == "Const" and op.name in region.names),
+    )
+    ops = tuple(op for op in region.ops if op.name in with_constants)
+    taken = {
+        tensor.name: tensor
+        for op in ops
+        for tensor in op.inputs
+        if tensor.op.name not in with_constants
+    }
+    given = {
+        tensor.name: tensor
+        for op in ops
+        if op.name in own
+        for tensor in op.outputs
+        if region.leaves(tensor, own)
+    }
+    return Region(region.graph, ops, tuple(taken), tuple(given.values()), region.nodes)
