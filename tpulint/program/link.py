@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 
@@ -40,4 +41,5 @@ def link(
             roots.read(machine, module)
     finally:
         sys.setrecursionlimit(limit)
+    store.messages += machine.errors
     return machine.program

@@ -34,6 +34,8 @@ ENTRY_NAMES = (
 
 def read(machine: Machine, module: Module) -> None:
     """Read the module's body, then each function that names the seam and is still unread."""
+    with machine.guarded(module.filename):
+        machine.module_env(module)
     env = machine.module_env(module)
     entry_names = ENTRY_NAMES | {each.rpartition(".")[2] for each in machine.settings.wrappers}
     for value in list(env.names.values()):
@@ -70,11 +72,12 @@ def _read_function(
         return
     act = Activation(machine, function.module, Env({}), machine.new_run())
     site = Site(function.module, code.place)
-    if makes_spec(function):
-        _read_model_fn(act, function, receiver, site)
-    else:
-        made = calls.call_function(act, function, opaque_arguments(function, receiver), site)
-        _read_escaped(act, made, site, names)
+    with machine.guarded(f"{function.module.filename}: {function.name}"):
+        if makes_spec(function):
+            _read_model_fn(act, function, receiver, site)
+        else:
+            made = calls.call_function(act, function, opaque_arguments(function, receiver), site)
+            _read_escaped(act, made, site, names)
 
 
 def makes_spec(function: Function) -> bool:

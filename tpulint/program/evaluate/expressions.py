@@ -69,16 +69,14 @@ def actual_arguments(act: Activation, nodes: Any) -> tuple[Argument, ...]:
 
 def first_place(node: Any) -> int:
     """The place where an expression stands: its own, or that of its first part that has one."""
-    if not isinstance(node, list) or not node:
-        return -1
-    if node[0] in _PLACED:
-        return int(node[1])
-    for part in node[1:]:
-        parts = part if isinstance(part, list) and part and isinstance(part[0], list) else [part]
-        for each in parts:
-            found = first_place(each)
-            if found >= 0:
-                return found
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if not isinstance(part, list) or not part:
+            continue
+        if isinstance(part[0], str) and part[0] in _PLACED and isinstance(part[1], int):
+            return part[1]
+        stack.extend(reversed(part))
     return -1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +51,7 @@ class Machine:
         self.global_step = Variable("global_step", "step", None, None)
         self.generic: dict[int, Instance] = {}
         self.called: set[int] = set()
+        self.errors: list[str] = []
         self._active: list[int] = []
         self._visits: Counter[int] = Counter()
         self._calls = 0
@@ -81,6 +84,18 @@ class Machine:
             yield
         finally:
             self._active.pop()
+
+    @contextmanager
+    def guarded(self, what: str) -> Iterator[None]:
+        """A fault of the reader's own costs one root, never the run; it is said aloud."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - reported, with its place
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{os.path.basename(last.filename)}:{last.lineno}"
+            kind = type(error).__name__
+            self.errors.append(f"internal error while reading {what}: {kind}: {error} ({place})")
+            self._active.clear()
 
     # Modules and names
 
