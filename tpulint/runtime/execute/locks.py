@@ -155,18 +155,32 @@ def _lane(region: Region, op: Operation) -> str:
 
 
 def _heads(region: Region) -> frozenset[str]:
-    """The host operations that need nothing of the device but its inputs and constants."""
-    heads: set[str] = set()
+    """The operations of the host clusters that need nothing of the device but its inputs.
+
+    TensorFlow moves single operations ahead of the device program; here a cluster goes as a whole,
+    as users think of it, so that the verdict does not hang on which of its operations reads first.
+    """
     given: set[str] = set()
+    needy: set[str] = set()
     for op in region.ops:
+        cluster = region.cluster_of(op)
         sources = [*(tensor.op for tensor in op.inputs), *op.control_inputs]
-        inside = {source.name for source in sources if source.name in region.names}
-        if inside - heads <= given:
-            if region.cluster_of(op) is not None:
-                heads.add(op.name)
-            elif op.type in ("Identity", "Const"):
-                given.add(op.name)
-    return frozenset(heads)
+        inside = [source for source in sources if source.name in region.names]
+        waits = any(
+            region.cluster_of(source) in needy
+            if region.cluster_of(source) is not None
+            else source.name not in given
+            for source in inside
+        )
+        if cluster is not None and waits:
+            needy.add(cluster)
+        elif cluster is None and not waits and op.type in ("Identity", "Const"):
+            given.add(op.name)
+    return frozenset(
+        op.name
+        for op in region.ops
+        if (cluster := region.cluster_of(op)) is not None and cluster not in needy
+    )
 
 
 def _followers(region: Region) -> Mapping[str, list[Operation]]:

@@ -126,6 +126,9 @@ def _parts(region: Region, verdicts: Verdicts) -> tuple[Region, Region, Region]:
         lambda op: op.name in by_name and region.cluster_of(op) is not None,
     )
     late = {op.name for op in region.ops if key_of(region, op) in verdicts.after}
+    for op in region.ops:
+        if op.type == "Identity" and op.inputs[0].op.name in late:
+            late.add(op.name)
     return (
         part(region, lambda op: op.name in early),
         part(region, lambda op: op.name not in early and op.name not in late),

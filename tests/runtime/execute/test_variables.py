@@ -1,0 +1,143 @@
+"""The table of verdicts: who may touch a variable, when, and what comes of it. Each row is executed."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from tests.runtime.execute.tensorflows_marks import outside_compilation, ran
+from tpulint.runtime.errors import DeadlockError, StaleVariableWarning
+from tpulint.runtime.execute.options import Options
+
+
+def touched_by_nobody_else(v, x):
+    """A variable of a cluster alone."""
+    return outside_compilation(lambda a: v.assign_add(a, read_value=True) + 0.0, x * 2.0) * 10.0
+
+
+def read_in_the_middle(v, x):
+    seen = v.read_value() + x
+    return outside_compilation(lambda a: a + v.read_value(), seen) * 10.0
+
+
+def written_in_the_middle(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+
+    def host(a):
+        with tf.control_dependencies([v.assign_add(100.0)]):
+            return tf.identity(a)
+
+    return outside_compilation(host, y) * 10.0
+
+
+def written_in_the_middle_with_no_result(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+    done = outside_compilation(lambda a: v.assign_add(a * 100.0, read_value=False), y)
+    return y, done
+
+
+def written_by_a_cluster_that_another_waits_for(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+    done = outside_compilation(lambda a: v.assign_add(a, read_value=False), y)
+
+    def second(a):
+        with tf.control_dependencies([done]):
+            return tf.identity(a)
+
+    return outside_compilation(second, y) * 10.0
+
+
+def head(v, x):
+    before = outside_compilation(lambda a: v.assign_add(a * 100.0, read_value=True) + 0.0, x)
+    with tf.control_dependencies([before]):
+        return v.assign_add(x, read_value=True) + before * 0.0
+
+
+def tail(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+    return outside_compilation(lambda a: v.read_value() + a, y)
+
+
+def in_a_loop(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+    return tf.while_loop(
+        lambda i, a: i < 3,
+        lambda i, a: (i + 1, outside_compilation(lambda b: b + v.read_value(), a * 1.0)),
+        (0, y),
+    )[1]
+
+
+def in_a_branch_not_taken(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+    return tf.cond(
+        y > 1000.0, lambda: outside_compilation(lambda b: b + v.read_value(), y * 1.0), lambda: y
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    computation: Any
+    outputs: Any
+    """Of the single replica, with x = 1 and v = 10 before; or the error."""
+    after: float = 0.0
+    """What v is after the step."""
+    stale: bool = False
+    host_variables: Any = "lock"
+
+    def __str__(self) -> str:
+        return f"{self.computation.__name__}-{self.host_variables}"
+
+
+ROWS = [
+    Row(touched_by_nobody_else, (120.0,), 12.0),
+    Row(read_in_the_middle, DeadlockError),
+    Row(written_in_the_middle, DeadlockError),
+    Row(written_in_the_middle_with_no_result, (2.0,), 211.0, stale=True),
+    Row(written_by_a_cluster_that_another_waits_for, DeadlockError),
+    Row(head, (111.0,), 111.0),
+    Row(tail, (13.0,), 11.0),
+    Row(in_a_loop, DeadlockError),
+    Row(in_a_branch_not_taken, (2.0,), 11.0),
+    Row(touched_by_nobody_else, (120.0,), 12.0, host_variables="snapshot"),
+    Row(read_in_the_middle, (210.0,), 10.0, stale=True, host_variables="snapshot"),
+    Row(written_in_the_middle, (20.0,), 11.0, stale=True, host_variables="snapshot"),
+    Row(head, (111.0,), 111.0, host_variables="snapshot"),
+    Row(tail, (13.0,), 11.0, host_variables="snapshot"),
+    Row(in_a_loop, (32.0,), 11.0, stale=True, host_variables="snapshot"),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_verdict(row):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        v = tf.compat.v1.get_variable("v", initializer=10.0, use_resource=True)
+        x = tf.compat.v1.placeholder(tf.float32, [])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            built = ran(
+                lambda a: row.computation(v, a),
+                [[x]],
+                Options(host_variables=row.host_variables),
+            )
+        session.run(v.initializer)
+        if row.outputs is DeadlockError:
+            with pytest.raises(DeadlockError) as error:
+                session.run(built.outputs, {x: 1.0})
+            text = str(error.value)
+            assert error.value.rule == "TPU101"
+            assert text.count(__file__) >= 3, text
+            assert "device" in text and "host cluster" in text and "'v'" in text
+        else:
+            assert session.run((built.done, built.outputs), {x: 1.0})[1] == (row.outputs,)
+            assert session.run(v) == row.after
+        assert row.stale == any(one.category is StaleVariableWarning for one in caught)
