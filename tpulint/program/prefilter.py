@@ -17,6 +17,21 @@ _CALLS = re.compile(rb"\btpu\w*\.(?:replicate|rewrite|shard|batch_parallel)\b")
 _IMPORTS = re.compile(rb"\btpu\w*\s+import\b[^\n]*\b(?:replicate|rewrite|shard|batch_parallel)\b")
 
 
+# What a module must hold to be read because another one imports it: the seam, state, collectives.
+_MATTERS = (b"Variable(", b"merge_call", b"cross_replica_sum", b"all_reduce", b"contextmanager")
+
+
+def may_matter(data: bytes) -> bool:
+    """Whether an imported module with these bytes can change a finding."""
+    return passes(data) or any(word in data for word in _MATTERS)
+
+
+def opens_clusters(data: bytes, wrappers: Iterable[str] = ()) -> bool:
+    """Whether host clusters are opened here: then everything that is called matters."""
+    names = [wrapper.rpartition(".")[2].encode() for wrapper in wrappers]
+    return any(name in data for name in [b"outside_compilation", *names])
+
+
 def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:
     """Whether `data` names the seam, or a configured wrapper."""
     for wrapper in wrappers:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from tpulint.program.module import Module
+from tpulint.program.prefilter import may_matter
 from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
 
@@ -13,6 +14,7 @@ from tpulint.syntax import ir
 OUTSIDE = frozenset(
     ["tensorflow", "keras", "tf_keras", "numpy", "sonnet", "absl", "six", "tpulint"]
 )
+PACKAGE = "__init__.py"
 MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 CLIMB = 8  # folders above a file in which its imports may start
 
@@ -26,15 +28,12 @@ class Project:
         self._facts = facts
         self._given = {os.path.abspath(name): data for name, data in given.items()}
         self._modules: dict[str, Module | None] = {}
-        self._names: dict[str, str] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
         self._listings: dict[str, frozenset[str]] = {}
+        self._matters: dict[str, bool] = {}
 
     def add(self, filename: str, module: Module | None) -> None:
         self._modules[os.path.abspath(filename)] = module
-
-    def known(self, filename: str) -> bool:
-        return os.path.abspath(filename) in self._modules
 
     def module(self, path: str) -> Module | None:
         """The module of the file at `path` (absolute); None where it cannot be read."""
@@ -55,8 +54,8 @@ class Project:
         module.reported = False
         return module
 
-    def resolve(self, module: Module, dotted: str, level: int) -> Module | None:
-        """The project's module that `import dotted` in `module` means; None where it is outside."""
+    def locate(self, module: Module, dotted: str, level: int) -> str | None:
+        """The file that `import dotted` in `module` means; None where it is outside the project."""
         parts = dotted.split(".") if dotted else []
         if level:
             folder = os.path.dirname(module.path)
@@ -71,13 +70,30 @@ class Project:
                 return found
         return None
 
-    def child(self, module: Module, name: str) -> Module | None:
-        """The module `name` inside the package whose `__init__` is `module`."""
-        if os.path.basename(module.path) != "__init__.py":
+    def child(self, path: str, name: str) -> str | None:
+        """The file of the module `name` inside the package whose `__init__` is at `path`."""
+        if os.path.basename(path) != PACKAGE:
             return None
-        return self._find(os.path.dirname(module.path), [name])
+        return self._find(os.path.dirname(path), [name])
 
-    def _find(self, folder: str, parts: list[str]) -> Module | None:
+    def matters(self, path: str) -> bool:
+        """Whether reading the module at `path` can change what is found (see `prefilter`)."""
+        known = self._matters.get(path)
+        if known is None:
+            known = os.path.basename(path) == PACKAGE or may_matter(self._bytes(path))
+            self._matters[path] = known
+        return known
+
+    def _bytes(self, path: str) -> bytes:
+        if path in self._given:
+            return self._given[path]
+        try:
+            with open(path, "rb") as stream:
+                return stream.read()
+        except OSError:
+            return b""
+
+    def _find(self, folder: str, parts: list[str]) -> str | None:
         for part in parts[:-1]:
             if part not in self._listing(folder):
                 return None
@@ -86,22 +102,22 @@ class Project:
             return self._package(folder)
         last = parts[-1]
         if f"{last}.py" in self._listing(folder):
-            return self.module(os.path.join(folder, f"{last}.py"))
+            return os.path.join(folder, f"{last}.py")
         if last in self._listing(folder):
             return self._package(os.path.join(folder, last))
         return None
 
-    def _package(self, folder: str) -> Module | None:
+    def _package(self, folder: str) -> str | None:
         """A package is its `__init__`; one without is an empty module of that folder."""
-        path = os.path.join(folder, "__init__.py")
-        if "__init__.py" in self._listing(folder):
-            return self.module(path)
+        path = os.path.join(folder, PACKAGE)
+        if PACKAGE in self._listing(folder):
+            return path
         if not self._listing(folder):
             return None
         if path not in self._modules:
             empty = ir.ModuleFacts([], [], [], [], [0] * ir.KINDS)
             self._modules[path] = Module(os.path.relpath(path), path, "", empty)
-        return self._modules[path]
+        return path
 
     def _listing(self, folder: str) -> frozenset[str]:
         """What stands in a folder, files that were given by text included."""
@@ -125,7 +141,7 @@ class Project:
         if known is not None:
             return known
         start = folder
-        while "__init__.py" in self._listing(start) and os.path.dirname(start) != start:
+        while PACKAGE in self._listing(start) and os.path.dirname(start) != start:
             start = os.path.dirname(start)
         roots = [start]
         climbed = start

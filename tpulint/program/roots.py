@@ -11,6 +11,7 @@ from tpulint.program.evaluate.activation import Activation
 from tpulint.program.evaluate.machine import Machine, opaque_arguments
 from tpulint.program.model import ApiCall, Site
 from tpulint.program.module import Module
+from tpulint.program.prefilter import opens_clusters
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -34,6 +35,7 @@ ENTRY_NAMES = (
 
 def read(machine: Machine, module: Module) -> None:
     """Read the module's body, then each function that names the seam and is still unread."""
+    machine.follow_all = opens_clusters(module.text.encode(), machine.settings.wrappers)
     with machine.guarded(module.filename):
         machine.module_env(module)
     env = machine.module_env(module)

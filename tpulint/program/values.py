@@ -164,11 +164,21 @@ class Built(Value):
         return self.path.rpartition(".")[2]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class ModuleValue(Value):
-    """A module of the project."""
+    """A module of the project, by its file; `dotted` is what the import called it."""
 
-    module: Module
+    path: str
+    dotted: str
+
+
+@dataclass(frozen=True)
+class Imported(Value):
+    """A name imported from a project's module, looked up when it is used."""
+
+    path: str
+    dotted: str
+    name: str
 
 
 @dataclass(eq=False)

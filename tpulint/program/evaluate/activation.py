@@ -60,9 +60,12 @@ class Activation:
         while env is not None:
             found = env.names.get(name)
             if found is not None:
-                return found
+                return self.machine.looked_up(found, self.where)
             env = env.outer
-        return self.machine.module_name(self.module, name) or self.builtin(name)
+        starred = self.machine.module_name(self.module, name)
+        if starred is not None:
+            return self.machine.looked_up(starred, self.where)
+        return self.builtin(name)
 
     def builtin(self, name: str) -> Value:
         return External(f"builtins.{name}") if name in BUILTINS else UNKNOWN

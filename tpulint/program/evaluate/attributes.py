@@ -43,7 +43,7 @@ def get(act: Activation, base: Value, name: str, site: Site) -> Value:
     if isinstance(base, External):
         return External(f"{base.path}.{name}")
     if isinstance(base, ModuleValue):
-        return act.machine.module_attribute(base.module, name)
+        return act.machine.module_attribute(base, name, act.where)
     if isinstance(base, Instance):
         return _of_instance(act, base, name, site)
     if isinstance(base, Class):

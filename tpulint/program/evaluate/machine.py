@@ -27,6 +27,7 @@ from tpulint.program.values import (
     External,
     Function,
     Instance,
+    Imported,
     ModuleValue,
     Opaque,
     Strategy,
@@ -37,6 +38,7 @@ from tpulint.program.where import FUNCTION, Where
 
 DEPTH = 40  # calls inside one another
 VISITS = 12  # readings of one function in one run
+HOPS = 16  # re-exports of one name
 CALLS = 20_000  # readings of all functions in one run
 
 
@@ -52,6 +54,8 @@ class Machine:
         self.generic: dict[int, Instance] = {}
         self.called: set[int] = set()
         self.errors: list[str] = []
+        self.follow_all = False
+        self.passed_by = False  # a module was not read that might have mattered to a cluster
         self._active: list[int] = []
         self._visits: Counter[int] = Counter()
         self._calls = 0
@@ -114,8 +118,9 @@ class Machine:
         if found is not None:
             return found
         for source in module.star_imports:
-            if isinstance(source, ModuleValue):
-                inner = self.module_name(source.module, name)
+            if isinstance(source, ModuleValue) and self.follows(source.path):
+                starred = self.project.module(source.path)
+                inner = self.module_name(starred, name) if starred is not None else None
                 if inner is not None:
                     return inner
         for source in module.star_imports:
@@ -123,39 +128,54 @@ class Machine:
                 return External(f"{source.path}.{name}")
         return None
 
-    def module_attribute(self, module: Module, name: str) -> Value:
+    def follows(self, path: str, where: Where | None = None) -> bool:
+        """Whether the module at `path` is read: it matters, or clusters are opened around here."""
+        if self.follow_all or self.project.matters(path):
+            return True
+        inside = where is not None and where.cluster is not None
+        self.passed_by = self.passed_by or not inside
+        return inside
+
+    def module_attribute(
+        self, base: ModuleValue, name: str, where: Where | None, hops: int = 0
+    ) -> Value:
         """`module.name`: a global, or a module inside the package."""
-        found = self.module_name(module, name)
-        if found is not None and not isinstance(found, External):
-            return found
-        inner = self.project.child(module, name)
+        found = None
+        if self.follows(base.path, where):
+            module = self.project.module(base.path)
+            found = self.module_name(module, name) if module is not None else None
+            again = Imported(base.path, base.dotted, name)
+            if found is not None and not isinstance(found, External) and found != again:
+                return self.looked_up(found, where, hops + 1)
+        inner = self.project.child(base.path, name)
         if inner is not None:
-            return ModuleValue(inner)
-        return found if found is not None else UNKNOWN
+            return ModuleValue(inner, f"{base.dotted}.{name}")
+        return found if found is not None else External(f"{base.dotted}.{name}")
+
+    def looked_up(self, value: Value, where: Where | None, hops: int = 0) -> Value:
+        """`value`, an imported name followed to what it names (modules may import in a ring)."""
+        if not isinstance(value, Imported):
+            return value
+        if hops > HOPS:
+            return UNKNOWN
+        base = ModuleValue(value.path, value.dotted)
+        return self.module_attribute(base, value.name, where, hops)
 
     def imported(self, module: Module, dotted: str, level: int) -> Value:
         """What `import dotted` binds; outside names stay dotted names."""
-        found = self.project.resolve(module, dotted, level)
-        if found is not None:
-            self.module_env(found)
-            return ModuleValue(found)
-        return External(dotted if level == 0 else f"{'.' * level}{dotted}")
+        found = self.project.locate(module, dotted, level)
+        name = dotted if level == 0 else f"{'.' * level}{dotted}"
+        return External(name) if found is None else ModuleValue(found, name)
 
     def import_name(
         self, module: Module, source: Value, dotted: str, level: int, name: str
     ) -> Value:
         """What `from source import name` binds."""
         if isinstance(source, ModuleValue):
-            found = self.module_name(source.module, name)
-            if found is not None:
-                return found
-            inner = self.project.child(source.module, name)
-            return ModuleValue(inner) if inner is not None else UNKNOWN
+            return Imported(source.path, source.dotted, name)
         whole = f"{dotted}.{name}" if dotted else name
-        inner = self.project.resolve(module, whole, level)
-        if inner is not None:
-            return ModuleValue(inner)
-        return External(whole)
+        inner = self.project.locate(module, whole, level)
+        return External(whole) if inner is None else ModuleValue(inner, whole)
 
     # Evaluation, as the other rooms call it
 
