@@ -112,11 +112,16 @@ def artifact(filename: str, context: Context) -> dict[str, str]:
     path = os.path.relpath(context.absolute(filename), context.here) if filename != "-" else "-"
     if path.startswith(os.pardir):
         return {"uri": file_uri(context.absolute(filename))}
-    return {"uri": urllib.parse.quote(path.replace(os.sep, "/")), "uriBaseId": "SRCROOT"}
+    return {"uri": quoted(path), "uriBaseId": "SRCROOT"}
 
 
 def file_uri(path: str) -> str:
-    return "file://" + urllib.parse.quote(path.replace(os.sep, "/"))
+    return "file://" + quoted(path)
+
+
+def quoted(path: str) -> str:
+    """The path as a part of a URI, whatever bytes its names hold."""
+    return urllib.parse.quote(os.fsencode(path.replace(os.sep, "/")))
 
 
 def line_hash(finding: Finding, seen: Counter[str], context: Context) -> str:
