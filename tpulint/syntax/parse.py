@@ -31,7 +31,7 @@ def parse(text: str) -> libcst.Module:
     try:
         return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
-        raise SyntaxProblem(_reason(text, error), error.raw_line, error.raw_column + 1) from None
+        raise _problem(text, error) from None
     except RecursionError:
         raise SyntaxProblem(NESTED_TOO_DEEPLY, 1, 1) from None
 
@@ -49,12 +49,13 @@ def refuse_deep_nesting(text: str) -> None:
             raise SyntaxProblem(NESTED_TOO_DEEPLY, getattr(error, "lineno", 1) or 1, 1) from None
 
 
-def _reason(text: str, error: libcst.ParserSyntaxError) -> str:
-    """CPython's words where it has any (they name Python 2's print), else libcst's first line."""
+def _problem(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:
+    """CPython's words and place where it has any (they name Python 2's print), else libcst's."""
+    reason = error.message.splitlines()[0]
     try:
         ast.parse(text)
     except SyntaxError as known:
-        return str(known.msg)
+        return SyntaxProblem(str(known.msg), known.lineno or 1, max(known.offset or 1, 1))
     except ValueError as known:
-        return str(known)
-    return error.message.splitlines()[0]
+        reason = str(known)
+    return SyntaxProblem(reason, error.raw_line, error.raw_column + 1)
