@@ -9,7 +9,7 @@ from typing import Protocol
 import tensorflow as tf
 
 from tpulint.runtime.execute.copying import constant_or_image
-from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.places import Places, token_after
 from tpulint.runtime.extract.bodies import CALL, CASE, IF, WHILE, bodies
 from tpulint.runtime.extract.effects import arguments, is_resource
 from tpulint.runtime.extract.region import Operation, Region, Tensor
@@ -74,7 +74,7 @@ def _conditional(
         places = _enclosed(body, given, image)
         build(body, places)
         outputs = [_result(body, out, places) for out in body.outputs]
-        return [_token(places), *(tf.identity(tensor) for tensor in outputs)]
+        return [token_after(places.effects), *(tf.identity(tensor) for tensor in outputs)]
 
     chosen_by = image(op.inputs[0].name, False)
     branches = [
@@ -112,7 +112,7 @@ def _loop(
     def iteration(_: Tensor, *variables: Tensor) -> list[Tensor]:
         places = inside(body, variables)
         outputs = [_result(body, body.outputs[place], places) for place in changing]
-        return [_token(places), *(tf.identity(tensor) for tensor in outputs)]
+        return [token_after(places.effects), *(tf.identity(tensor) for tensor in outputs)]
 
     start = [tf.constant(True), *(image(given[place].name, False) for place in changing)]
     with tf.control_dependencies(waits_for):
@@ -157,7 +157,3 @@ def _source(body: Region, tensor: Tensor) -> str:
 def _result(body: Region, tensor: Tensor, places: Places) -> Tensor:
     return constant_or_image(body, tensor.name, places, on_host=False)
 
-
-def _token(places: Places) -> Tensor:
-    with tf.control_dependencies(places.effects):
-        return tf.identity(tf.constant(True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import tensorflow as tf
@@ -39,3 +40,11 @@ def in_this_graph(tensor: Tensor) -> Tensor:
     """`tensor`, captured where the graph that is being built is one inside its own."""
     graph = tf.compat.v1.get_default_graph()
     return tensor if tensor.graph is graph else graph.capture(tensor)
+
+
+def token_after(effects: Sequence[Operation]) -> Tensor:
+    """What the function that is being built gives when `effects` have run; it always runs them."""
+    with tf.control_dependencies(effects):
+        token = tf.identity(tf.constant(True))
+    tf.compat.v1.get_default_graph().control_outputs.append(token.op)
+    return token

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copying import constant_or_image
-from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.places import Places, token_after
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 
@@ -47,8 +47,7 @@ class Replicas:
                 replica=replica,
             )
             self.composer.build(region, inside)
-            with tf.control_dependencies(inside.effects):
-                token = tf.identity(tf.constant(True))
+            token = token_after(inside.effects)
             outputs = [
                 constant_or_image(region, tensor.name, inside, on_host=False)
                 for tensor in region.outputs

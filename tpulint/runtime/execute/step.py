@@ -17,7 +17,7 @@ from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.copying import constant_or_image, copy
 from tpulint.runtime.execute.locks import Verdicts, judge, key_of
 from tpulint.runtime.execute.options import Options
-from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.places import Places, token_after
 from tpulint.runtime.execute.replicas import Replicas
 from tpulint.runtime.execute.variables import Variable, variables_of
 from tpulint.runtime.extract.parts import part
@@ -28,6 +28,7 @@ from tpulint.runtime.mark.marked import Marked, Ran
 tensorflow_internals.sessions_place_only_what_they_run()
 
 
+@tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
 def run_marked(marked: Marked, options: Options | None = None) -> Ran:
     """Build, in the graph that is being built, the step that runs `marked`."""
     options = options or Options()
@@ -104,8 +105,7 @@ def _replicas(
     held = replicas.run(during, [*started, *filled])
     released = [*held, *write_back(copies, held)]
     ended = [*released, *replicas.run(after, released)]
-    with tf.control_dependencies(ended):
-        token = tf.identity(tf.constant(True))
+    token = token_after(ended)
     return [
         [
             tf.identity(token),

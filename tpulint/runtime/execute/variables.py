@@ -98,18 +98,12 @@ def _names(marked: Marked) -> Mapping[int, str]:
 
 def _name(handle: str, tensor: Tensor, names: Mapping[int, str]) -> str:
     """The user's name for the variable: followed through the graphs that capture its handle."""
-    graph = getattr(tensor, "graph", None)
-    outer: Tensor = tensor
-    while hasattr(graph, "captures"):
-        within = outer
-        outer = next((user for user, inner in graph.captures if inner is within), outer)
-        if outer is within or not hasattr(outer, "graph"):
-            break
-        graph = outer.graph
-    if id(outer) in names:
-        return names[id(outer)]
-    try:
-        op_name: str = outer.op.name
-    except AttributeError:
-        return handle.partition(":")[0]
-    return op_name.removesuffix("/handle").removesuffix("/Read")
+    while id(tensor) not in names:
+        graph = getattr(tensor, "graph", None)
+        captures = getattr(graph, "captures", ())
+        outer = [user for user, inner in captures if inner.name == tensor.name]
+        if not outer:
+            op_name: str = tensor.op.name if graph is not None else handle.partition(":")[0]
+            return op_name.removesuffix("/handle")
+        (tensor,) = outer
+    return names[id(tensor)]

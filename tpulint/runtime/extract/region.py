@@ -33,7 +33,6 @@ class Region:
     outputs: tuple[Tensor, ...]
     nodes: Mapping[str, NodeDef]
     """The NodeDef of each operation of `graph`, by name."""
-    inherited_cluster: str | None = None
 
     @cached_property
     def names(self) -> frozenset[str]:
