@@ -228,14 +228,17 @@ def name_scope_of(graph: Graph) -> str:
 class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
     """A FuncGraph inside the user's FuncGraph that goes on where the user's stands.
 
-    It draws names from the user's graph, and starts with its name scope, devices and seed, so
-    that operations get the names and devices they would have got there. What it captures from
-    beyond the user's graph is captured by the user's graph first, as it would have been.
+    It draws names from the user's graph, and starts with its name scope, devices and control
+    dependencies, so that operations become what they would have become there. What it captures
+    from beyond the user's graph is captured by the user's graph first, as it would have been.
+    `stand_ins` maps the operations that stand for one of the user's graph to that one: captured
+    placeholders, and no-ops for what has no output. They bear the same names.
     """
 
     def __init__(self, users_graph: Graph) -> None:
         super().__init__(users_graph.name)
         self.users_graph = users_graph
+        self.stand_ins: dict[str, Operation] = {}
         self._names_in_use = users_graph._names_in_use
         self._name_stack = users_graph._name_stack
 
@@ -243,12 +246,13 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
     def going_on(self) -> Iterator[None]:
         """Enter the graph, with the devices and control dependencies of the user's."""
         users = self.users_graph
-        waited_for = [c for c in users._control_dependencies_stack if c.control_inputs]
-        before = [op for group in waited_for for op in group.control_inputs if op.outputs]
+        waited_for = [
+            op for group in users._control_dependencies_stack for op in group.control_inputs
+        ]
         with self.as_default():
             self._device_function_stack = users._device_function_stack.copy()
             self._colocation_stack = users._colocation_stack.copy()
-            with tf.control_dependencies([self.capture(op.outputs[0]).op for op in before]):
+            with self.control_dependencies(waited_for):
                 yield
 
     def capture(self, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
@@ -256,18 +260,73 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
         if graph is self:
             return tensor
         if graph is not self.users_graph:
-            users = self.users_graph
-            saved, users._name_stack = users._name_stack, self._name_stack
-            try:
-                with ops.Graph.as_default(users):
-                    tensor = users.capture(tensor, name=name)
-            finally:
-                users._name_stack = saved
-        saved, self._name_stack = self._name_stack, "tpulint/captured"
+            with _as_if_here(self, self.users_graph):
+                tensor = self.users_graph.capture(tensor, name=name)
+        with self._naming(tensor.op.name if tensor.value_index == 0 else None):
+            placeholder = super().capture(tensor)
+        self.stand_ins[placeholder.op.name] = tensor.op
+        return placeholder
+
+    def control_dependencies(self, control_inputs: Any) -> Any:
+        if control_inputs is None:
+            return super().control_dependencies(None)
+        return super().control_dependencies([self._stand_in(c) for c in control_inputs])
+
+    def _stand_in(self, control_input: Any) -> Any:
+        op = getattr(control_input, "op", control_input)
+        if not isinstance(op, ops.Operation) or op.graph is not self.users_graph:
+            return control_input
+        op._set_attr("_has_manual_control_dependencies", bool_attr(True))
+        if op.outputs:
+            return self.capture(op.outputs[0]).op
+        if op.name not in self.stand_ins:
+            with self._naming(op.name), super().control_dependencies(None):
+                tf.no_op(name=op.name)
+            self.stand_ins[op.name] = op
+        return self.get_operation_by_name(op.name)
+
+    @contextlib.contextmanager
+    def _naming(self, name: str | None) -> Iterator[None]:
+        """Let the next operation have exactly `name`, which the user's graph has taken."""
+        saved = self._name_stack, self._names_in_use
+        self._name_stack = "" if name else "tpulint/captured"
+        self._names_in_use = {} if name else self._names_in_use
         try:
-            return super().capture(tensor, name=name)
+            yield
         finally:
-            self._name_stack = saved
+            self._name_stack, self._names_in_use = saved
+
+
+_plain_capture = func_graph.FuncGraph.capture
+
+
+def _capture(graph: Graph, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
+    """As ever, but in functions inside a scratch graph a tensor of the user's is one with its
+    placeholder there: else a branch that takes the tensor twice would get two arguments.
+    """
+    if not isinstance(tensor, ops.EagerTensor):
+        for around in graphs_outwards(graph.outer_graph):
+            if isinstance(around, ScratchGraph) and tensor.graph is around.users_graph:
+                with ops.Graph.as_default(around):
+                    tensor = around.capture(tensor)
+    return _plain_capture(graph, tensor, name=name)
+
+
+func_graph.FuncGraph.capture = _capture
+
+
+@contextlib.contextmanager
+def _as_if_here(here: Graph, graph: Graph) -> Iterator[None]:
+    """Make `graph` the default, with the name scope and devices that `here` is in."""
+    saved = graph._name_stack, graph._device_function_stack, graph._colocation_stack
+    graph._name_stack = here._name_stack
+    graph._device_function_stack = here._device_function_stack
+    graph._colocation_stack = here._colocation_stack
+    try:
+        with ops.Graph.as_default(graph):
+            yield
+    finally:
+        graph._name_stack, graph._device_function_stack, graph._colocation_stack = saved
 
 
 def function_graph(graph: Graph, name: str) -> Graph:
@@ -357,3 +416,8 @@ def unknown_errors_become(find: Callable[[str], Exception | None]) -> None:
 def eager_mode() -> Any:
     """A context in which operations run at once, whatever graph is being built around it."""
     return eager_context.eager_mode()
+
+
+def watched_variables(graph: Graph) -> list[Any]:
+    """The variables that were touched while the FuncGraph `graph` was traced, and are still alive."""
+    return list(getattr(graph, "_watched_variables", ()))

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.options import Options
 from tpulint.runtime.extract.effects import Touch, touches
 from tpulint.runtime.extract.program import Program
@@ -87,13 +88,11 @@ def variables_of(marked: Marked, program: Program) -> tuple[Variable, ...]:
 
 def _names(marked: Marked) -> Mapping[int, str]:
     """The names of the variables whose handles the graph captures, by the handle's identity."""
-    names: dict[int, str] = {}
-    graph = marked.graph
-    while graph is not None:
-        for variable in getattr(graph, "variables", ()):
-            names[id(variable.handle)] = variable.name.partition(":")[0]
-        graph = getattr(graph, "outer_graph", None)
-    return names
+    return {
+        id(variable.handle): variable.name.partition(":")[0]
+        for graph in tensorflow_internals.graphs_outwards(marked.graph)
+        for variable in tensorflow_internals.watched_variables(graph)
+    }
 
 
 def _name(handle: str, tensor: Tensor, names: Mapping[int, str]) -> str:
