@@ -95,6 +95,7 @@ class Computation:
     calls: list[ApiCall] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     contexts: list[ContextChange] = field(default_factory=list)
+    dependencies: list[Dependencies] = field(default_factory=list)
     inner: list[Computation] = field(default_factory=list)
 
 
@@ -163,13 +164,17 @@ class Access:
 
 @dataclass(eq=False)
 class Use:
-    """A tensor is taken at `site`. certainty: POSSIBLE where the taker is unknown."""
+    """A tensor is taken at `site`. certainty: POSSIBLE where the taker is unknown.
+
+    alternative: what is taken there is this tensor or something else.
+    """
 
     tensor: Tensor
     site: Site
     where: Where
     certainty: Certainty
     taker: str
+    alternative: bool = False
 
 
 @dataclass(eq=False)
@@ -181,6 +186,19 @@ class ContextChange:
     site: Site
     where: Where
     holder: object
+
+
+@dataclass(eq=False)
+class Dependencies:
+    """A `with tf.control_dependencies(inputs):` that was read to its end.
+
+    operations: how many operations were built in it, those that only may have been included.
+    """
+
+    inputs: Value
+    site: Site
+    where: Where
+    operations: int
 
 
 @dataclass

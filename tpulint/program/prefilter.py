@@ -18,7 +18,7 @@ _IMPORTS = re.compile(rb"\btpu\w*\s+import\b[^\n]*\b(?:replicate|rewrite|shard|b
 
 
 # What a module must hold to be read because another one imports it: the seam, state, collectives.
-_MATTERS = (b"Variable(", b"merge_call", b"cross_replica_sum", b"all_reduce", b"contextmanager")
+_MATTERS = (b"Variable(", b"merge_call", b"cross_replica_sum", b"all_reduce")
 
 
 def may_matter(data: bytes) -> bool:

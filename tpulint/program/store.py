@@ -40,7 +40,7 @@ class Store:
         kept = self._kept(key)
         if kept is not None:
             return kept
-        answer = summarize(text)
+        answer = summarize_here(text)
         if not isinstance(answer, str):
             return None
         self._keep(key, answer)
@@ -101,11 +101,11 @@ class Store:
 
 
 def summarize(text: str) -> str | tuple[str, int, int]:
-    """The summary of `text` as JSON, or why there is none, with row and column."""
+    """`summarize_here` on a thread with a deep stack."""
     outcome: list[str | tuple[str, int, int]] = []
     before = threading.stack_size(STACK)
     try:
-        thread = threading.Thread(target=lambda: outcome.append(_summarize(text)))
+        thread = threading.Thread(target=lambda: outcome.append(summarize_here(text)))
         thread.start()
     finally:
         threading.stack_size(before)
@@ -113,7 +113,8 @@ def summarize(text: str) -> str | tuple[str, int, int]:
     return outcome[0] if outcome else ("the parser gave up", 1, 1)
 
 
-def _summarize(text: str) -> str | tuple[str, int, int]:
+def summarize_here(text: str) -> str | tuple[str, int, int]:
+    """The summary of `text` as JSON, or why there is none, with row and column."""
     from tpulint.syntax.lower import lower
     from tpulint.syntax.parse import SyntaxProblem, parse
 

@@ -193,11 +193,12 @@ class Sequence(Value):
 
 @dataclass(eq=False)
 class Mapping(Value):
-    """A dict with literal keys; `open` when it may hold other keys."""
+    """A dict with literal keys; `open` when it may hold other keys, of which `keys` are some."""
 
     items: dict[Any, Value]
     open: bool = False
     site: Site | None = None
+    keys: list[Value] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -233,16 +234,19 @@ class Tensor(Value):
     made: where it was built. inputs-derived facts that rules ask for are kept as they
     flow: `clusters` it went through, `per_replica` (depends on the computation's
     inputs), `replica_id`, `computed` (an operation of the device made it, so that a
-    host cluster that takes it is no head cluster).
+    host cluster that takes it is no head cluster), `uniform` (surely equal on all
+    replicas). `dtype` and `shape` are known where literals give them; a dimension
+    that is None is dynamic or not seen.
     """
 
     made: Where | None
     site: Site | None
-    sort: str = "tensor"  # or "operation"
+    sort: str = "tensor"  # or "operation", "structure", "unseen" (an unknown callee's result)
     clusters: frozenset[Cluster] = frozenset()
     per_replica: bool = False
     replica_id: bool = False
     computed: bool = False
+    uniform: bool = False
     result_of: Cluster | None = None
     dtype: str | None = None
     shape: tuple[int | None, ...] | None = None
@@ -291,13 +295,20 @@ def _same(left: Value, right: Value) -> bool:
     return isinstance(left, (External, Bound)) and left == right
 
 
-def tensors(value: Value, depth: int = 0) -> Iterator[Tensor]:
+def tensors(value: Value) -> Iterator[Tensor]:
     """The tensors in `value`, structures opened."""
+    for tensor, _ in told_apart(value):
+        yield tensor
+
+
+def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[tuple[Tensor, bool]]:
+    """The tensors in `value`, each with whether something else may stand in its place."""
     if isinstance(value, Tensor):
-        yield value
+        yield value, chosen
     elif depth < 5:
         if isinstance(value, Choice):
             inner: Iterable[Value] = value.options
+            chosen = True
         elif isinstance(value, Sequence):
             inner = value.items
         elif isinstance(value, Mapping):
@@ -305,4 +316,4 @@ def tensors(value: Value, depth: int = 0) -> Iterator[Tensor]:
         else:
             return
         for item in list(inner):
-            yield from tensors(item, depth + 1)
+            yield from told_apart(item, depth + 1, chosen)

@@ -112,6 +112,8 @@ def _dict(act: Activation, node: Any) -> Value:
         else:
             made.open = True
             made.items.setdefault(("?", len(made.items)), item)
+            if key is not None:
+                made.keys.append(key)
     return made
 
 

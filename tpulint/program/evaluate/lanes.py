@@ -10,6 +10,8 @@ from tpulint.program.evaluate.activation import Activation
 from tpulint.program.model import Access, Site, Use
 from tpulint.program.values import (
     Choice,
+    Const,
+    External,
     Mapping,
     Sequence,
     Tensor,
@@ -18,6 +20,7 @@ from tpulint.program.values import (
     join,
     options,
     tensors,
+    told_apart,
 )
 from tpulint.program.where import COND, FUNCTION, WHILE, Where
 
@@ -34,8 +37,8 @@ def touch(
 ) -> None:
     """An operation at `site` takes `items`: tensors cross, variables are read."""
     for item in items:
-        for tensor in tensors(item):
-            take(act, tensor, site, taker, certainty)
+        for tensor, alternative in told_apart(item):
+            take(act, tensor, site, taker, certainty, alternative)
         for variable in variables(item):
             access(act, variable, mode, taker, site)
 
@@ -64,12 +67,19 @@ def access(act: Activation, variable: Variable, mode: str, how: str, site: Site)
     (computation.accesses if computation else act.machine.program.accesses).append(found)
 
 
-def take(act: Activation, tensor: Tensor, site: Site, taker: str, certainty: Certainty) -> None:
+def take(
+    act: Activation,
+    tensor: Tensor,
+    site: Site,
+    taker: str,
+    certainty: Certainty,
+    alternative: bool = False,
+) -> None:
     """Write down what it means that `tensor` is used here: a transfer, a wait, an escape."""
     where, home = act.where, tensor.made
     if where.muted or home is None or home.run != where.run:
         return
-    use = Use(tensor, site, where, certainty, taker)
+    use = Use(tensor, site, where, certainty, taker, alternative)
     cluster = where.cluster
     source = tensor.result_of
     if source is not None and source is not cluster:
@@ -111,6 +121,19 @@ def flow(act: Activation, taken: list[Tensor], site: Site, sort: str = "tensor")
         any(tensor.replica_id for tensor in taken),
         act.where.on_device or any(tensor.computed for tensor in taken),
     )
+
+
+def uniform(items: Iterable[Value]) -> bool:
+    """Whether every replica surely has the same in `items`: literals, and what they agreed on."""
+    return all(_uniform(item) for item in items)
+
+
+def _uniform(value: Value) -> bool:
+    if isinstance(value, Tensor):
+        return value.uniform
+    if isinstance(value, Sequence):
+        return not value.open and uniform(value.items)
+    return isinstance(value, (Const, External))
 
 
 def each_tensor(value: Value, change: Callable[[Tensor], Value], depth: int = 0) -> Value:

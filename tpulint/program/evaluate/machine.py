@@ -37,7 +37,7 @@ from tpulint.program.values import (
 from tpulint.program.where import FUNCTION, Where
 
 DEPTH = 40  # calls inside one another
-VISITS = 12  # readings of one function in one run
+VISITS = 6  # readings of one function in one run
 HOPS = 16  # re-exports of one name
 CALLS = 20_000  # readings of all functions in one run
 

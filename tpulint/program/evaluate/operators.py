@@ -32,6 +32,7 @@ REPEAT = 64
 
 def operation(act: Activation, items: Iterable[Value], site: Site, name: str) -> Value:
     """An operator on tensors or variables builds an operation here; on others nothing is known."""
+    act.machine.may_build(act)
     listed = list(items)
     touched = any(
         isinstance(option, (Tensor, Variable)) for item in listed for option in options(item)
@@ -39,7 +40,9 @@ def operation(act: Activation, items: Iterable[Value], site: Site, name: str) ->
     if not touched:
         return UNKNOWN
     lanes.touch(act, listed, site, name)
-    return lanes.result(act, listed, site)
+    made = lanes.result(act, listed, site)
+    made.uniform = lanes.uniform(listed)
+    return made
 
 
 def compare(act: Activation, op: str, left: Value, right: Value, site: Site) -> Value:
@@ -128,10 +131,12 @@ def subscript(act: Activation, base: Value, index: Value, site: Site) -> Value:
     if isinstance(base, Variable):
         return operation(act, [base, index], site, "getitem")
     if isinstance(base, Opaque):
+        act.machine.may_build(act)
         key = f"[{index.value!r}]" if isinstance(index, Const) else "[?]"
         if key == "[?]":
             return UNKNOWN
         return base.child(key, base.path + key)
+    act.machine.may_build(act)
     return UNKNOWN
 
 
@@ -153,8 +158,9 @@ def element_of(act: Activation, value: Value, site: Site) -> Value:
     if isinstance(value, Mapping):
         keys = [Const(key) for key in value.items if not isinstance(key, tuple)]
         return join(keys) if keys and not value.open else UNKNOWN
+    act.machine.may_build(act)
     if isinstance(value, Tensor):
-        return replace(value)
+        return replace(value, shape=None)
     return UNKNOWN
 
 
@@ -168,7 +174,9 @@ def unpack(act: Activation, value: Value, count: int, site: Site) -> list[Value]
             return list(value.items)
         return [join(value.items) if value.items and value.open else UNKNOWN] * count
     if isinstance(value, Tensor):
-        return [replace(value, sort="tensor") for _ in range(count)]
+        act.machine.may_build(act)
+        sort = "unseen" if value.sort == "unseen" else "tensor"
+        return [replace(value, sort=sort, shape=None) for _ in range(count)]
     if isinstance(value, Opaque):
         return [value.child(f"[{n}]", f"{value.path}[{n}]") for n in range(count)]
     return [UNKNOWN] * count
