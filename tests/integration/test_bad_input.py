@@ -1,0 +1,165 @@
+"""Bad input gets a clear word, and the findings of the other files are all there."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import Answer, run, tpulint
+from tests.integration.programs import NESTED
+
+WORD = "# outside_compilation\n"  # lets a file through the screening of bytes
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project with one good file, whose finding must never be lost."""
+    (tmp_path / "good.py").write_text(NESTED)
+    return tmp_path
+
+
+def check(folder: Path, *arguments: str) -> tuple[list[dict[str, Any]], Answer]:
+    """The findings beside the good file's, which must be there."""
+    said = tpulint(folder, "check", "--output-format", "json", *arguments)
+    found = json.loads(said.out)
+    good = [item for item in found if item["filename"] == str(folder / "good.py")]
+    assert [item["code"] for item in good] == ["TPU201"]
+    return [item for item in found if item not in good], said
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("latin.py", b"# outside_compilation\nx = '\xe9'\n", "not utf-8: byte 0xe9"),
+        ("cookie.py", b"# coding: klingon\n# outside_compilation\n", "encoding cannot be used"),
+        ("binary.py", b"outside_compilation\0\1\2", "binary"),
+        ("old.py", b"print 'outside_compilation'\n", ""),
+        ("half.py", b"tpu.outside_compilation(\n", ""),
+        ("tabs.py", b"if outside_compilation:\n\tx\n        y\n", ""),
+        ("broken.ipynb", b'{"cells": [outside_compilation', "not JSON"),
+        ("list.ipynb", b'["outside_compilation"]', "no list of cells"),
+    ],
+)
+def test_what_cannot_be_parsed_is_one_finding(
+    folder: Path, name: str, data: bytes, said: str
+) -> None:
+    (folder / name).write_bytes(data)
+    (found,), answer = check(folder)
+    assert found["code"] == "TPU001"
+    assert found["filename"] == str(folder / name)
+    assert said in found["message"]
+    assert found["location"]["row"] >= 1
+    assert (answer.status, answer.err) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("empty.py", b""),
+        ("mark.py", b"\xef\xbb\xbf# outside_compilation\r\n"),
+        ("no_end.py", b"# outside_compilation\nx = 1"),
+        ("returns.py", b"# outside_compilation\rx = 1\r"),
+        ("feed.py", b"# outside_compilation\n\x0cx = 1\n"),
+        ("declared.py", b"# coding: latin-1\nx = '\xe9'  # outside_compilation\n"),
+        ("empty.ipynb", b'{"cells": []}  '),
+        ("magic.ipynb", b'{"cells": [{"cell_type": "code", "source": "!ls outside_compilation"}]}'),
+    ],
+)
+def test_what_is_odd_but_sound(folder: Path, name: str, data: bytes) -> None:
+    (folder / name).write_bytes(data)
+    found, answer = check(folder)
+    assert found == []
+    assert (answer.status, answer.err) == (1, "")
+
+
+NESTINGS: dict[str, Callable[[], str]] = {
+    "parentheses": lambda: "x = " + "(" * 5_000 + "1" + ")" * 5_000,
+    "sum": lambda: "x = " + "1 + " * 20_000 + "1",
+    "attributes": lambda: "x = a" + ".b" * 20_000,
+    "calls": lambda: "x = f" + "()" * 5_000,
+    "lists": lambda: "x = " + "[" * 150 + "]" * 150,
+    "blocks": lambda: "".join(" " * depth + "if x:\n" for depth in range(99)) + " " * 99 + "y",
+    "elifs": lambda: "if x:\n    y\n" + "elif x:\n    y\n" * 3_000,
+    "f-strings": lambda: "x = " + "f'{" * 2 + "1" + "}'" * 2,
+}
+
+
+@pytest.mark.parametrize("name", NESTINGS)
+def test_deep_nesting_ends_neither_the_process_nor_the_run(folder: Path, name: str) -> None:
+    (folder / "deep.py").write_text(WORD + NESTINGS[name]() + "\n")
+    found, answer = check(folder)
+    assert {item["code"] for item in found} <= {"TPU001"}
+    assert answer.status == 1
+
+
+def test_a_generated_file_of_two_megabytes(folder: Path) -> None:
+    row = "VALUE_{0} = [{0}, 'text', f(x={0}, y='" + "\\x00" * 50 + "')]\n"
+    rows = "".join(row.format(number) for number in range(9_000))
+    assert len(rows) > 2_000_000
+    (folder / "generated.py").write_text(WORD + rows)
+    found, answer = check(folder)
+    assert (found, answer.err) == ([], "")
+
+
+def test_a_file_that_cannot_be_opened(folder: Path) -> None:
+    (folder / "locked.py").symlink_to("/proc/self/mem")
+    found, answer = check(folder)
+    assert answer.status in (1, 2)
+    assert [item["code"] for item in found] == ["TPU001"] or "locked.py" in answer.err
+
+
+def test_links_that_lead_nowhere_or_in_circles(folder: Path) -> None:
+    (folder / "self.py").symlink_to("self.py")
+    (folder / "gone.py").symlink_to("nowhere.py")
+    (folder / "loop").symlink_to(".", target_is_directory=True)
+    found, answer = check(folder)
+    assert (found, answer.status) == ([], 1)
+    found, answer = check(folder, "good.py", "self.py")
+    assert [item["code"] for item in found] == ["TPU001"]
+
+
+def test_a_name_that_is_no_unicode(folder: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.py")
+    (folder / name).write_text("print 'outside_compilation'\n")
+    for style in ("text", "full", "sarif", "html", "junit", "github", "gitlab"):
+        said = tpulint(folder, "check", "--output-format", style, "--output-file", "o")
+        assert (said.status, said.err) == (1, "")
+        assert b"TPU001" in (folder / "o").read_bytes()
+
+
+def test_a_cache_that_cannot_be_written(folder: Path) -> None:
+    (folder / "cache").write_text("a file where the directory should be")
+    found, answer = check(folder, "--cache-dir", "cache")
+    assert (found, answer.status) == ([], 1)
+    found, answer = check(folder, "--cache-dir", "/proc/tpulint")
+    assert (found, answer.status) == ([], 1)
+
+
+def test_a_cache_full_of_rubbish(folder: Path) -> None:
+    check(folder, "--cache-dir", "cache")
+    for path in (folder / "cache").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"\x80rubbish")
+    found, answer = check(folder, "--cache-dir", "cache")
+    assert (found, answer.status) == ([], 1)
+
+
+def test_the_checked_code_is_never_run(folder: Path) -> None:
+    trap = "open('sprung', 'w')\n"
+    for name in ("libcst.py", "json.py", "tpulint.py", "sitecustomize.py", "conftest.py"):
+        (folder / name).write_text(WORD + trap)
+    (folder / "setup.py").write_text(WORD + trap + NESTED)
+    script = folder.parent / "script.py"  # what an installed `tpulint` command looks like
+    script.write_text("import sys\nfrom tpulint.cli import main\nsys.exit(main())\n")
+    command = [sys.executable, str(script), "check", "--output-format", "json", "--jobs", "2"]
+    assert len(json.loads(run(command, folder).out)) == 2
+    (folder / "tpulint.py").unlink()
+    check(folder, "--jobs", "2")
+    tpulint(folder, "check", "--fix", "--unsafe-fixes")
+    assert not (folder / "sprung").exists()

@@ -1,0 +1,110 @@
+"""The plugin in the real flake8."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import ROOT, flake8
+from tests.integration.programs import ACROSS, HELPER, NESTED
+
+FAULT = "main.py:9:12: TPU201"
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+
+
+def test_it_is_installed_under_its_name(plugin: Path, tmp_path: Path) -> None:
+    answer = flake8(plugin, tmp_path, "--version")
+    assert "flake8-tpulint" in answer.out
+
+
+def test_findings_and_exit_status(plugin: Path, tmp_path: Path) -> None:
+    write(tmp_path, main=NESTED)
+    answer = flake8(plugin, tmp_path, "main.py")
+    assert answer.status == 1
+    assert answer.out.startswith(FAULT)
+    assert answer.out.count("\n") == 1
+
+
+def test_other_modules_of_the_project_are_read(plugin: Path, tmp_path: Path) -> None:
+    write(tmp_path, main=ACROSS, helper=HELPER)
+    both = flake8(plugin, tmp_path, "helper.py", "main.py").out
+    (tmp_path / "helper.py").write_text(HELPER.replace("tf.tpu.outside_compilation", "map"))
+    assert "TPU201" in both
+    assert flake8(plugin, tmp_path, "helper.py", "main.py").out == ""
+
+
+def test_flake8s_noqa_and_our_own_comment(plugin: Path, tmp_path: Path) -> None:
+    call = "tf.tpu.outside_compilation(inner, x)"
+    write(tmp_path, main=NESTED.replace(call, f"{call}  # noqa: TPU201"))
+    assert flake8(plugin, tmp_path, "main.py").out == ""
+    assert flake8(plugin, tmp_path, "--disable-noqa", "main.py").out.startswith(FAULT)
+    write(tmp_path, main=NESTED.replace(call, f"{call}  # tpulint: ignore[TPU201] -- known"))
+    assert flake8(plugin, tmp_path, "--disable-noqa", "main.py").out == ""
+
+
+def test_the_projects_configuration_counts(plugin: Path, tmp_path: Path) -> None:
+    write(tmp_path, main=NESTED)
+    (tmp_path / "pyproject.toml").write_text('[tool.tpulint]\nignore = ["TPU201"]\n')
+    assert flake8(plugin, tmp_path, "main.py").out == ""
+
+
+def test_a_wrong_configuration_is_one_finding(plugin: Path, tmp_path: Path) -> None:
+    write(tmp_path, main=NESTED)
+    (tmp_path / "pyproject.toml").write_text('[tool.tpulint]\nignored = ["TPU201"]\n')
+    out = flake8(plugin, tmp_path, "main.py").out
+    assert out.startswith("main.py:1:1: TPU000 configuration: ")
+    assert "did you mean 'ignore'?" in out
+
+
+def test_standard_input(plugin: Path, tmp_path: Path) -> None:
+    arguments = ("--stdin-display-name", "main.py", "-")
+    assert flake8(plugin, tmp_path, *arguments, data=NESTED.encode()).out.startswith(FAULT)
+
+
+def test_odd_files(plugin: Path, tmp_path: Path) -> None:
+    write(tmp_path, empty="", odd="\ufeff" + NESTED, windows="")
+    (tmp_path / "windows.py").write_bytes(NESTED.replace("\n", "\r\n").encode())
+    latin = "# coding: latin-1\n# \u00e9\n" + NESTED
+    (tmp_path / "latin.py").write_bytes(latin.encode("latin-1"))
+    found = [line.split(": ")[0] for line in flake8(plugin, tmp_path).out.splitlines()]
+    assert sorted(found) == ["./latin.py:11:12", "./odd.py:9:12", "./windows.py:9:12"]
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "plugins/flake8"))
+    return importlib.import_module("flake8_tpulint")
+
+
+def test_it_never_raises(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> object:
+        raise RuntimeError("out of\norder")
+
+    monkeypatch.setattr(module.app, "check", broken)
+    plugin = module.Plugin(ast.parse(""), ["x = 1\n"], "main.py")
+    ((row, column, message, kind),) = plugin.run()
+    assert (row, column, kind) == (1, 0, module.Plugin)
+    assert message.startswith("TPU000 internal error: RuntimeError: out of order at ")
+
+
+def test_what_failed_in_part_is_said_too(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def partly(filenames: object, given: object, request: object, run: Any) -> list[object]:
+        module.app.fail(run, "internal error in rule TPU101: KeyError: 1")
+        return []
+
+    monkeypatch.setattr(module.app, "analyse", partly)
+    ((_, _, message, _),) = module.Plugin(ast.parse(""), ["x = 1\n"], "main.py").run()
+    assert message == "TPU000 internal error in rule TPU101: KeyError: 1"
+
+
+def test_it_stays_small() -> None:
+    text = (ROOT / "plugins/flake8/flake8_tpulint/__init__.py").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 80

