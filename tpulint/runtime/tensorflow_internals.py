@@ -239,6 +239,7 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
         super().__init__(users_graph.name)
         self.users_graph = users_graph
         self.stand_ins: dict[str, Operation] = {}
+        self._waits: list[tuple[Any, Any]] = []
         self._names_in_use = users_graph._names_in_use
         self._name_stack = users_graph._name_stack
 
@@ -246,14 +247,14 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
     def going_on(self) -> Iterator[None]:
         """Enter the graph, with the devices and control dependencies of the user's."""
         users = self.users_graph
-        waited_for = [
-            op for group in users._control_dependencies_stack for op in group.control_inputs
-        ]
-        with self.as_default():
+        with self.as_default(), contextlib.ExitStack() as waiting:
             self._device_function_stack = users._device_function_stack.copy()
             self._colocation_stack = users._colocation_stack.copy()
-            with self.control_dependencies(waited_for):
-                yield
+            for scope in users._control_dependencies_stack:
+                ours = self.control_dependencies(scope.control_inputs)
+                waiting.enter_context(ours)
+                self._waits.append((scope, ours))
+            yield
 
     def capture(self, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
         graph = None if isinstance(tensor, ops.EagerTensor) else tensor.graph
@@ -265,6 +266,10 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
         with self._naming(tensor.op.name if tensor.value_index == 0 else None):
             placeholder = super().capture(tensor)
         self.stand_ins[placeholder.op.name] = tensor.op
+        for users, ours in self._waits:
+            # What has an input that was made in such a scope already waits through that.
+            if users.op_in_group(tensor.op):
+                ours.add_op(placeholder.op)
         return placeholder
 
     def control_dependencies(self, control_inputs: Any) -> Any:

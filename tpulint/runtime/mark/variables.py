@@ -102,7 +102,8 @@ def resource_variables_only() -> Iterator[None]:
     scope = tfi.current_variable_scope()
     use_resource, users_getter = scope.use_resource, scope.custom_getter
 
-    def getter(get: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+    # TensorFlow passes its own getter by the name `getter`.
+    def no_partitions(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         partitioner = kwargs.get("partitioner")
         if partitioner is not None:
             kwargs["partitioner"] = None
@@ -113,11 +114,11 @@ def resource_variables_only() -> Iterator[None]:
                 name,
             )
         if users_getter is None:
-            return get(name, *args, **kwargs)
-        return users_getter(get, name, *args, **kwargs)
+            return getter(name, *args, **kwargs)
+        return users_getter(getter, name, *args, **kwargs)
 
     scope.set_use_resource(True)
-    scope.set_custom_getter(getter)
+    scope.set_custom_getter(no_partitions)
     try:
         yield
     finally:

@@ -1,0 +1,89 @@
+"""The differences between what TensorFlow and we make of one program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import tensorflow as tf
+
+from tests.runtime.oracle.building import OURS, THEIRS, Built, build
+from tests.runtime.oracle.programs import Program
+from tpulint.runtime.errors import RuntimeFault
+from tpulint.runtime.execute import step
+from tpulint.runtime.mark.marked import Marked, Ran
+
+
+def difference(program: Program) -> str | None:
+    """What differs, or None: only the marking is done, nothing is run."""
+    theirs = build(program, THEIRS)
+    with marking_only():
+        ours = build(program, OURS)
+    if theirs.error or ours.error:
+        return _difference_from_any(theirs.error, ours.error)
+    return _difference_of_graphs(theirs, ours)
+
+
+@contextmanager
+def marking_only() -> Iterator[None]:
+    """In here a computation is marked as always; what would run it is not built."""
+    with mock.patch.object(step, "run_marked", _not_run):
+        yield
+
+
+def _not_run(marked: Marked, options: Any = None) -> Ran:
+    outputs = [
+        tuple(tf.compat.v1.placeholder(t.dtype, t.shape) for t in marked.outputs)
+        for _ in range(marked.num_replicas)
+    ]
+    return Ran(tuple(outputs), tuple(tf.no_op() for _ in outputs))
+
+
+def _difference_from_any(theirs: Exception | None, ours: Exception | None) -> str | None:
+    """What TensorFlow leaks after an error may raise again on the way out: any of both will do."""
+    found = _difference_of_errors(theirs, ours)
+    while found and theirs is not None and isinstance(theirs.__context__, Exception):
+        theirs = theirs.__context__
+        if _difference_of_errors(theirs, ours) is None:
+            return None
+    return found
+
+
+def _difference_of_errors(theirs: Exception | None, ours: Exception | None) -> str | None:
+    if theirs is None or ours is None:
+        return f"TensorFlow: {theirs!r}\nours: {ours!r}"
+    if isinstance(ours, RuntimeFault):
+        if not isinstance(ours, type(theirs)):
+            return f"{type(theirs)} is none of {type(ours).__mro__}"
+        text, tail = str(ours).rsplit("\n", 1)
+        if not re.fullmatch(r"  at program_\d+\.py:\d+ \[TPU\d{3} [a-z-]+\]", tail):
+            return f"no place and rule in {ours}"
+    else:
+        if type(ours) is not type(theirs):
+            return f"TensorFlow: {theirs!r}\nours: {ours!r}"
+        text = str(ours)
+    if _plain(text) != _plain(str(theirs)):
+        return f"TensorFlow: {theirs}\nours: {ours}"
+    return None
+
+
+def _plain(text: str) -> str:
+    """`text` without what counts up in a process."""
+    return re.sub(r"id=\d+|0x[0-9a-f]+|_\d+\b|line \d+", "", text)
+
+
+def _difference_of_graphs(theirs: Built, ours: Built) -> str | None:
+    assert theirs.graph is not None and ours.graph is not None
+    left, right = theirs.graph.nodes, ours.graph.nodes
+    for name in left:
+        if name not in right:
+            return f"we lack {left[name]}"
+        if left[name] != right[name]:
+            return f"TensorFlow: {left[name]}\nours: {right[name]}"
+    for name in right:
+        if name not in left:
+            return f"TensorFlow lacks {right[name]}"
+    return None

@@ -1,0 +1,45 @@
+"""Writing a program line by line, with one source of chance."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass
+class Writer:
+    """The lines so far. All tensors that programs pass around are float32 of shape [2]."""
+
+    rng: random.Random
+    lines: list[str] = field(default_factory=list)
+    depth: int = 0
+    names: int = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        self.line(head)
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    def fresh(self, stem: str) -> str:
+        self.names += 1
+        return f"{stem}{self.names}"
+
+    def one_of(self, choices: Sequence[T]) -> T:
+        return self.rng.choice(choices)
+
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
+
+    @property
+    def source(self) -> str:
+        return "\n".join(self.lines) + "\n"
