@@ -136,16 +136,24 @@ class Cluster:
             return True
         return any(each.computed_inputs for each in self.fed_by)
 
-    def waits(self) -> Certainty | None:
-        """Whether the device waits for this cluster (facts of TensorFlow: results cross back)."""
-        return self._waits(set())
+    def waits(self, place: Where | None = None) -> Certainty | None:
+        """Whether the device waits for this cluster (facts of TensorFlow: results cross back).
 
-    def _waits(self, seen: set[int]) -> Certainty | None:
+        With `place`: on every run that reaches it.
+        """
+        return self._waits(set(), place)
+
+    def _waits(self, seen: set[int], place: Where | None) -> Certainty | None:
         if id(self) in seen:
             return None
         seen.add(id(self))
-        found = [use.certainty for use in self.uses]
-        found += [certain for fed in self.feeds if (certain := fed._waits(seen)) is not None]
+        found = [
+            use.certainty
+            if place is None or use.where.reached_whenever(place)
+            else Certainty.POSSIBLE
+            for use in self.uses
+        ]
+        found += [sure for fed in self.feeds if (sure := fed._waits(seen, place)) is not None]
         if not found:
             return None
         return Certainty.DEFINITE if Certainty.DEFINITE in found else Certainty.POSSIBLE

@@ -23,6 +23,11 @@ CONTEXT = "context"  # a with block whose meaning matters; `payload` names it
 LOOP = "loop"  # a Python loop
 DATA = "data"  # a function of an input pipeline
 
+# Keys of conditions that are no test in the source: one of several callees, a function that
+# is given to an operation and may be called, one of several values.
+CALLEE, CALLED, ALTERNATIVE = "callee", "called", "alternative"
+GUESSES = frozenset([CALLEE, CALLED, ALTERNATIVE])
+
 
 @dataclass(frozen=True, eq=False)
 class Layer:
@@ -90,6 +95,11 @@ class Where:
     def traced(self) -> bool:
         """Whether a tf.function is around this place, in or outside the computation."""
         return any(layer.kind == FUNCTION for layer in self.layers)
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether it hangs on which of several functions or values is meant here."""
+        return any(key[0] in GUESSES for key, _ in self.conditions)
 
     def since(self, kind: str) -> Iterator[Layer]:
         """The layers inside the innermost layer of `kind`, innermost first."""

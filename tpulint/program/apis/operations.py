@@ -17,6 +17,7 @@ from tpulint.program.values import (
     Value,
     tensors,
 )
+from tpulint.program.where import CALLED
 
 ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
 
@@ -28,6 +29,8 @@ def answer(this: Call) -> Value:
         return _of_built(this, this.receiver)
     if this.receiver is not None:
         return unseen(this)
+    if is_tensorflow(this.path) and _gives_operation(this.name):
+        return this.operation("operation")
     if this.name[:1].isupper() or _makes_object(this):
         return _object(this)
     if is_tensorflow(this.path):
@@ -35,10 +38,15 @@ def answer(this: Call) -> Value:
             made = this.operation()
             made.clusters = frozenset()
             return made
-        sort = "operation" if this.name in seam.OPERATIONS else "tensor"
         _call_given(this)
-        return this.operation(sort)
+        made = this.operation()
+        made.uniform = "random" not in this.path and lanes.uniform(this.values)
+        return made
     return unseen(this)
+
+
+def _gives_operation(name: str) -> bool:
+    return name in seam.OPERATIONS or name.startswith("assert_")
 
 
 def is_tensorflow(path: str) -> bool:
@@ -48,7 +56,8 @@ def is_tensorflow(path: str) -> bool:
 
 
 def _makes_object(this: Call) -> bool:
-    return ".data." in this.path or "dataset" in this.path.lower()
+    data = ".data." in this.path or "dataset" in this.path.lower()
+    return data or this.name in seam.OBJECTS
 
 
 def _object(this: Call) -> Value:
@@ -64,7 +73,7 @@ def _call_given(this: Call) -> None:
     for each in this.values:
         if isinstance(each, (Function, Bound, Partial)):
             before = this.act.where
-            this.act.where = before.when(("called", this.site), True)
+            this.act.where = before.when((CALLED, this.site), True)
             element = Tensor(this.act.where, this.site, "structure")
             count = parameter_count(this, each)
             args = tuple(given(element, this.site) for _ in range(count))
@@ -87,5 +96,5 @@ def unseen(this: Call) -> Value:
     values = this.values
     lanes.touch(this.act, values, this.site, this.name, Certainty.POSSIBLE, "unknown")
     if any(True for each in values for _ in tensors(each)):
-        return lanes.result(this.act, values, this.site)
+        return lanes.result(this.act, values, this.site, "unseen")
     return UNKNOWN

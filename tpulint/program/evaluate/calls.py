@@ -26,7 +26,7 @@ from tpulint.program.values import (
     Value,
     join,
 )
-from tpulint.program.where import FUNCTION, Layer
+from tpulint.program.where import CALLEE, FUNCTION, Layer
 
 Arguments = tuple[Argument, ...]
 
@@ -70,7 +70,7 @@ def _call_choice(act: Activation, callee: Choice, args: Arguments, site: Site, n
     before = act.where
     results = []
     for number, option in enumerate(callee.options):
-        act.where = before.when(("callee", site), number)
+        act.where = before.when((CALLEE, site), number)
         results.append(call(act, option, args, site, named))
     act.where = before
     return join(results)
@@ -87,7 +87,10 @@ def _call_instance(act: Activation, callee: Instance, args: Arguments, site: Sit
 def instantiate(act: Activation, cls: Class, args: Arguments, site: Site) -> Value:
     """A new object; `__init__` is read with it."""
     made = Instance(cls, site, act.where)
-    for each in attributes.mro(cls):
+    bases = attributes.mro(cls)
+    if any(isinstance(each, External) for each in bases):
+        act.machine.may_build(act)
+    for each in bases:
         if isinstance(each, Class) and isinstance(each.names.get("__init__"), Function):
             call(act, Bound(each.names["__init__"], made), args, site)
             break
