@@ -14,14 +14,15 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
+from tpulint.runtime.execute.collectives import meet
 from tpulint.runtime.execute.copying import constant_or_image, copy, inputs_of
 from tpulint.runtime.execute.kernels import unsupported
-from tpulint.runtime.execute.locks import Deadlock, Verdicts, key_of
+from tpulint.runtime.execute.locks import Deadlock, Verdicts
 from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.extract.pieces import Piece, Side
 from tpulint.runtime.extract.plan import Plan, plan
-from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
 
 _FREE = frozenset({"Identity", "Const", "NoOp"})
 
@@ -38,6 +39,8 @@ class Composer:
         for piece in planned.pieces:
             if piece.side is Side.CONTROL:
                 self._control(planned, piece.ops[0], places)
+            elif piece.side is Side.COLLECTIVE:
+                self._collective(planned, piece.ops[0], places)
             elif piece.side is Side.DEVICE and any(op.type not in _FREE for op in piece.ops):
                 self._segment(planned, piece, places)
             else:
@@ -124,12 +127,23 @@ class Composer:
             result.set_shape(tensor.shape)
             places.tensors[tensor.name] = result
 
+    def _collective(self, planned: Plan, op: Operation, places: Places) -> None:
+        region = planned.region
+        value = constant_or_image(region, op.inputs[0].name, places, on_host=False)
+        with tf.control_dependencies(_waits_for(planned, op, frozenset({op.name}), places)):
+            value = tf.identity(value)
+        result = meet(op, value, places.replica, places.seats[key_of(region, op)])
+        result.set_shape(op.outputs[0].shape)
+        places.tensors[op.outputs[0].name] = result
+        places.operations[op.name] = result.op
+        places.effects.append(result.op)
+
     def _control(self, planned: Plan, op: Operation, places: Places) -> None:
         region = planned.region
         waits_for = _waits_for(planned, op, frozenset({op.name}), places)
 
         def build_inside(body: Region, inside: Places) -> None:
-            inside.replica = places.replica
+            inside.replica, inside.seats = places.replica, places.seats
             self.build(body, inside)
 
         built = control.build(

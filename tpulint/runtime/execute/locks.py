@@ -16,15 +16,9 @@ from tpulint.runtime.execute.users_code import place_of
 from tpulint.runtime.execute.variables import Variable
 from tpulint.runtime.execute.waits import Wait, WaitGraph
 from tpulint.runtime.extract.effects import Touch
-from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.extract.region import Key, Operation, Region, Tensor, key_of
 
 DEVICE = "device"
-Key = tuple[int, str]
-
-
-def key_of(region: Region, op: Operation) -> Key:
-    """An operation of one of the regions of a program."""
-    return id(region.graph), op.name
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import tensorflow as tf
 
-from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.extract.region import Key, Operation, Tensor
 
 
 @dataclass(eq=False)
@@ -28,12 +28,29 @@ class Places:
     """What everything here waits for."""
     replica: Tensor = None
     """The replica's number."""
+    seats: Mapping[Key, Seat] = field(default_factory=dict)
+    """The replica's places in the collectives."""
 
     def of(self, name: str, *, on_host: bool) -> Tensor:
         """The image of the tensor `name`."""
         if not on_host and name in self.device_tensors:
             return self.device_tensors[name]
         return self.tensors[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Seat:
+    """A replica's place in a collective: handles of queues, its rank in its group, the group's size."""
+
+    before: Tensor
+    after: Tensor
+    result: Tensor
+    rank: Tensor
+    size: Tensor
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What a function must be given to build the seat again inside."""
+        return (self.before, self.after, self.result, self.rank, self.size)
 
 
 def in_this_graph(tensor: Tensor) -> Tensor:

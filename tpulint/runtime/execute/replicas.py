@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
 
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copying import constant_or_image
-from tpulint.runtime.execute.places import Places, token_after
-from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.execute.places import Places, Seat, token_after
+from tpulint.runtime.extract.region import Key, Operation, Region, Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,6 @@ class Replicas:
     def _in_place(self, region: Region, waits_for: Sequence[Operation]) -> Operation:
         (places,) = self.places
         places.entry = tuple(waits_for)
-        places.replica = tf.constant(0)
         self.composer.build(region, places)
         with tf.control_dependencies([*waits_for, *places.effects]):
             return tf.no_op()
@@ -41,10 +40,12 @@ class Replicas:
         copied = [name for name in region.inputs if name in example.device_tensors]
 
         def program(replica: Tensor, *arguments: Tensor) -> list[Tensor]:
+            replica.set_shape([])
             inside = Places(
                 dict(zip(region.inputs, arguments)),
                 dict(zip(copied, arguments[len(region.inputs) :])),
                 replica=replica,
+                seats=_seats(example.seats, arguments[len(region.inputs) + len(copied) :]),
             )
             self.composer.build(region, inside)
             token = token_after(inside.effects)
@@ -55,8 +56,8 @@ class Replicas:
             return [token, *outputs]
 
         given = [
-            [tf.constant(number), *_arguments(places, region.inputs, copied)]
-            for number, places in enumerate(self.places)
+            [places.replica, *_arguments(places, region.inputs, copied), *_seat_tensors(places)]
+            for places in self.places
         ]
         function = tf.compat.v1.wrap_function(
             program, [tf.TensorSpec(None, tensor.dtype) for tensor in given[0]]
@@ -75,3 +76,14 @@ def _arguments(places: Places, names: Sequence[str], copied: Sequence[str]) -> l
     return [places.tensors[name] for name in names] + [
         places.device_tensors[name] for name in copied
     ]
+
+
+def _seat_tensors(places: Places) -> list[Tensor]:
+    return [tensor for seat in places.seats.values() for tensor in seat.tensors()]
+
+
+def _seats(like: Mapping[Key, Seat], tensors: Sequence[Tensor]) -> dict[Key, Seat]:
+    one_by_one = iter(tensors)
+    return {
+        key: Seat(*(next(one_by_one) for _ in seat.tensors())) for key, seat in like.items()
+    }

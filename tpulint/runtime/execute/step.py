@@ -12,17 +12,19 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.execute.collectives import emptied, seats
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.copying import constant_or_image, copy
-from tpulint.runtime.execute.locks import Verdicts, judge, key_of
+from tpulint.runtime.execute.locks import Verdicts, judge
 from tpulint.runtime.execute.options import Options
 from tpulint.runtime.execute.places import Places, token_after
 from tpulint.runtime.execute.replicas import Replicas
 from tpulint.runtime.execute.variables import Variable, variables_of
+from tpulint.runtime.extract.collectives import collectives
 from tpulint.runtime.extract.parts import part
 from tpulint.runtime.extract.program import Program, extract
-from tpulint.runtime.extract.region import Region, Tensor, graph_nodes, in_program_order, needed
+from tpulint.runtime.extract.region import Region, Tensor, graph_nodes, in_program_order, key_of, needed
 from tpulint.runtime.mark.marked import Marked, Ran
 
 tensorflow_internals.sessions_place_only_what_they_run()
@@ -93,16 +95,23 @@ def _replicas(
     program: Program, variables: Sequence[Variable], verdicts: Verdicts, options: Options, around: Places
 ) -> list[list[Tensor]]:
     """For each replica a token, which has a value when all of it has run, and its outputs."""
+    meetings = list(collectives(program.region, program.num_replicas))
+    all_seats = {one.key: seats(one, program.num_replicas) for one in meetings}
     places = tuple(
-        Places({name: around.tensors[given[replica].name] for name, given in program.boundary.items()})
+        Places(
+            {name: around.tensors[given[replica].name] for name, given in program.boundary.items()},
+            replica=tf.constant(replica),
+            seats={key: here[replica] for key, here in all_seats.items()},
+        )
         for replica in range(program.num_replicas)
     )
+    cleared = emptied(seat for here in all_seats.values() for seat in here)
     replicas = Replicas(Composer(verdicts), places)
     before, during, after = _parts(program.region, verdicts)
     started = replicas.run(before, [])
     copied = [one for one in variables if one.is_copied(program.num_replicas, options)]
     copies, filled = make_copies(copied, places, started)
-    held = replicas.run(during, [*started, *filled])
+    held = replicas.run(during, [*started, *filled, *cleared])
     released = [*held, *write_back(copies, held)]
     ended = [*released, *replicas.run(after, released)]
     token = token_after(ended)

@@ -72,6 +72,14 @@ class Region:
         return None
 
 
+Key = tuple[int, str]
+
+
+def key_of(region: Region, op: Operation) -> Key:
+    """An operation among those of all regions of a program."""
+    return id(region.graph), op.name
+
+
 def needed(roots: Iterable[Operation], inside: Callable[[Operation], bool]) -> dict[str, Operation]:
     """What `roots` need, themselves among them, as far as `inside` holds; by name."""
     found: dict[str, Operation] = {}

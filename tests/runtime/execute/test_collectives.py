@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.tpu.ops import tpu_ops
+
+from tests.runtime.execute.tensorflows_marks import outside_compilation, ran
+
+
+def values_of(computation, inputs):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        built = ran(computation, [[tf.constant(value)] for value in inputs])
+        first = session.run(built.outputs)
+        np.testing.assert_equal(session.run(built.outputs), first)
+        return [one[0] for one in first]
+
+
+def on_host(function, value):
+    return outside_compilation(
+        lambda given: tf.strings.to_number(tf.strings.as_string(function(given))), value
+    )
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 5])
+def test_a_sum_over_all_replicas(replicas):
+    given = [float(10**place) for place in range(replicas)]
+    got = values_of(lambda x: tpu_ops.cross_replica_sum(x * 2.0) + x, given)
+    assert got == [2.0 * sum(given) + x for x in given]
+
+
+def test_a_sum_over_groups():
+    got = values_of(
+        lambda x: tpu_ops.cross_replica_sum(x, group_assignment=[[0, 3], [1, 2]]), [1.0, 2.0, 4.0, 8.0]
+    )
+    assert got == [9.0, 6.0, 6.0, 9.0]
+
+
+def test_sums_before_and_after_a_cluster():
+    def computation(x):
+        whole = tpu_ops.cross_replica_sum(x)
+        return tpu_ops.cross_replica_sum(on_host(lambda a: a + 1.0, whole)) + x
+
+    assert values_of(computation, [1.0, 2.0, 4.0]) == [25.0, 26.0, 28.0]
+
+
+def test_a_sum_in_a_loop():
+    def computation(x):
+        return tf.while_loop(
+            lambda i, _: i < 4,
+            lambda i, v: (i + 1, tpu_ops.cross_replica_sum(v) + 1.0),
+            (0, x),
+        )[1]
+
+    a, b = 1.0, 2.0
+    for _ in range(4):
+        a = b = a + b + 1.0
+    assert values_of(computation, [1.0, 2.0]) == [a, b]
+
+
+def test_an_exchange_of_parts():
+    got = values_of(
+        lambda x: tpu_ops.all_to_all(x, concat_dimension=0, split_dimension=0, split_count=2),
+        [[[1.0], [2.0]], [[3.0], [4.0]]],
+    )
+    np.testing.assert_equal(got, [[[1.0], [3.0]], [[2.0], [4.0]]])
+
+
+def test_a_permutation():
+    got = values_of(
+        lambda x: tpu_ops.collective_permute(x, [[0, 1], [1, 2]]), [1.0, 2.0, 4.0]
+    )
+    assert got == [0.0, 1.0, 2.0]

@@ -1,0 +1,132 @@
+"""Collectives across replicas that run concurrently in one graph.
+
+The members of a group hand a partial result from one to the next through queues, so that a sum is
+added up in the order of the replicas, whoever comes first; the last one gives the result to all.
+A queue's waiting takes no thread, so any number of replicas can wait.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+
+import tensorflow as tf
+
+from tpulint.runtime.execute.places import Seat, in_this_graph
+from tpulint.runtime.extract.collectives import Collective
+from tpulint.runtime.extract.region import Operation, Tensor
+
+_names = itertools.count()
+
+
+def seats(collective: Collective, replicas: int) -> list[Seat]:
+    """A seat for each replica; those in no group have one of their own."""
+    groups = list(collective.groups)
+    together = {replica for group in groups for replica in group}
+    groups += [(replica,) for replica in range(replicas) if replica not in together]
+    found: dict[int, Seat] = {}
+    for group in groups:
+        chain = [_queue(collective.op.outputs[0].dtype) for _ in group]
+        result = _queue(collective.op.outputs[0].dtype)
+        for rank, replica in enumerate(group):
+            found[replica] = Seat(
+                chain[rank - 1], chain[rank], result, tf.constant(rank), tf.constant(len(group))
+            )
+    return [found[replica] for replica in range(replicas)]
+
+
+def emptied(all_seats: Iterable[Seat]) -> list[Operation]:
+    """Operations that take out of the queues what a step that failed may have left there."""
+    handles = {handle.name: handle for seat in all_seats for handle in seat.tensors()[1:3]}
+    return [
+        _empty(handle, tf.as_dtype(handle.op.get_attr("component_types")[0]))
+        for handle in handles.values()
+    ]
+
+
+def meet(op: Operation, value: Tensor, replica: Tensor, seat: Seat) -> Tensor:
+    """The result, in a replica, of the collective `op` of which `value` is its part."""
+    here = Seat(*(in_this_graph(tensor) for tensor in seat.tensors()))
+    if op.type == "CrossReplicaSum":
+        return _passed_on(value, here, lambda so_far: so_far + value)
+    everything = _passed_on(
+        value[tf.newaxis], here, lambda so_far: tf.concat([so_far, value[tf.newaxis]], 0)
+    )
+    if op.type == "AllToAll":
+        return _all_to_all(op, everything, here.rank)
+    return _permuted(op, everything, in_this_graph(replica))
+
+
+def _passed_on(first: Tensor, seat: Seat, join: Callable[[Tensor], Tensor]) -> Tensor:
+    """Join the members' parts, rank by rank, and give all of them the whole."""
+    dtype = first.dtype
+    so_far = tf.cond(
+        tf.equal(seat.rank, 0), lambda: first, lambda: join(_take(in_this_graph(seat.before), dtype))
+    )
+
+    def last_one() -> Tensor:
+        with tf.control_dependencies([_give_to_all(seat, so_far)]):
+            return tf.identity(so_far)
+
+    def earlier_one() -> Tensor:
+        with tf.control_dependencies([_put(in_this_graph(seat.after), so_far)]):
+            return _take(in_this_graph(seat.result), dtype)
+
+    whole = tf.cond(tf.equal(seat.rank, seat.size - 1), last_one, earlier_one)
+    if first.shape.is_fully_defined() and so_far.shape == first.shape:
+        whole.set_shape(first.shape)
+    return whole
+
+
+def _give_to_all(seat: Seat, whole: Tensor) -> Operation:
+    copies = tf.repeat(whole[tf.newaxis], seat.size - 1, axis=0)
+    return tf.raw_ops.QueueEnqueueManyV2(
+        handle=in_this_graph(seat.result), components=[copies], timeout_ms=-1
+    )
+
+
+def _all_to_all(op: Operation, everything: Tensor, rank: Tensor) -> Tensor:
+    """From each member of the group the part that is meant for `rank`."""
+    count = op.get_attr("split_count")
+    parts = tf.split(everything, count, axis=op.get_attr("split_dimension") + 1)
+    mine = tf.stack(parts)[rank]
+    return tf.concat(tf.unstack(mine, num=count), axis=op.get_attr("concat_dimension"))
+
+
+def _permuted(op: Operation, everything: Tensor, replica: Tensor) -> Tensor:
+    """What the source that has `replica` as its target gave; zeros where there is none."""
+    pairs = tf.constant(tf.get_static_value(op.inputs[1]))
+    is_mine = tf.equal(pairs[:, 1], tf.cast(replica, pairs.dtype))
+    sources = tf.boolean_mask(pairs[:, 0], is_mine)
+    nothing = tf.zeros_like(everything[0])
+    return tf.cond(tf.size(sources) > 0, lambda: everything[sources[0]], lambda: nothing)
+
+
+def _queue(dtype: tf.DType) -> Tensor:
+    return tf.raw_ops.FIFOQueueV2(
+        component_types=[dtype.base_dtype],
+        shapes=[],
+        capacity=-1,
+        container="",
+        shared_name=f"tpulint_collective_{next(_names)}",
+    )
+
+
+def _put(queue: Tensor, value: Tensor) -> Operation:
+    return tf.raw_ops.QueueEnqueueV2(handle=queue, components=[value], timeout_ms=-1)
+
+
+def _take(queue: Tensor, dtype: tf.DType) -> Tensor:
+    (value,) = tf.raw_ops.QueueDequeueV2(handle=queue, component_types=[dtype], timeout_ms=-1)
+    return value
+
+
+def _empty(queue: Tensor, dtype: tf.DType) -> Operation:
+    def take_one(_: Tensor) -> Tensor:
+        with tf.control_dependencies([_take(in_this_graph(queue), dtype)]):
+            return tf.identity(True)
+
+    return tf.while_loop(
+        lambda _: tf.raw_ops.QueueSizeV2(handle=in_this_graph(queue)) > 0, take_one, [True]
+    )[0].op
+
