@@ -1,0 +1,90 @@
+"""Errors of our own: named, exit 2, and nobody else's findings are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tpulint import app, rules
+from tpulint.codes import CODES
+from tpulint.config import Config
+from tpulint.finding import Finding, Location, Span
+from tpulint.program import understand as understanding
+
+
+@dataclass
+class Seen:
+    """What a stand-in for `understand` gives back."""
+
+    findings: tuple[Finding, ...]
+    program: Any
+    messages: tuple[str, ...] = ("cache: read-only",)
+
+
+@dataclass
+class Program:
+    modules: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def understand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finds TPU001 in every file, and breaks where one of them is called `crash.py`."""
+
+    def stand_in(filenames: Sequence[str], **_: object) -> Seen:
+        if "crash.py" in filenames:
+            raise BrokenProcessPool("a worker\nwas killed")
+        return Seen(tuple(finding(name) for name in filenames), Program(list(filenames)))
+
+    monkeypatch.setattr(understanding, "understand", stand_in)
+    monkeypatch.setattr(rules, "written", lambda: ["TPU101", "TPU201"])
+
+
+def finding(filename: str, code: str = "TPU001") -> Finding:
+    return Finding(code, "m", Span(filename, Location(1, 1), Location(1, 2)))
+
+
+def analyse(*filenames: str) -> tuple[list[Finding], app.Run]:
+    run = app.Run()
+    request = app.Request(Config(), frozenset(CODES))
+    return app.analyse(filenames, {}, request, run), run
+
+
+def test_a_file_that_breaks_the_analysis_is_left_out_alone(
+    understand: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules, "run", lambda program, codes: [])
+    names = [f"{number}.py" for number in range(9)]
+    found, run = analyse(*names[:6], "crash.py", *names[6:])
+    assert [each.span.filename for each in found] == names
+    assert run.failed
+    (message,) = [each for each in run.messages if "internal error" in each]
+    assert message.startswith(
+        "crash.py: internal error: BrokenProcessPool: a worker was killed at "
+    )
+
+
+def test_a_rule_that_breaks_is_left_out_alone(
+    understand: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rule(program: Program, codes: set[str]) -> list[Finding]:
+        if codes == {"TPU101"}:
+            raise KeyError("x")
+        return [finding("a.py", code) for code in codes]
+
+    monkeypatch.setattr(rules, "run", rule)
+    found, run = analyse("a.py")
+    assert [each.code for each in found] == ["TPU001", "TPU201"]
+    assert run.failed
+    assert run.messages[-1].startswith("internal error in rule TPU101: KeyError: 'x' at ")
+
+
+def test_what_the_analysis_says_is_passed_on_once(
+    understand: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules, "run", lambda program, codes: [])
+    _, run = analyse("a.py", "crash.py", "b.py", "c.py")
+    assert run.messages.count("cache: read-only") == 1
