@@ -134,12 +134,42 @@ COLLECTIVES = _words(
     collective_permute all_gather
     """
 )
+# Of these, what leaves every replica with the same.
+AGREEMENTS = _words("cross_replica_sum cross_replica_mean all_reduce all_gather")
 REPLICA_ID = _words("replica_id_in_sync_group replica_id get_replica_id")
 
-# What gives an Operation, not a tensor (in graph mode).
+# What gives an Operation, not a tensor (in graph mode); assert_less and its kin as well.
 OPERATIONS = _words(
     """
-    group no_op minimize apply_gradients run_op control_dependencies
+    group no_op minimize apply_gradients run_op control_dependencies Assert
+    global_variables_initializer local_variables_initializer variables_initializer
+    tables_initializer write_file
+    """
+)
+# What gives an object of TensorFlow's, although its name is a function's.
+OBJECTS = _words(
+    """
+    get_replica_context get_default_graph get_default_session
+    """
+)
+# Modules whose `zeros` is an operation (`tf.keras.initializers.zeros` is none), and dtypes.
+TENSOR_HOMES = _words(
+    """
+    tensorflow tf v1 v2 compat array_ops constant_op random random_ops math math_ops
+    """
+)
+DTYPES = _words(
+    """
+    bool string int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32
+    float64 complex64 complex128
+    """
+)
+# Functions of NumPy that give arrays.
+ARRAYS = _words("array asarray zeros ones empty full arange")
+# Contexts that build no operation by themselves.
+SCOPES = _words(
+    """
+    control_dependencies device name_scope variable_scope init_scope colocate_with scope
     """
 )
 

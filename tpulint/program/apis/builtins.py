@@ -34,6 +34,11 @@ def answer(this: Call) -> Value | None:
     return handler(this) if handler is not None else None
 
 
+def knows(path: str) -> bool:
+    """Whether `path` is a function of Python's that is answered here."""
+    return path in _HANDLERS
+
+
 def _getattr(this: Call) -> Value:
     values = this.values
     if len(values) < 2 or not isinstance(values[1], Const):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.program.apis.call import Call
-from tpulint.program.evaluate import lanes
 from tpulint.program.evaluate.calls import call, given
 from tpulint.program.values import (
     UNKNOWN,
@@ -36,4 +37,6 @@ def _collective(this: Call) -> Value:
             this.act, callee, (first, *(given(each, this.site) for each in items)), this.site
         )
     made = this.operation(certainty=Certainty.DEFINITE)
-    return lanes.flow(this.act, [made], this.site)
+    if this.name in seam.AGREEMENTS:
+        return replace(made, per_replica=False, replica_id=False, uniform=True)
+    return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tpulint.knowledge import seam
 from tpulint.program.apis import (
     builtins,
     clusters,
@@ -9,6 +10,7 @@ from tpulint.program.apis import (
     control,
     entries,
     estimators,
+    literals,
     methods,
     operations,
     strategies,
@@ -17,7 +19,16 @@ from tpulint.program.apis import (
 from tpulint.program.apis.call import Answer, Call
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.model import ApiCall, Argument, Site
-from tpulint.program.values import UNKNOWN, External, Instance, Opaque, Value
+from tpulint.program.values import (
+    UNKNOWN,
+    Const,
+    External,
+    Instance,
+    Mapping,
+    Opaque,
+    Sequence,
+    Value,
+)
 
 # Receivers with methods of their own come first, then the seam, then the rest.
 FAMILIES: tuple[Answer, ...] = (
@@ -30,6 +41,7 @@ FAMILIES: tuple[Answer, ...] = (
     control.answer,
     collectives.answer,
     builtins.answer,
+    literals.answer,
     operations.answer,
 )
 # For a callee that is not seen only what its name says for sure counts.
@@ -68,10 +80,22 @@ def answer_unknown(
     return found if found is not None else operations.unseen(Call(act, record))
 
 
+def _builds_nothing(record: ApiCall) -> bool:
+    """Whether the call itself surely builds no operation: Python's own, logging, scopes."""
+    return (
+        isinstance(record.receiver, (Sequence, Mapping, Const))
+        or builtins.knows(record.path)
+        or record.last in seam.SCOPES
+        or "logging" in record.path
+    )
+
+
 def _ask(act: Activation, record: ApiCall, families: tuple[Answer, ...]) -> Value | None:
     if not act.where.muted:
         computation = act.where.computation
         (computation.calls if computation else act.machine.program.calls).append(record)
+    if not _builds_nothing(record):
+        act.machine.may_build(act)
     call = Call(act, record)
     for family in families:
         found = family(call)

@@ -21,7 +21,7 @@ from tpulint.program.values import (
     join,
     options,
 )
-from tpulint.program.where import COND, Layer
+from tpulint.program.where import COND, LOOP, Layer
 
 UNROLL = 16
 
@@ -211,7 +211,8 @@ def _comp(act: Activation, node: Any) -> Value:
     kind, place, elements, clauses = node[1:]
     target, iterated, tests = clauses[0]
     source = value(act, iterated)
-    saved = act.env.names
+    saved, before = act.env.names, act.where
+    act.where = before.inside(Layer(LOOP, act.site(place)))
     results: list[Value] = []
     items = operators.items_of(act, source)
     known = items is not None and len(items) <= UNROLL and len(clauses) == 1 and not tests
@@ -230,7 +231,7 @@ def _comp(act: Activation, node: Any) -> Value:
         results.append(value(act, elements[-1]))
         if kind == "dict":
             value(act, elements[0])
-    act.env.names = saved
+    act.env.names, act.where = saved, before
     if kind == "dict":
         return Mapping({("?", n): each for n, each in enumerate(results)}, True, act.site(place))
     return Sequence("list", results, not known, act.site(place))
@@ -242,6 +243,7 @@ def _await(act: Activation, node: Any) -> Value:
 
 def _yield(act: Activation, node: Any) -> Value:
     item = value(act, node[2])
+    act.machine.may_build(act)  # who takes it goes on from here
     act.yields.append((item, act.where.layers))
     return UNKNOWN
 

@@ -56,6 +56,7 @@ class Machine:
         self.errors: list[str] = []
         self.follow_all = False
         self.passed_by = False  # a module was not read that might have mattered to a cluster
+        self.operations = 0
         self._active: list[int] = []
         self._visits: Counter[int] = Counter()
         self._calls = 0
@@ -75,10 +76,21 @@ class Machine:
         """Whether there is budget to read `function` here; recursion goes two deep."""
         code = id(function.code)
         self._calls += 1
-        if self._calls > CALLS or len(self._active) > DEPTH:
-            return False
         self._visits[code] += 1
-        return self._visits[code] <= VISITS and self._active.count(code) < 2
+        may = (
+            self._calls <= CALLS
+            and len(self._active) <= DEPTH
+            and self._visits[code] <= VISITS
+            and self._active.count(code) < 2
+        )
+        if not may:
+            self.may_build(act)
+        return may
+
+    def may_build(self, act: Activation) -> None:
+        """Something is read here that builds an operation, or may build one unseen."""
+        if not act.where.muted:
+            self.operations += 1
 
     @contextmanager
     def entered(self, function: Function) -> Iterator[None]:
@@ -210,6 +222,7 @@ class Machine:
         self, act: Activation, callee: Built, args: tuple[Argument, ...], site: Site
     ) -> Value:
         """Calling an outside object: a layer reads its weights and gives a tensor."""
+        self.may_build(act)
         items = [each.value for each in args]
         lanes.touch(act, items, site, callee.last)
         owned = weights(act, callee)

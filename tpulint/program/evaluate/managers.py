@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tpulint.program.evaluate import attributes, calls, lanes
 from tpulint.program.evaluate.activation import Activation
-from tpulint.program.model import ContextChange, Frame, Site
+from tpulint.program.model import ContextChange, Dependencies, Frame, Site
 from tpulint.program.values import (
     UNKNOWN,
     Bound,
@@ -85,10 +85,15 @@ def _enter_generator(act: Activation, manager: Managed, site: Site) -> Value:
     return item
 
 
-def leave(act: Activation, manager: Value, site: Site) -> None:
-    """Leave a `with` item: an exit stack closes what was entered on it."""
+def leave(act: Activation, manager: Value, site: Site, built: int) -> None:
+    """Leave a `with` item whose block built so many operations; a stack closes what it holds."""
     if isinstance(manager, Managed) and manager.effect == STACK:
         change(act, manager, "exit", site)
+    elif isinstance(manager, Managed) and manager.effect == DEPENDENCIES:
+        computation = act.where.computation
+        if computation is not None and not act.where.muted:
+            found = Dependencies(manager.payload, site, act.where, built)
+            computation.dependencies.append(found)
     elif isinstance(manager, Instance):
         leaving = attributes.get(act, manager, "__exit__", site)
         if isinstance(leaving, Bound) and isinstance(leaving.function, Function):

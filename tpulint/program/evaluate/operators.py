@@ -126,6 +126,7 @@ def subscript(act: Activation, base: Value, index: Value, site: Site) -> Value:
         return join([*base.items.values(), UNKNOWN]) if base.items else UNKNOWN
     if isinstance(base, Tensor):
         if base.sort == "structure":
+            act.machine.may_build(act)
             return replace(base, sort="tensor")
         return operation(act, [base, index], site, "getitem")
     if isinstance(base, Variable):

@@ -11,6 +11,7 @@ from tpulint.program.evaluate.activation import Activation
 from tpulint.program.evaluate.definitions import define_class, define_function
 from tpulint.program.evaluate.expressions import first_place, value
 from tpulint.program.evaluate.truth import condition_key, truth
+from tpulint.program.model import Site
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -214,7 +215,7 @@ def _while(act: Activation, node: Any) -> bool:
 
 def _with(act: Activation, node: Any) -> bool:
     before = act.where
-    opened = []
+    opened: list[tuple[Value, Site]] = []
     for manager_node, target in node[2]:
         manager = value(act, manager_node)
         site = act.site(first_place(manager_node))
@@ -222,9 +223,10 @@ def _with(act: Activation, node: Any) -> bool:
         opened.append((manager, site))
         if target is not None:
             assign(act, target, bound)
+    built = act.machine.operations
     ended = block(act, node[3])
     for manager, site in reversed(opened):
-        managers.leave(act, manager, site)
+        managers.leave(act, manager, site, act.machine.operations - built)
     act.where = replace(act.where, layers=before.layers)
     return ended
 
