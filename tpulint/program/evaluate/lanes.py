@@ -22,7 +22,7 @@ from tpulint.program.values import (
     tensors,
     told_apart,
 )
-from tpulint.program.where import COND, FUNCTION, WHILE, Where
+from tpulint.program.where import ALTERNATIVE, COND, FUNCTION, WHILE, Where
 
 DEPTH = 5
 
@@ -39,17 +39,26 @@ def touch(
     for item in items:
         for tensor, alternative in told_apart(item):
             take(act, tensor, site, taker, certainty, alternative)
-        for variable in variables(item):
-            access(act, variable, mode, taker, site)
+        for variable, alternative in variables_told_apart(item):
+            access(act, variable, mode, taker, site, alternative)
 
 
-def variables(value: Value, depth: int = 0) -> Iterable[Variable]:
+def variables(value: Value) -> Iterable[Variable]:
     """The variables in `value`, structures opened."""
+    for variable, _ in variables_told_apart(value):
+        yield variable
+
+
+def variables_told_apart(
+    value: Value, alternative: bool = False, depth: int = 0
+) -> Iterable[tuple[Variable, bool]]:
+    """The variables in `value`, each with whether something else may stand there instead."""
     if isinstance(value, Variable):
-        yield value
+        yield value, alternative
     elif depth < DEPTH and isinstance(value, (Choice, Sequence, Mapping)):
+        alternative = alternative or isinstance(value, Choice)
         for item in list(_parts(value)):
-            yield from variables(item, depth + 1)
+            yield from variables_told_apart(item, alternative, depth + 1)
 
 
 def _parts(value: Choice | Sequence | Mapping) -> Iterable[Value]:
@@ -58,11 +67,19 @@ def _parts(value: Choice | Sequence | Mapping) -> Iterable[Value]:
     return value.items if isinstance(value, Sequence) else value.items.values()
 
 
-def access(act: Activation, variable: Variable, mode: str, how: str, site: Site) -> None:
-    """Write down that `variable` is touched here."""
+def access(
+    act: Activation,
+    variable: Variable,
+    mode: str,
+    how: str,
+    site: Site,
+    alternative: bool = False,
+) -> None:
+    """Write down that `variable` is touched here, or another one: an `alternative`."""
     if act.where.muted:
         return
-    found = Access(variable, mode, how, site, act.where)
+    where = act.where.when((ALTERNATIVE, site), variable) if alternative else act.where
+    found = Access(variable, mode, how, site, where)
     computation = act.where.computation
     (computation.accesses if computation else act.machine.program.accesses).append(found)
 
