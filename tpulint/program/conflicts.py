@@ -37,6 +37,11 @@ class Conflict:
         """Whether a side writes: two that only read do not disagree."""
         return "write" in (self.host.mode, self.device.mode)
 
+    @property
+    def of_step(self) -> bool:
+        """Whether this is about a step that the computation counts."""
+        return self.variable.sort == "step" and self.device.mode == "write"
+
 
 def conflicts(program: Program) -> Iterator[Conflict]:
     """One for every touch in a host cluster of what the device touches too."""

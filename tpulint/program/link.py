@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tpulint.program import roots
 from tpulint.program.evaluate.machine import Machine
@@ -19,17 +19,19 @@ RECURSION = 40_000
 
 
 def link(
-    sources: list[Source], given: Mapping[str, bytes], settings: Settings, store: Store
+    sources: list[Source],
+    filenames: Sequence[str],
+    given: Mapping[str, bytes],
+    settings: Settings,
+    store: Store,
 ) -> Program:
-    """The program of `sources`."""
-    project = Project(store.one, given)
+    """The program of `sources`, which are those of `filenames` that passed the screen."""
+    project = Project(store.one, given, filenames)
     modules: list[Module] = []
     for source, facts in store.many(sources):
         if facts is None:
             project.add(source.filename, None)
             continue
-        import os
-
         module = Module(source.filename, os.path.abspath(source.filename), source.text, facts)
         modules.append(module)
         project.add(source.filename, module)

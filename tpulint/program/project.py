@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tpulint.program.module import Module
 from tpulint.program.prefilter import may_matter
@@ -22,10 +22,17 @@ Facts = Callable[[str, bytes, str], "ir.ModuleFacts | None"]
 
 
 class Project:
-    """Maps dotted names to files and files to modules. `facts` gives a file's summary."""
+    """Maps dotted names to files and files to modules.
 
-    def __init__(self, facts: Facts, given: Mapping[str, bytes]) -> None:
+    `facts` gives a file's summary; `filenames` are the files of the run, as it names them.
+    """
+
+    def __init__(
+        self, facts: Facts, given: Mapping[str, bytes], filenames: Sequence[str] = ()
+    ) -> None:
         self._facts = facts
+        self._filenames = filenames
+        self._shown: dict[str, str] | None = None
         self._given = {os.path.abspath(name): data for name, data in given.items()}
         self._modules: dict[str, Module | None] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
@@ -42,7 +49,9 @@ class Project:
         return self._modules[path]
 
     def _load(self, path: str) -> Module | None:
-        shown = os.path.relpath(path)
+        if self._shown is None:
+            self._shown = {os.path.abspath(name): name for name in self._filenames}
+        shown = self._shown.get(path) or os.path.relpath(path)
         try:
             source = read_source(shown, self._given.get(path))
         except UnreadableSource:
@@ -51,7 +60,7 @@ class Project:
         if facts is None:
             return None
         module = Module(shown, path, source.text, facts)
-        module.reported = False
+        module.reported = path in self._shown
         return module
 
     def locate(self, module: Module, dotted: str, level: int) -> str | None:

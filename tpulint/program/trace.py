@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Step
+from tpulint.program.conflicts import Conflict
 from tpulint.program.model import Access, Cluster, Computation, Frame, Site
 from tpulint.program.values import Bound, Built, External, Function, Instance, Partial, Value
 from tpulint.program.where import Where
@@ -74,17 +75,48 @@ def into_cluster(cluster: Cluster, where: Where) -> list[Step]:
     return [opened, *calls(HOST_LANE, cluster.where, where, skip=1)]
 
 
-def deadlock(computation: Computation, cluster: Cluster, held: Access, wanted: Access) -> tuple[Step, ...]:
+def deadlock(conflict: Conflict) -> tuple[Step, ...]:
     """Both lanes of a cycle: who holds the variable and waits, who waits for the variable."""
-    name = f"`{held.variable.name}`"
-    verb = "writes" if held.mode == "write" else "reads"
-    host = callee_name(cluster.callee)
+    computation, cluster = conflict.computation, conflict.cluster
+    held, wanted = conflict.device, conflict.host
+    name, host = f"`{held.variable.name}`", callee_name(cluster.callee)
     return (
         entry(computation),
         *calls(DEVICE_LANE, computation.where, held.where, skip=1),
-        step(DEVICE_LANE, held.site, f"{verb} {name} and holds it until the program ends"),
+        step(DEVICE_LANE, held.site, f"{verb(held)} {name} and holds it until the program ends"),
         *to_cluster(computation, cluster, held.where),
         step(DEVICE_LANE, cluster.site, f"waits for the result of {host}"),
         *into_cluster(cluster, wanted.where),
         step(HOST_LANE, wanted.site, f"waits for {name}, which the device program holds"),
     )
+
+
+def apart(conflict: Conflict) -> tuple[Step, ...]:
+    """Both lanes where neither waits for the other."""
+    computation, cluster = conflict.computation, conflict.cluster
+    held, wanted = conflict.device, conflict.host
+    name = f"`{held.variable.name}`"
+    return (
+        entry(computation),
+        *calls(DEVICE_LANE, computation.where, held.where, skip=1),
+        step(DEVICE_LANE, held.site, f"{verb(held)} its own copy of {name}"),
+        *to_cluster(computation, cluster, held.where),
+        *into_cluster(cluster, wanted.where),
+        step(HOST_LANE, wanted.site, f"{verb(wanted)} {name}, unseen by the device"),
+    )
+
+
+def alone(computation: Computation, access: Access) -> tuple[Step, ...]:
+    """How a host cluster gets to an access."""
+    cluster = access.where.cluster
+    assert cluster is not None
+    return (
+        entry(computation),
+        *to_cluster(computation, cluster),
+        *into_cluster(cluster, access.where),
+        step(HOST_LANE, access.site, f"{verb(access)} `{access.variable.name}`"),
+    )
+
+
+def verb(access: Access) -> str:
+    return "writes" if access.mode == "write" else "reads"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,11 +38,13 @@ def understand(
     settings: Settings | None = None,
     cache: Path | None = None,
     jobs: int = 1,
+    watch: Callable[[str, bytes], None] | None = None,
 ) -> Understanding:
     """Read the program in `filenames` and what it imports from its own project.
 
     `given` holds the bytes of files that are not (or not yet) on disk; `cache` is a
-    folder for summaries, None for none; `jobs` is the number of processes that parse.
+    folder for summaries, None for none; `jobs` is the number of processes that parse;
+    `watch` is shown the bytes of every file, so that nobody has to read them again.
     """
     settings = settings or Settings()
     given = given or {}
@@ -50,7 +52,7 @@ def understand(
     sources: list[Source] = []
     for filename in filenames:
         try:
-            source = _screened(filename, given.get(filename), settings)
+            source = _screened(filename, given.get(filename), settings, watch)
         except UnreadableSource as error:
             findings.append(unreadable(filename, error.reason, error.row, error.column))
             continue
@@ -61,12 +63,17 @@ def understand(
     from tpulint.program.store import Store
 
     store = Store(cache, jobs)
-    program = _in_deep_thread(sources, given, settings, store)
+    program = _in_deep_thread(sources, filenames, given, settings, store)
     findings += store.findings
     return Understanding(program, tuple(findings), tuple(store.messages))
 
 
-def _screened(filename: str, data: bytes | None, settings: Settings) -> Source | None:
+def _screened(
+    filename: str,
+    data: bytes | None,
+    settings: Settings,
+    watch: Callable[[str, bytes], None] | None,
+) -> Source | None:
     """The source of a file that can matter, None for the rest."""
     if data is None:
         try:
@@ -74,6 +81,8 @@ def _screened(filename: str, data: bytes | None, settings: Settings) -> Source |
                 data = stream.read()
         except OSError as error:
             raise UnreadableSource(f"cannot be read: {error.strerror}") from None
+    if watch is not None:
+        watch(filename, data)
     return read_source(filename, data) if passes(data, settings.wrappers) else None
 
 
@@ -83,7 +92,11 @@ def unreadable(filename: str, reason: str, row: int, column: int) -> Finding:
 
 
 def _in_deep_thread(
-    sources: list[Source], given: Mapping[str, bytes], settings: Settings, store: Store
+    sources: list[Source],
+    filenames: Sequence[str],
+    given: Mapping[str, bytes],
+    settings: Settings,
+    store: Store,
 ) -> Program:
     """Reading nests as deep as the program does: give it a stack of its own."""
     from tpulint.program.link import link
@@ -92,7 +105,7 @@ def _in_deep_thread(
 
     def work() -> None:
         try:
-            outcome.append(link(sources, given, settings, store))
+            outcome.append(link(sources, filenames, given, settings, store))
         except BaseException as error:
             outcome.append(error)
 

@@ -1,0 +1,55 @@
+"""The one edit that ends a conflict over a variable: read it on the device, pass the value."""
+
+from __future__ import annotations
+
+from tpulint.finding import Applicability, Edit, Fix, Location
+from tpulint.program.conflicts import Conflict
+from tpulint.program.model import Access, Argument
+
+READS = ("read_value", "value")
+
+
+def pass_by_value(conflict: Conflict) -> Fix | None:
+    """The fix, where the variable itself is an argument of the cluster; else None.
+
+    All of it must stand in the file of the finding: the argument, and what the host
+    function does with the variable, which must be reads only.
+    """
+    cluster, variable = conflict.cluster, conflict.variable
+    if cluster.site != cluster.named:
+        return None
+    given = [each for each in cluster.arguments if each.value is variable]
+    wanted = [
+        each
+        for each in conflict.computation.accesses
+        if each.variable is variable and each.where.cluster is cluster
+    ]
+    module = conflict.host.site.module
+    here = all(each.site.module is module for each in [*given, *wanted])
+    if len(given) != 1 or not here or any(each.mode != "read" for each in wanted):
+        return None
+    edits = [_read_before(given[0]), *(_without_read(each) for each in wanted if each.how in READS)]
+    if any(each is None for each in edits):
+        return None
+    message = f"read `{variable.name}` on the device and pass its value"
+    found = tuple(dict.fromkeys(each for each in edits if each is not None))
+    return Fix(Applicability.UNSAFE, message, found)
+
+
+def _read_before(argument: Argument) -> Edit | None:
+    """`v` becomes `v.read_value()`; only names and attributes are that simple."""
+    if not argument.node or argument.node[0] not in ("name", "attr"):
+        return None
+    end = argument.site.span.end
+    return Edit(end, end, ".read_value()")
+
+
+def _without_read(access: Access) -> Edit | None:
+    """`v.read_value()` becomes `v`."""
+    span = access.site.span
+    line = access.site.module.text.splitlines()[span.end.row - 1]
+    tail = f".{access.how}()"
+    if not line[: span.end.column - 1].endswith(tail):
+        return None
+    start = Location(span.end.row, span.end.column - len(tail))
+    return Edit(start, span.end, "")

@@ -1,0 +1,31 @@
+"""TPU101: a host cluster wants the variable that the device program, which waits for it, holds."""
+
+from __future__ import annotations
+
+from tpulint.program import trace
+from tpulint.program.conflicts import Conflict, conflicts, is_on_device
+from tpulint.program.mend import pass_by_value
+from tpulint.program.model import Program
+from tpulint.rules.base import Report
+
+
+def check(program: Program, report: Report) -> None:
+    for each in conflicts(program):
+        if each.waits and not each.of_step and not is_on_device(each.variable):
+            report(
+                each.host.site.span,
+                message(each),
+                certainty=each.certainty,
+                trace=trace.deadlock(each),
+                fix=pass_by_value(each),
+            )
+
+
+def message(conflict: Conflict) -> str:
+    name = conflict.variable.name
+    verb = "writes" if conflict.host.mode == "write" else "reads"
+    host = trace.callee_name(conflict.cluster.callee)
+    return (
+        f"{host} {verb} `{name}` on the host, while the device program holds `{name}`"
+        f" and waits for {host}: deadlock"
+    )

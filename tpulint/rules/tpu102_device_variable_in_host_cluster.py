@@ -1,0 +1,38 @@
+"""TPU102: a variable of a TPUStrategy scope is touched in a host cluster."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.program import trace
+from tpulint.program.conflicts import conflicts, host_touches, is_on_device, is_sure
+from tpulint.program.model import Access, Computation, Program
+from tpulint.rules.base import Report
+
+
+def check(program: Program, report: Report) -> None:
+    steps = {id(each.host) for each in conflicts(program) if each.of_step}
+    for computation in program.computations:
+        for access in host_touches(computation):
+            if is_on_device(access.variable) and id(access) not in steps:
+                report(
+                    access.site.span,
+                    message(access),
+                    certainty=certainty(computation, access),
+                    trace=trace.alone(computation, access),
+                )
+
+
+def certainty(computation: Computation, access: Access) -> Certainty:
+    strategy = access.variable.strategy
+    proven = strategy is not None and strategy.kind == "tpu" and is_sure(access)
+    return computation.certainty if proven else Certainty.POSSIBLE
+
+
+def message(access: Access) -> str:
+    assert access.where.cluster is not None
+    host = trace.callee_name(access.where.cluster.callee)
+    verb = "writes" if access.mode == "write" else "reads"
+    return (
+        f"{host} {verb} `{access.variable.name}` on the host, but that variable of a TPUStrategy"
+        " scope lives on the device, one copy a replica"
+    )

@@ -1,0 +1,37 @@
+"""TPU105: a host cluster reads the step that the computation around it counts."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.program import trace
+from tpulint.program.conflicts import Conflict, conflicts
+from tpulint.program.mend import pass_by_value
+from tpulint.program.model import Program
+from tpulint.rules.base import Report
+
+
+def check(program: Program, report: Report) -> None:
+    for each in conflicts(program):
+        if not each.of_step:
+            continue
+        report(
+            each.host.site.span,
+            message(each),
+            certainty=each.certainty if each.waits else Certainty.POSSIBLE,
+            trace=trace.deadlock(each) if each.waits else trace.apart(each),
+            fix=pass_by_value(each),
+        )
+
+
+def message(conflict: Conflict) -> str:
+    name = conflict.variable.name
+    host = trace.callee_name(conflict.cluster.callee)
+    if conflict.waits:
+        return (
+            f"{host} reads the step `{name}` on the host, while the device program counts it"
+            f" and waits for {host}: deadlock"
+        )
+    return (
+        f"{host} reads the step `{name}` on the host, which the device program counts:"
+        " the value may be another step's"
+    )
