@@ -80,6 +80,13 @@ GLOBAL_STEP = _words(
     get_global_step get_or_create_global_step create_global_step
     """
 )
+# tensorflow/python/ops/summary_ops_v2.py (tf.contrib.summary): what reads the global step.
+STEP_SUMMARIES = _words(
+    """
+    scalar generic histogram image audio record_summaries_every_n_global_steps
+    """
+)
+STEP_SUMMARY_MODULES = _words("contrib.summary contrib_summary summary_ops_v2")
 
 # Methods of variables, tables, queues and critical sections, by what they do.
 READS = _words(

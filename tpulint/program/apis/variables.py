@@ -9,6 +9,7 @@ from tpulint.program.evaluate import lanes
 from tpulint.program.evaluate.attributes import get
 from tpulint.program.evaluate.calls import call
 from tpulint.program.values import (
+    NONE,
     UNKNOWN,
     Built,
     Const,
@@ -25,6 +26,9 @@ def answer(this: Call) -> Value | None:
         return _method(this, this.receiver)
     if this.name in seam.GLOBAL_STEP:
         return this.act.machine.global_step
+    if this.name in seam.STEP_SUMMARIES and _is_stepped_summary(this):
+        lanes.access(this.act, this.act.machine.global_step, "read", this.name, this.site)
+        return None
     if this.name in seam.VARIABLE_MAKERS and _makes_here(this):
         return _make(this)
     if this.name in seam.ASSIGN_FUNCTIONS and this.receiver is None:
@@ -46,6 +50,15 @@ def answer_unseen(this: Call) -> Value | None:
     if isinstance(receiver, Opaque) and this.name in seam.OPTIMIZER_UPDATES:
         return _update_unseen(this, receiver)
     return None
+
+
+def _is_stepped_summary(this: Call) -> bool:
+    """tensorflow/contrib/summary: without a step these take the global step."""
+    if not any(each in this.path for each in seam.STEP_SUMMARY_MODULES):
+        return False
+    position = 3 if this.name in ("scalar", "generic", "histogram") else None
+    named = this.get("global_step" if "global_step" in this.name else "step", position)
+    return named is None or named == NONE
 
 
 def _makes_here(this: Call) -> bool:
@@ -111,12 +124,9 @@ def _update(this: Call, optimizer: Built) -> Value:
     """An optimizer's update writes the variables it is given, and the step it counts."""
     act = this.act
     values = this.values
-    lanes.touch(
-        act, [each for each in values if not isinstance(each, Variable)], this.site, this.name
-    )
-    step = this.get("global_step")
-    if isinstance(step, Variable):
-        lanes.access(act, step, "write", this.name, this.site)
+    taken = [each for each in values if not isinstance(each, Variable)]
+    lanes.touch(act, [*taken, *_kept(optimizer)], this.site, this.name)
+    _count(this)
     iterations = optimizer.attributes.get("iterations")
     if "keras" in optimizer.path or isinstance(iterations, Variable) or _is_v2(optimizer):
         counted = _iterations(this, optimizer)
@@ -125,6 +135,21 @@ def _update(this: Call, optimizer: Built) -> Value:
     for variable in lanes.variables(written if written is not None else UNKNOWN):
         lanes.access(act, variable, "write", this.name, this.site)
     return lanes.result(act, values, this.site, "operation")
+
+
+def _kept(optimizer: Built) -> list[Value]:
+    """What the optimizer was made with, and one that it wraps: the rate may be a tensor."""
+    found: list[Value] = []
+    for _, value in optimizer.arguments:
+        found += _kept(value) if isinstance(value, Built) else [value]
+    return found
+
+
+def _count(this: Call) -> None:
+    """The step that is given is counted; TF1's optimizers take it second."""
+    step = this.get("global_step", 1)
+    if isinstance(step, Variable) and step.sort == "step":
+        lanes.access(this.act, step, "write", this.name, this.site)
 
 
 def _is_v2(optimizer: Built) -> bool:
@@ -139,8 +164,6 @@ def _iterations(this: Call, optimizer: Built) -> Variable:
 
 def _update_unseen(this: Call, receiver: Opaque) -> Value:
     """An optimizer that is not seen: it takes its arguments, and counts its own iterations."""
-    step = this.get("global_step")
-    if isinstance(step, Variable):
-        lanes.access(this.act, step, "write", this.name, this.site)
+    _count(this)
     lanes.touch(this.act, this.values, this.site, this.name, Certainty.DEFINITE, "unknown")
     return lanes.result(this.act, this.values, this.site, "operation")
