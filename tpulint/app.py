@@ -13,6 +13,7 @@ from tpulint.discover import discover
 from tpulint.finding import Certainty, Finding
 
 if TYPE_CHECKING:
+    from tpulint.analyse import Analysis
     from tpulint.source import Source
 
 STDIN = "-"
@@ -92,62 +93,42 @@ def check(task: Task, run: Run, given: Mapping[str, bytes]) -> Run:
     now = Run(messages=list(run.messages), failed=run.failed)
     if request.stdin is not None:
         given = {request.stdin_filename: request.stdin, **given}
-    found = analyse(task.filenames, given, request, now)
+    analysis = analyse(task.filenames, given, request, now)
     wanted = frozenset(task.filenames)
-    found = [each for each in found if each.span.filename in wanted]
-    judge(found, task, given, now)
+    found = [each for each in analysis.findings if each.span.filename in wanted]
+    judge(found, analysis.marked, task, given, now)
     return now
 
 
 def analyse(
     filenames: Sequence[str], given: Mapping[str, bytes], request: Request, run: Run
-) -> list[Finding]:
-    """What the rules find. A file that breaks the analysis is named and left out, alone."""
+) -> Analysis:
+    """What the rules find, recalled where no file has changed since the last such run."""
+    from tpulint.analyse import Analysis, analyse
+    from tpulint.program.settings import Settings
+
     if not filenames:
-        return []
-    from pathlib import Path
-
-    from tpulint.program.understand import Settings, understand
-
+        return Analysis()
     config = request.config
     settings = Settings(config.wrappers, config.assume_tpu, config.target_tensorflow)
-    try:
-        understanding = understand(
-            filenames,
-            given=given,
-            settings=settings,
-            cache=Path(request.cache) if request.cache else None,
-            jobs=config.jobs or os.cpu_count() or 1,
-        )
-    except Exception as error:  # an error of our own must not take the other files along
-        if len(filenames) == 1:
-            fail(run, f"{filenames[0]}: internal error: {describe(error)}")
-            return []
-        half = len(filenames) // 2
-        parts = (filenames[:half], filenames[half:])
-        return [each for part in parts for each in analyse(part, given, request, run)]
-    run.messages += [each for each in understanding.messages if each not in run.messages]
-    findings = list(understanding.findings)
-    if not understanding.program.modules:
-        return findings
-    from tpulint import rules
+    key = None
+    if request.cache is not None and not given:
+        from tpulint import memory
 
-    for code in rules.written():
-        if code in request.codes:
-            try:
-                findings += rules.run(understanding.program, {code})
-            except Exception as error:  # one rule's error must not take the others along
-                fail(run, f"internal error in rule {code}: {describe(error)}")
-    return findings
-
-
-def describe(error: BaseException) -> str:
-    """The error in one line, with the place in the code that a report needs."""
-    import traceback
-
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}{where}"
+        key = memory.key_of(filenames, request.codes, settings)
+        known = memory.recall(request.cache, key) if key is not None else None
+        if known is not None:
+            run.messages += known.messages
+            return known
+    processes = config.jobs or os.cpu_count() or 1
+    found = analyse(
+        filenames, given, request.codes, settings, cache=request.cache, processes=processes
+    )
+    run.messages += [each for each in found.messages if each not in run.messages]
+    run.failed = run.failed or found.failed
+    if key is not None and request.cache is not None:
+        memory.remember(request.cache, key, found)
+    return found
 
 
 def fail(run: Run, message: str) -> None:
@@ -156,10 +137,17 @@ def fail(run: Run, message: str) -> None:
         run.messages.append(message)
 
 
-def judge(found: Sequence[Finding], task: Task, given: Mapping[str, bytes], run: Run) -> None:
+def judge(
+    found: Sequence[Finding],
+    marked: Sequence[str],
+    task: Task,
+    given: Mapping[str, bytes],
+    run: Run,
+) -> None:
     """Which findings stand: suppressions, per-file-ignores, certainty and the baseline."""
     request = task.request
-    suppressors = files_with_suppressions(found, task, given)
+    files = {each.span.filename for each in found}
+    suppressors = sorted(files | set(marked) if "TPU002" in request.codes else files)
     if not found and not suppressors:
         check_baseline([], task, run)
         return
@@ -180,27 +168,6 @@ def reported() -> frozenset[str]:
     from tpulint.rules import written
 
     return frozenset(("TPU001", "TPU002", *written()))
-
-
-def files_with_suppressions(
-    found: Sequence[Finding], task: Task, given: Mapping[str, bytes]
-) -> list[str]:
-    """The files whose suppressions must be read: those with findings, and for TPU002 the rest."""
-    from tpulint.verdict.marks import may_name_own_codes
-
-    files = {each.span.filename for each in found}
-    if "TPU002" in task.request.codes:
-        for filename in task.filenames:
-            data = given.get(filename)
-            if data is None:
-                try:
-                    with open(filename, "rb", buffering=0) as file:
-                        data = file.read()
-                except OSError:
-                    continue
-            if may_name_own_codes(data):
-                files.add(filename)
-    return sorted(files)
 
 
 def shows(finding: Finding, certainty: Certainty) -> bool:

@@ -58,7 +58,7 @@ def run(given: Sequence[str]) -> int:
         print("tpulint: interrupted", file=sys.stderr)
         return 2
     except Exception as error:  # whatever it is, the user gets one line
-        from tpulint.app import describe
+        from tpulint.analyse import describe
 
         print(f"tpulint: internal error: {describe(error)}", file=sys.stderr)
         return 2
@@ -151,10 +151,13 @@ def run_config(options: argparse.Namespace) -> int:
 def run_clean(options: argparse.Namespace) -> int:
     import shutil
 
+    from tpulint.cache import is_ours
     from tpulint.command import cache_directory, configuration
 
     directory = cache_directory(options, configuration(options, "."))
     if os.path.isdir(directory):
+        if not is_ours(directory):
+            raise ConfigError(f"{directory}: not removed: it is no cache of tpulint's")
         shutil.rmtree(directory)
         print(f"Removed {directory}")
     return 0
