@@ -242,6 +242,8 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
         self._waits: list[tuple[Any, Any]] = []
         self._names_in_use = users_graph._names_in_use
         self._name_stack = users_graph._name_stack
+        # Whether bodies of loops and branches get automatic control dependencies.
+        self._add_control_dependencies = users_graph._add_control_dependencies
 
     @contextlib.contextmanager
     def going_on(self) -> Iterator[None]:

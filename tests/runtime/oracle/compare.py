@@ -14,6 +14,7 @@ from tests.runtime.oracle.building import OURS, THEIRS, Built, build
 from tests.runtime.oracle.programs import Program
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import step
+from tpulint.runtime.mark.attributes import REPLICATE
 from tpulint.runtime.mark.marked import Marked, Ran
 
 
@@ -35,11 +36,37 @@ def marking_only() -> Iterator[None]:
 
 
 def _not_run(marked: Marked, options: Any = None) -> Ran:
-    outputs = [
-        tuple(tf.compat.v1.placeholder(t.dtype, t.shape) for t in marked.outputs)
-        for _ in range(marked.num_replicas)
+    """Tensors that depend on what the computation depends on, and nothing behind them."""
+    given = _given(marked)
+    outputs = []
+    for tensor in marked.outputs * marked.num_replicas:
+        output = tf.numpy_function(_never, given, tensor.dtype)
+        output.set_shape(tensor.shape)
+        outputs.append(output)
+    width = len(marked.outputs)
+    replicas = range(marked.num_replicas)
+    return Ran(
+        tuple(tuple(outputs[r * width : (r + 1) * width]) for r in replicas),
+        tuple(tf.no_op() for _ in replicas),
+    )
+
+
+def _never(*_: Any) -> Any:
+    raise AssertionError("this computation is not run")
+
+
+def _given(marked: Marked) -> list[Any]:
+    if marked.mode != "graph":
+        return [outer for outer, _ in marked.graph.captures]
+    cluster = [
+        op
+        for op in marked.graph.get_operations()
+        if op.node_def.attr[REPLICATE].s.decode() == marked.cluster
     ]
-    return Ran(tuple(outputs), tuple(tf.no_op() for _ in outputs))
+    taken = {t.name: t for op in cluster for t in op.inputs if t.op.type != "TPUReplicatedInput"}
+    made = {t.name for op in cluster for t in op.outputs}
+    inputs = [tensor for copies in marked.inputs for tensor in copies]
+    return inputs + [tensor for name, tensor in taken.items() if name not in made]
 
 
 def _difference_from_any(theirs: Exception | None, ours: Exception | None) -> str | None:

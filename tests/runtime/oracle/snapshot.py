@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,68 +10,80 @@ from typing import Any
 from google.protobuf import text_format
 
 from tpulint.runtime import results
+from tpulint.runtime.tensorflow_internals import function_graph
 
 RUNTIMES_OWN = "tpulint/"
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Every node as text, by name: in the order of making in a plain graph, else sorted."""
+    """Every node as text, by name: of the graph, and of the functions that it calls."""
 
     nodes: dict[str, str]
 
 
-@dataclass
-class _Names:
-    """Numbers that TensorFlow counts up in the process, renumbered by first appearance."""
-
-    known: dict[str, str] = field(default_factory=dict)
-
-    def plain(self, text: str) -> str:
-        return _COUNTED.sub(lambda match: self._renamed(match.group(0)), text)
-
-    def _renamed(self, name: str) -> str:
-        stem = re.sub(r"\d+", "", name)
-        return self.known.setdefault(name, f"{stem}#{len(self.known)}")
-
-
+# Numbers that TensorFlow counts up in the process.
 _COUNTED = re.compile(
-    r"__(?:inference|forward|backward)_\w+?_\d+(?:_\d+)?|(?<=\")\w+_(?:true|false|body|cond|branch\d*)"
-    r"(?:_\w+)?_\d+(?=\")|pyfunc_\d+|(?<=\")\d{1,6}(?=\")|cd2c89b7[-\w]*"
+    r"pyfunc_\d+|PartitionedCall-\d+|CustomGradient-\d+|cd2c89b7[-\w]*|_\d+(?=___redundant)"
 )
 
 
 def snapshot(graph: Any) -> Snapshot:
     """What was built in `graph` and, for our API, in the marked graphs that belong to it."""
-    names = _Names()
-    twins = results.twins(graph)
     known = getattr(graph, "_tpulint_marked_results", {})
     scratch = {id(marked.graph): marked.graph for marked, _ in known.values()}
     scratch.pop(id(graph), None)
-    nodes = _nodes(graph, names, twins, {})
+    reader = _Reader(results.twins(graph))
+    nodes = reader.nodes(graph, {})
     for marked in scratch.values():
-        nodes |= _nodes(marked, names, twins, marked.stand_ins)
-    return Snapshot(nodes)
+        nodes |= reader.nodes(marked, marked.stand_ins)
+    return Snapshot(nodes | reader.of_functions)
 
 
-def _nodes(
-    graph: Any, names: _Names, twins: dict[str, Any], stand_ins: dict[str, Any]
-) -> dict[str, str]:
-    return {
-        op.name: _text(op, names, twins)
-        for op in graph.get_operations()
-        if not op.name.startswith(RUNTIMES_OWN) and op.name not in stand_ins
-    }
+@dataclass
+class _Reader:
+    """`twins` names what stands for a marked tensor or operation. A function is named by what
+    it holds, since its own name holds a number that is counted up in the process.
+    """
 
+    twins: dict[str, Any]
+    of_functions: dict[str, str] = field(default_factory=dict)
+    _labels: dict[str, str] = field(default_factory=dict)
 
-def _text(op: Any, names: _Names, twins: dict[str, Any]) -> str:
-    """The node's definition. What stands for a marked tensor or operation is named as that."""
-    node = op.node_def
-    del node.input[:]
-    inputs = [twins.get(tensor.name, tensor).name for tensor in _outer(op.inputs)]
-    controls = [twins.get(control.name, control).name for control in op.control_inputs]
-    text = text_format.MessageToString(node, as_one_line=True)
-    return names.plain(f"{text} inputs {inputs} controls {controls}")
+    def nodes(self, graph: Any, stand_ins: dict[str, Any]) -> dict[str, str]:
+        return {
+            _COUNTED.sub("#", op.name): self._text(op)
+            for op in graph.get_operations()
+            if not op.name.startswith(RUNTIMES_OWN) and op.name not in stand_ins
+        }
+
+    def _text(self, op: Any) -> str:
+        node = op.node_def
+        del node.input[:]
+        for attr in node.attr.values():
+            for function in (attr.func, *attr.list.func):
+                if function.name:
+                    function.name = self._label(op.graph, function.name)
+        inputs = [self._name(tensor) for tensor in _outer(op.inputs)]
+        controls = [self._name(control) for control in op.control_inputs]
+        text = text_format.MessageToString(node, as_one_line=True)
+        return _COUNTED.sub("#", f"{text} inputs {inputs} controls {controls}")
+
+    def _name(self, used: Any) -> str:
+        return str(self.twins.get(used.name, used).name)
+
+    def _label(self, graph: Any, name: str) -> str:
+        if name not in self._labels:
+            body = function_graph(graph, name)
+            nodes = _Reader({}, self.of_functions, self._labels).nodes(body, {})
+            outputs = [tensor.name for tensor in body.outputs]
+            waits = sorted(op.name for op in body.control_outputs)
+            text = f"{nodes} {outputs} {waits}"
+            label = f"function {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+            self._labels[name] = label
+            self.of_functions |= {f"{label}/{key}": node for key, node in nodes.items()}
+            self.of_functions[label] = text
+        return self._labels[name]
 
 
 def _outer(tensors: Any) -> list[Any]:
