@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 from tpulint import app
+from tpulint.cache import tag
 from tpulint.config import Config, ConfigError, certainty, codes, find_config, load_config, target
 from tpulint.finding import Finding
 from tpulint.output.context import Context
@@ -28,16 +29,16 @@ def check(options: argparse.Namespace) -> int:
     if options.fix or options.diff:
         return mend(options, task, run)
     run = app.check(task, run, {})
+    if request.cache:
+        tag(request.cache)
     if options.write_baseline:
-        return write_baseline(options.write_baseline, task, run)
+        return write_baseline(options.write_baseline, run)
     if options.add_suppressions:
         return add_suppressions(options.add_suppressions, run)
-    return tell(options, task, run, 0, sys.stdout)
+    return tell(options, run, 0, sys.stdout)
 
 
-def tell(
-    options: argparse.Namespace, task: app.Task, run: app.Run, fixed: int, stream: TextIO
-) -> int:
+def tell(options: argparse.Namespace, run: app.Run, fixed: int, stream: TextIO) -> int:
     """Writes the findings in the asked format, and what else there is to standard error."""
     from tpulint.output import load
     from tpulint.output.color import wanted
@@ -95,11 +96,11 @@ def mend(options: argparse.Namespace, task: app.Task, run: app.Run) -> int:
     if stdin is not None:
         name = task.request.stdin_filename
         sys.stdout.buffer.write(fixed.files.get(name, stdin))
-        return tell(options, task, last, fixed.count, sys.stderr)
+        return tell(options, last, fixed.counts.total(), sys.stderr)
     for filename, data in sorted(fixed.files.items()):
         if not overwrite(filename, fixed.originals[filename], data, last):
-            fixed.count = 0
-    return tell(options, task, last, fixed.count, sys.stdout)
+            del fixed.counts[filename]
+    return tell(options, last, fixed.counts.total(), sys.stdout)
 
 
 def overwrite(filename: str, before: Source, data: bytes, run: app.Run) -> bool:
@@ -147,7 +148,7 @@ def umask() -> int:
     return now
 
 
-def write_baseline(path: str, task: app.Task, run: app.Run) -> int:
+def write_baseline(path: str, run: app.Run) -> int:
     from tpulint.verdict import baseline
 
     app.say(run.messages)

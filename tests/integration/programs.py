@@ -31,8 +31,8 @@ def log(x):
 
 
 def computation(x):
-    total.assign_add(x)
-    return tf.tpu.outside_compilation(log, x)
+    now = total.assign_add(x)
+    return now * tf.tpu.outside_compilation(log, x)
 
 
 result = tf.tpu.rewrite(computation, [1.0])

@@ -163,3 +163,38 @@ def test_the_checked_code_is_never_run(folder: Path) -> None:
     check(folder, "--jobs", "2")
     tpulint(folder, "check", "--fix", "--unsafe-fixes")
     assert not (folder / "sprung").exists()
+
+
+KILLER = """\
+import os
+import sys
+
+from tpulint.cli import main
+from tpulint.program import workers
+
+summarize_as_before = workers.summarize
+
+
+def summarize(text):
+    if "the poison" in text and os.getpid() != PARENT:
+        os.kill(os.getpid(), 9)
+    return summarize_as_before(text)
+
+
+PARENT = os.getpid()
+workers.summarize = summarize
+sys.exit(main())
+"""
+
+
+def test_a_killed_worker_costs_one_file(folder: Path) -> None:
+    for number in range(20):
+        (folder / f"more_{number}.py").write_text(f"{NESTED}\n# {number}\n")
+    (folder / "more_7.py").write_text("# the poison: outside_compilation\n")
+    script = folder.parent / "killer.py"
+    script.write_text(KILLER)
+    command = [sys.executable, str(script), "check", "--output-format", "json", "--no-cache"]
+    answer = run([*command, "--jobs", "2", "."], folder)
+    found = [(Path(item["filename"]).name, item["code"]) for item in json.loads(answer.out)]
+    assert ("more_7.py", "TPU001") in found
+    assert len([code for _, code in found if code == "TPU201"]) == 20

@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.conftest import ROOT, flake8
 from tests.integration.programs import ACROSS, HELPER, NESTED
+from tpulint.analyse import Analysis
 
 FAULT = "main.py:9:12: TPU201"
 
@@ -96,9 +97,9 @@ def test_it_never_raises(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_failed_in_part_is_said_too(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def partly(filenames: object, given: object, request: object, run: Any) -> list[object]:
+    def partly(filenames: object, given: object, request: object, run: Any) -> Any:
         module.app.fail(run, "internal error in rule TPU101: KeyError: 1")
-        return []
+        return Analysis()
 
     monkeypatch.setattr(module.app, "analyse", partly)
     ((_, _, message, _),) = module.Plugin(ast.parse(""), ["x = 1\n"], "main.py").run()

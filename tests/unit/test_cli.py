@@ -13,6 +13,7 @@ import pytest
 
 from tests.unit.conftest import Terminal
 from tpulint import __version__, app
+from tpulint.analyse import Analysis
 from tpulint.codes import CODES
 from tpulint.finding import Finding, Location, Span, Step
 from tpulint.output.color import paint
@@ -202,9 +203,9 @@ def test_exclude_and_force_exclude(tpulint: Terminal, here: Path) -> None:
 def test_files_beyond_the_asked_ones_are_not_reported(
     tpulint: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def everywhere(*_: object) -> list[Finding]:
+    def everywhere(*_: object) -> Analysis:
         spans = [Span(name, Location(1, 1), Location(1, 2)) for name in ("a.py", "b.py")]
-        return [Finding("TPU201", "m", span) for span in spans]
+        return Analysis([Finding("TPU201", "m", span) for span in spans])
 
     monkeypatch.setattr(app, "analyse", everywhere)
     tpulint("check", "a.py", "--output-format", "json")
@@ -218,7 +219,9 @@ def test_at_most_twelve_steps_a_lane(tpulint: Terminal, monkeypatch: pytest.Monk
         for number in range(20)
         for lane in ("device", "host")[: 1 + (number < 3)]
     )
-    monkeypatch.setattr(app, "analyse", lambda *_: [Finding("TPU101", "m", span, trace=trace)])
+    monkeypatch.setattr(
+        app, "analyse", lambda *_: Analysis([Finding("TPU101", "m", span, trace=trace)])
+    )
     tpulint("check", "a.py", "--output-format", "json")
     steps = json.loads(tpulint.out)[0]["trace"]
     device = [step["message"] for step in steps if step["lane"] == "device"]
@@ -272,6 +275,10 @@ def test_config_shows_what_a_run_would_use(tpulint: Terminal, here: Path) -> Non
 
 def test_clean(tpulint: Terminal, here: Path) -> None:
     (here / ".tpulint_cache/x").mkdir(parents=True)
+    assert tpulint("clean") == 2
+    assert "not removed: it is no cache of tpulint's" in tpulint.err
+    assert tpulint("check") == 1
+    assert (here / ".tpulint_cache/.gitignore").read_text() == "*\n"
     assert tpulint("clean") == 0
     assert not (here / ".tpulint_cache").exists()
     assert tpulint("clean") == 0

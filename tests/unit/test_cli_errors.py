@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from tpulint import app, rules
+from tpulint import analyse as analysis
+from tpulint import rules
+from tpulint.analyse import Analysis
 from tpulint.codes import CODES
-from tpulint.config import Config
 from tpulint.finding import Finding, Location, Span
 from tpulint.program import understand as understanding
+from tpulint.program.settings import Settings
 
 
 @dataclass
@@ -25,9 +27,15 @@ class Seen:
     messages: tuple[str, ...] = ("cache: read-only",)
 
 
+@dataclass(frozen=True)
+class Module:
+    filename: str
+    path: str = "somewhere"
+
+
 @dataclass
 class Program:
-    modules: list[str] = field(default_factory=list)
+    modules: list[Module] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -37,7 +45,8 @@ def understand(monkeypatch: pytest.MonkeyPatch) -> None:
     def stand_in(filenames: Sequence[str], **_: object) -> Seen:
         if "crash.py" in filenames:
             raise BrokenProcessPool("a worker\nwas killed")
-        return Seen(tuple(finding(name) for name in filenames), Program(list(filenames)))
+        found = tuple(finding(name) for name in filenames)
+        return Seen(found, Program([Module(name) for name in filenames]))
 
     monkeypatch.setattr(understanding, "understand", stand_in)
     monkeypatch.setattr(rules, "written", lambda: ["TPU101", "TPU201"])
@@ -47,10 +56,8 @@ def finding(filename: str, code: str = "TPU001") -> Finding:
     return Finding(code, "m", Span(filename, Location(1, 1), Location(1, 2)))
 
 
-def analyse(*filenames: str) -> tuple[list[Finding], app.Run]:
-    run = app.Run()
-    request = app.Request(Config(), frozenset(CODES))
-    return app.analyse(filenames, {}, request, run), run
+def analyse(*filenames: str) -> Analysis:
+    return analysis.analyse(filenames, {}, frozenset(CODES), Settings())
 
 
 def test_a_file_that_breaks_the_analysis_is_left_out_alone(
@@ -58,8 +65,8 @@ def test_a_file_that_breaks_the_analysis_is_left_out_alone(
 ) -> None:
     monkeypatch.setattr(rules, "run", lambda program, codes: [])
     names = [f"{number}.py" for number in range(9)]
-    found, run = analyse(*names[:6], "crash.py", *names[6:])
-    assert [each.span.filename for each in found] == names
+    run = analyse(*names[:6], "crash.py", *names[6:])
+    assert [each.span.filename for each in run.findings] == names
     assert run.failed
     (message,) = [each for each in run.messages if "internal error" in each]
     assert message.startswith(
@@ -76,8 +83,8 @@ def test_a_rule_that_breaks_is_left_out_alone(
         return [finding("a.py", code) for code in codes]
 
     monkeypatch.setattr(rules, "run", rule)
-    found, run = analyse("a.py")
-    assert [each.code for each in found] == ["TPU001", "TPU201"]
+    run = analyse("a.py")
+    assert [each.code for each in run.findings] == ["TPU001", "TPU201"]
     assert run.failed
     assert run.messages[-1].startswith("internal error in rule TPU101: KeyError: 'x' at ")
 
@@ -86,5 +93,5 @@ def test_what_the_analysis_says_is_passed_on_once(
     understand: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rules, "run", lambda program, codes: [])
-    _, run = analyse("a.py", "crash.py", "b.py", "c.py")
+    run = analyse("a.py", "crash.py", "b.py", "c.py")
     assert run.messages.count("cache: read-only") == 1

@@ -67,7 +67,7 @@ def run(
         return [finding(each) for each in rule(source.text)], {"a.py": source}
 
     fixed = fix_all(check, unsafe)
-    return fixed.files.get("a.py", text), fixed.count, fixed.messages
+    return fixed.files.get("a.py", text), fixed.counts.total(), fixed.messages
 
 
 def drop_names(text: str) -> list[Fix]:

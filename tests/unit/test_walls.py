@@ -23,12 +23,12 @@ LONGEST = 350
 
 # The floors of the analyzer, ground first. A module imports from its own floor or below.
 FLOORS = (
-    {"", "finding", "codes", "source", "notebook", "patterns"},
+    {"", "finding", "codes", "source", "notebook", "patterns", "cache"},
     {"config", "syntax", "knowledge"},
     {"program", "discover", "verdict"},
     {"rules"},
     {"output"},
-    {"app"},
+    {"app", "analyse", "memory"},
     {"cli", "options", "command", "server", "plugin", "__main__"},
 )
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}

@@ -6,6 +6,7 @@ round whose text no longer parses is taken back fix by fix.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,12 +19,12 @@ Check = Callable[[Mapping[str, bytes]], tuple[Sequence[Finding], Mapping[str, So
 
 @dataclass
 class Fixed:
-    """`files` are the new bytes by name; `count` the fixes applied; `findings` what is left."""
+    """`files` are the new bytes by name, `counts` the fixes in them; `findings` what is left."""
 
     findings: Sequence[Finding] = ()
     files: dict[str, bytes] = field(default_factory=dict)
     originals: dict[str, Source] = field(default_factory=dict)
-    count: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     messages: list[str] = field(default_factory=list)
 
 
@@ -46,7 +47,7 @@ def fix_all(check: Check, unsafe: bool) -> Fixed:
             if applied:
                 fixed.originals.setdefault(filename, source)
                 fixed.files[filename] = data
-                fixed.count += applied
+                fixed.counts[filename] += applied
                 changed = True
         if not changed:
             break

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tpulint import __version__, app
+from tpulint.analyse import describe
+from tpulint.cache import tag
 from tpulint.config import ConfigError, find_config
 from tpulint.source import declared_encoding
 from tpulint.verdict.select import Layer, selected
@@ -35,7 +37,7 @@ class Plugin:
         except ConfigError as error:
             yield 1, 0, f"TPU000 configuration: {error}", type(self)
         except Exception as error:  # one file's trouble must not end flake8's run
-            yield 1, 0, f"TPU000 internal error: {app.describe(error)}", type(self)
+            yield 1, 0, f"TPU000 internal error: {describe(error)}", type(self)
 
     def rows(self) -> Iterator[Row]:
         name = os.path.normpath(self.filename)
@@ -51,6 +53,7 @@ class Plugin:
             noqa=False,
         )
         run = app.check(*app.prepare(request), {})
+        tag(config.cache_path)
         for finding in run.findings:
             start = finding.span.start
             yield start.row, start.column - 1, f"{finding.code} {finding.message}", type(self)

