@@ -131,6 +131,19 @@ WEIGHT_ATTRIBUTES = _words(
     """
 )
 
+# keras/src/layers: layers that create variables; the others may be made anywhere.
+LAYERS_WITH_WEIGHTS = _words(
+    """
+    Dense EinsumDense Embedding Conv1D Conv2D Conv3D Conv1DTranspose Conv2DTranspose
+    Conv3DTranspose DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D
+    LocallyConnected1D LocallyConnected2D BatchNormalization SyncBatchNormalization
+    LayerNormalization GroupNormalization UnitNormalization PReLU LSTM GRU SimpleRNN
+    LSTMCell GRUCell SimpleRNNCell ConvLSTM1D ConvLSTM2D ConvLSTM3D MultiHeadAttention
+    """
+)
+# Methods that a framework calls once an object.
+BUILD_METHODS = _words("build _build setup add_weight create_variables")
+
 # Optimizer methods that update variables, and the step that they count.
 OPTIMIZER_UPDATES = _words("minimize apply_gradients apply")
 

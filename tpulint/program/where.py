@@ -20,6 +20,7 @@ COMPUTATION, CLUSTER = "computation", "cluster"
 FUNCTION = "function"  # the body of a tf.function
 COND, WHILE = "cond", "while"  # a branch or body that TensorFlow traces on its own
 CONTEXT = "context"  # a with block whose meaning matters; `payload` names it
+ONCE = "once"  # under a test that is true the first time only
 LOOP = "loop"  # a Python loop
 DATA = "data"  # a function of an input pipeline
 

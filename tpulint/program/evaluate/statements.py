@@ -10,7 +10,7 @@ from tpulint.program.evaluate import attributes, lanes, managers, operators
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.evaluate.definitions import define_class, define_function
 from tpulint.program.evaluate.expressions import first_place, value
-from tpulint.program.evaluate.truth import condition_key, truth
+from tpulint.program.evaluate.truth import condition_key, guards_creation, truth
 from tpulint.program.model import Site
 from tpulint.program.values import (
     NONE,
@@ -23,7 +23,7 @@ from tpulint.program.values import (
     Value,
     join,
 )
-from tpulint.program.where import COND, LOOP, WHILE, Layer
+from tpulint.program.where import COND, LOOP, ONCE, WHILE, Layer
 
 Names = dict[str, Value]
 
@@ -108,7 +108,7 @@ def _if(act: Activation, node: Any) -> bool:
     test = value(act, node[2])
     known = truth(test)
     if known is not None:
-        return block(act, node[3] if known else node[4])
+        return _settled(act, node, known)
     site = act.site(node[1])
     if isinstance(test, Tensor) and act.machine.autograph(act.where):
         return _traced_if(act, node, test)
@@ -131,6 +131,19 @@ def _if(act: Activation, node: Any) -> bool:
     act.where = before
     act.env.names = _joined(then_names, act.env.names)
     return False
+
+
+def _settled(act: Activation, node: Any, known: bool) -> bool:
+    """An `if` whose test is known here; what it makes the first time it makes once."""
+    if not guards_creation(node[2]):
+        return block(act, node[3] if known else node[4])
+    before = act.where
+    act.where = before.inside(Layer(ONCE, act.site(node[1])))
+    ended = block(act, node[3] if known else node[4])
+    leaves = not known and bool(node[3]) and node[3][-1][0] in ("return", "raise")
+    if not leaves:
+        act.where = replace(act.where, layers=before.layers)
+    return ended
 
 
 def _traced_if(act: Activation, node: Any, test: Tensor) -> bool:

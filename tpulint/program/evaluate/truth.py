@@ -44,7 +44,7 @@ def _truth(value: Value) -> bool | None:
 
 def condition_key(value: Value, node: Any, site: Site) -> tuple[Any, ...]:
     """The identity of an unknown test: the same opaque thing, else the place of the test."""
-    if _guards_creation(node):
+    if guards_creation(node):
         return (GUARD, site)
     if isinstance(value, (Opaque, Variable)):
         return ("value", id(value), value)
@@ -53,14 +53,14 @@ def condition_key(value: Value, node: Any, site: Site) -> tuple[Any, ...]:
     return ("site", site)
 
 
-def _guards_creation(node: Any) -> bool:
+def guards_creation(node: Any) -> bool:
     """A test that is true the first time only, as those around lazily made state are."""
     op = node[0]
     if op == "not":
         inner = node[1]
-        return inner[0] == "attr" or _guards_creation(inner)
+        return inner[0] == "attr" or guards_creation(inner)
     if op == "bool":
-        return any(_guards_creation(each) for each in node[2])
+        return any(guards_creation(each) for each in node[2])
     if op == "cmp":
         return any(each[0] in ("Is", "In", "NotIn") for each in node[2])
     if op == "call":

@@ -1,0 +1,54 @@
+"""What is created inside a computation that should be created once, outside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tpulint.knowledge import seam
+from tpulint.program.evaluate.managers import INIT_SCOPE
+from tpulint.program.evaluate.truth import GUARD
+from tpulint.program.model import ApiCall, Computation, Site
+from tpulint.program.where import COMPUTATION, ONCE, Where
+
+
+@dataclass(frozen=True)
+class Creation:
+    """`words` say what is made at `site`, with its article."""
+
+    words: str
+    site: Site
+    where: Where
+
+
+def creations(computation: Computation) -> Iterator[Creation]:
+    """Variables, and objects of TensorFlow's classes that own variables."""
+    for access in computation.accesses:
+        if access.mode == "create" and access.variable.sort == "variable":
+            yield Creation(f"the variable `{access.variable.name}`", access.site, access.where)
+    for call in computation.calls:
+        owner = owner_of_variables(call)
+        if owner is not None:
+            yield Creation(f"the {owner} `{call.last}`", call.site, call.where)
+
+
+def owner_of_variables(call: ApiCall) -> str | None:
+    """ "layer", "optimizer" or "metric" where the call makes one that owns variables."""
+    parts = call.path.split(".")
+    if call.receiver is not None or len(parts) < 3:
+        return None
+    if parts[-2] == "layers" and parts[-1] in seam.LAYERS_WITH_WEIGHTS and "keras" in parts:
+        return "layer"
+    if "keras" in parts and parts[-1][:1].isupper():
+        return {"optimizers": "optimizer", "metrics": "metric"}.get(parts[-2])
+    return None
+
+
+def is_kept(computation: Computation, where: Where) -> bool:
+    """Whether something makes it once only: a test of what it is kept in, `build`, init_scope."""
+    if any(key[0] == GUARD for key, _ in where.conditions):
+        return True
+    if where.contexts(INIT_SCOPE) or any(layer.kind == ONCE for layer in where.since(COMPUTATION)):
+        return True
+    inside = where.frames[len(computation.where.frames) :]
+    return any(frame.name in seam.BUILD_METHODS for frame in inside)

@@ -1,0 +1,36 @@
+"""TPU104: a variable or layer is created anew at each trace of the function given to `run`."""
+
+from __future__ import annotations
+
+from tpulint.finding import DEVICE_LANE, Certainty
+from tpulint.knowledge import seam
+from tpulint.program import trace
+from tpulint.program.creation import Creation, creations, is_kept
+from tpulint.program.model import Program
+from tpulint.rules.base import Report
+
+
+def check(program: Program, report: Report) -> None:
+    for computation in program.computations:
+        if computation.kind not in seam.STRATEGY_RUN:
+            continue
+        for each in creations(computation):
+            if is_kept(computation, each.where):
+                continue
+            sure = (
+                computation.where.traced and each.where.conditions <= computation.where.conditions
+            )
+            certainty = computation.certainty if sure else Certainty.POSSIBLE
+            steps = (
+                trace.entry(computation),
+                *trace.calls(DEVICE_LANE, computation.where, each.where, skip=1),
+                trace.step(DEVICE_LANE, each.site, f"creates {each.words}"),
+            )
+            report(each.site.span, message(each), certainty=certainty, trace=steps)
+
+
+def message(each: Creation) -> str:
+    return (
+        f"{each.words} is created anew at each trace of the function given to `run`:"
+        " create it once, outside"
+    )
