@@ -39,8 +39,7 @@ def link(
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(RECURSION)
     try:
-        for module in modules:
-            roots.read(machine, module)
+        roots.read_all(machine, modules)
     finally:
         sys.setrecursionlimit(limit)
     store.messages += machine.errors

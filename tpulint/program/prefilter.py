@@ -13,7 +13,7 @@ _STRATEGY_RUN = re.compile(
     rb"(?i:strategy|distribution|replicator)\w*(?:\.extended)?\.(?:run|experimental_run_v2"
     rb"|experimental_run|call_for_each_replica)\("
 )
-_CALLS = re.compile(rb"\btpu\w*\.(?:replicate|rewrite|shard|batch_parallel)\b")
+_CALLS = re.compile(rb"tpu\w*\.(?:replicate|rewrite|shard|batch_parallel)\b")
 _IMPORTS = re.compile(rb"\btpu\w*\s+import\b[^\n]*\b(?:replicate|rewrite|shard|batch_parallel)\b")
 
 
@@ -27,7 +27,9 @@ def may_matter(data: bytes) -> bool:
 
 
 def opens_clusters(data: bytes, wrappers: Iterable[str] = ()) -> bool:
-    """Whether host clusters are opened here: then everything that is called matters."""
+    """Whether clusters are opened or computations built by hand: all that is called matters."""
+    if _CALLS.search(data) or _IMPORTS.search(data):
+        return True
     names = [wrapper.rpartition(".")[2].encode() for wrapper in wrappers]
     return any(name in data for name in [b"outside_compilation", *names])
 

@@ -33,20 +33,33 @@ ENTRY_NAMES = (
 )
 
 
-def read(machine: Machine, module: Module) -> None:
-    """Read the module's body, then each function that names the seam and is still unread."""
+CALLERS = 2  # how often the callers of functions that left something open are read
+
+
+def read_all(machine: Machine, modules: list[Module]) -> None:
+    """Read what shows the seam, then the callers of what depends on its arguments."""
+    names = ENTRY_NAMES | {each.rpartition(".")[2] for each in machine.settings.wrappers}
+    for module in modules:
+        read(machine, module, frozenset(names))
+    for _ in range(CALLERS):
+        wanted, machine.wanted = frozenset(machine.wanted), set()
+        if not wanted:
+            return
+        for module in modules:
+            if not wanted.isdisjoint(module.facts.mentions):
+                read(machine, module, wanted)
+
+
+def read(machine: Machine, module: Module, names: frozenset[str]) -> None:
+    """Read the module's body, then each function that mentions `names` and is still unread."""
     machine.follow_all = opens_clusters(module.text.encode(), machine.settings.wrappers)
     with machine.guarded(module.filename):
         machine.module_env(module)
-    env = machine.module_env(module)
-    entry_names = ENTRY_NAMES | {each.rpartition(".")[2] for each in machine.settings.wrappers}
-    for value in list(env.names.values()):
-        _read_value(machine, module, value, entry_names)
+    for value in list(machine.module_env(module).names.values()):
+        _read_value(machine, module, value, names)
 
 
-def _read_value(
-    machine: Machine, module: Module, value: Value, names: frozenset[str] | set[str]
-) -> None:
+def _read_value(machine: Machine, module: Module, value: Value, names: frozenset[str]) -> None:
     function = value.function if isinstance(value, (Bound, Partial)) else value
     if isinstance(function, Function) and function.module is module:
         _read_function(machine, function, None, names)
@@ -63,23 +76,41 @@ def _read_value(
 
 
 def _read_function(
-    machine: Machine,
-    function: Function,
-    receiver: Value | None,
-    names: frozenset[str] | set[str],
+    machine: Machine, function: Function, receiver: Value | None, names: frozenset[str]
 ) -> None:
-    """Read one root with opaque arguments, unless it cannot matter or was read already."""
+    """Read one root with opaque arguments, unless it cannot matter or was read already.
+
+    Where it opens host clusters although not everything on the way was read, it is read
+    again with everything: only then does every access count.
+    """
     code = function.code
     if id(code) in machine.called or names.isdisjoint(code.mentions):
         return
-    act = Activation(machine, function.module, Env({}), machine.new_run())
-    site = Site(function.module, code.place)
     with machine.guarded(f"{function.module.filename}: {function.name}"):
-        if makes_spec(function):
-            _read_model_fn(act, function, receiver, site)
-        else:
-            made = calls.call_function(act, function, opaque_arguments(function, receiver), site)
-            _read_escaped(act, made, site, names)
+        mark = machine.mark()
+        machine.passed_by = False
+        _read_once(machine, function, receiver, names)
+        if machine.passed_by and machine.opened_since(mark) and not machine.follow_all:
+            machine.forget_since(mark)
+            machine.follow_all = True
+            _read_once(machine, function, receiver, names)
+            machine.follow_all = False
+        if machine.left_open_since(mark):
+            machine.wanted.add(function.name)
+            if function.owner is not None:
+                machine.wanted.add(function.owner.code.name)
+
+
+def _read_once(
+    machine: Machine, function: Function, receiver: Value | None, names: frozenset[str]
+) -> None:
+    act = Activation(machine, function.module, Env({}), machine.new_run())
+    site = Site(function.module, function.code.place)
+    if makes_spec(function):
+        _read_model_fn(act, function, receiver, site)
+    else:
+        made = calls.call_function(act, function, opaque_arguments(function, receiver), site)
+        _read_escaped(act, made, site, names)
 
 
 def makes_spec(function: Function) -> bool:
@@ -100,9 +131,7 @@ def _read_model_fn(act: Activation, function: Function, receiver: Value | None, 
     trace(Call(act, record), "model_fn", callee, None, mode="graph", opaque=NOT_TENSORS)
 
 
-def _read_escaped(
-    act: Activation, made: Value, site: Site, names: frozenset[str] | set[str]
-) -> None:
+def _read_escaped(act: Activation, made: Value, site: Site, names: frozenset[str]) -> None:
     """A function that a root hands back may be called by whoever called the root."""
     machine = act.machine
     function = machine.function_of(made)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tpulint.finding import Certainty
 from tpulint.program.apis import registry
 from tpulint.program.evaluate import calls, expressions, lanes, statements
 from tpulint.program.evaluate.activation import Activation
@@ -26,8 +27,8 @@ from tpulint.program.values import (
     Env,
     External,
     Function,
-    Instance,
     Imported,
+    Instance,
     ModuleValue,
     Opaque,
     Strategy,
@@ -55,6 +56,7 @@ class Machine:
         self.called: set[int] = set()
         self.errors: list[str] = []
         self.follow_all = False
+        self.wanted: set[str] = set()  # names of functions whose callers may know more
         self.passed_by = False  # a module was not read that might have mattered to a cluster
         self.operations = 0
         self._active: list[int] = []
@@ -101,12 +103,39 @@ class Machine:
         finally:
             self._active.pop()
 
+    def mark(self) -> tuple[int, ...]:
+        """How much has been found so far."""
+        return tuple(len(each) for each in self._found())
+
+    def _found(self) -> tuple[list[Any], ...]:
+        found = self.program
+        return (found.computations, found.loose_clusters, found.calls, found.uses, found.accesses)
+
+    def forget_since(self, mark: tuple[int, ...]) -> None:
+        for each, length in zip(self._found(), mark, strict=True):
+            del each[length:]
+
+    def opened_since(self, mark: tuple[int, ...]) -> bool:
+        """Whether host clusters were opened since (those of a host_call need no more)."""
+        kinds = {
+            each.kind for made in self.program.computations[mark[0] :] for each in made.clusters
+        }
+        kinds |= {each.kind for each in self.program.loose_clusters[mark[1] :]}
+        return any(kind.endswith("outside_compilation") for kind in kinds)
+
+    def left_open_since(self, mark: tuple[int, ...]) -> bool:
+        """Whether a computation since depends on what only callers know."""
+        return any(
+            made.certainty is Certainty.POSSIBLE or isinstance(made.callee, Opaque)
+            for made in self.program.computations[mark[0] :]
+        )
+
     @contextmanager
     def guarded(self, what: str) -> Iterator[None]:
         """A fault of the reader's own costs one root, never the run; it is said aloud."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - reported, with its place
+        except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{os.path.basename(last.filename)}:{last.lineno}"
             kind = type(error).__name__
