@@ -35,6 +35,12 @@ TPU_MODULES = _words(
 # tensorflow/python/tpu/tpu_replication.py
 OUTSIDE_COMPILATION = _words("outside_compilation experimental_map_outside_compilation")
 
+# Attributes of TPUReplicateContext that say what is open; the counter only ever grows.
+COUNTER = "_outside_compilation_counter"
+CONTEXT_STATE = frozenset(
+    [COUNTER, "_outside_compilation_cluster", "_outside_compilation_v2_context"]
+)
+
 # tensorflow/python/distribute/distribute_lib.py, and its older names.
 STRATEGY_RUN = _words(
     """

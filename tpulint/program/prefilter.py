@@ -31,7 +31,7 @@ def opens_clusters(data: bytes, wrappers: Iterable[str] = ()) -> bool:
     if _CALLS.search(data) or _IMPORTS.search(data):
         return True
     names = [wrapper.rpartition(".")[2].encode() for wrapper in wrappers]
-    return any(name in data for name in [b"outside_compilation", *names])
+    return any(name in data for name in [b"outside_compilation", b"TPUStrategy(", *names])
 
 
 def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:

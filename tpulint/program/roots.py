@@ -23,6 +23,7 @@ from tpulint.program.values import (
     Partial,
     Value,
 )
+from tpulint.program.where import UNSEEN_CALLER, Layer
 
 ENTRY_NAMES = (
     seam.REPLICATE_FAMILY
@@ -33,6 +34,7 @@ ENTRY_NAMES = (
 )
 
 
+MAIN = "main"  # what is called so is run as a script: by itself, or by absl and tf.app
 CALLERS = 2  # how often the callers of functions that left something open are read
 
 
@@ -104,8 +106,11 @@ def _read_function(
 def _read_once(
     machine: Machine, function: Function, receiver: Value | None, names: frozenset[str]
 ) -> None:
-    act = Activation(machine, function.module, Env({}), machine.new_run())
     site = Site(function.module, function.code.place)
+    where = machine.new_run()
+    if function.name != MAIN:
+        where = where.inside(Layer(UNSEEN_CALLER, site))
+    act = Activation(machine, function.module, Env({}), where)
     if makes_spec(function):
         _read_model_fn(act, function, receiver, site)
     else:

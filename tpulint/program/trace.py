@@ -106,6 +106,19 @@ def apart(conflict: Conflict) -> tuple[Step, ...]:
     )
 
 
+def nested(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
+    """How one host cluster gets to be opened inside another."""
+    steps: list[Step] = []
+    if outer.computation is not None:
+        steps = [entry(outer.computation), *to_cluster(outer.computation, outer)]
+    name = callee_name(inner.callee)
+    return (
+        *steps,
+        *into_cluster(outer, inner.where),
+        step(HOST_LANE, inner.named, f"sends {name} to the host once more"),
+    )
+
+
 def alone(computation: Computation, access: Access) -> tuple[Step, ...]:
     """How a host cluster gets to an access."""
     cluster = access.where.cluster

@@ -46,6 +46,13 @@ class Const(Value):
 NONE = Const(None)
 
 
+@dataclass(frozen=True)
+class Asked(Value):
+    """What a question about the TPU context of the graph gives: `name` is what was asked."""
+
+    name: str
+
+
 @dataclass(eq=False)
 class Opaque(Value):
     """Something unknown that keeps its identity: a parameter of a root, an attribute of one.

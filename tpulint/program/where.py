@@ -22,6 +22,7 @@ COND, WHILE = "cond", "while"  # a branch or body that TensorFlow traces on its 
 CONTEXT = "context"  # a with block whose meaning matters; `payload` names it
 ONCE = "once"  # under a test that is true the first time only
 LOOP = "loop"  # a Python loop
+UNSEEN_CALLER = "unseen caller"  # a function that nothing read calls
 DATA = "data"  # a function of an input pipeline
 
 # Keys of conditions that are no test in the source: one of several callees, a function that

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tpulint.knowledge import seam
 from tpulint.program.apis.call import Call
 from tpulint.program.evaluate import attributes, operators
 from tpulint.program.evaluate.calls import call, given
@@ -43,7 +44,8 @@ def _getattr(this: Call) -> Value:
     values = this.values
     if len(values) < 2 or not isinstance(values[1], Const):
         return UNKNOWN
-    if isinstance(values[0], (Instance, Class)) or len(values) == 2:
+    asked = values[1].value in seam.CONTEXT_STATE
+    if isinstance(values[0], (Instance, Class)) or len(values) == 2 or asked:
         return attributes.get(this.act, values[0], str(values[1].value), this.site)
     return UNKNOWN
 

@@ -7,6 +7,7 @@ from tpulint.program.evaluate.activation import Activation
 from tpulint.program.model import Site
 from tpulint.program.values import (
     UNKNOWN,
+    Asked,
     Bound,
     Built,
     Choice,
@@ -38,6 +39,8 @@ def method(receiver: Value, name: str) -> Bound:
 
 def get(act: Activation, base: Value, name: str, site: Site) -> Value:
     """`base.name`."""
+    if name in seam.CONTEXT_STATE and not isinstance(base, (Instance, Class)):
+        return Asked(name)
     if isinstance(base, Choice):
         return join(get(act, option, name, site) for option in base.options)
     if isinstance(base, External):

@@ -12,6 +12,7 @@ from tpulint.program.model import Site
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
+    Asked,
     Choice,
     Class,
     Const,
@@ -34,6 +35,8 @@ def operation(act: Activation, items: Iterable[Value], site: Site, name: str) ->
     """An operator on tensors or variables builds an operation here; on others nothing is known."""
     act.machine.may_build(act)
     listed = list(items)
+    if name == "not" and len(listed) == 1 and isinstance(listed[0], Asked):
+        return listed[0]
     touched = any(
         isinstance(option, (Tensor, Variable)) for item in listed for option in options(item)
     )
@@ -46,6 +49,9 @@ def operation(act: Activation, items: Iterable[Value], site: Site, name: str) ->
 
 
 def compare(act: Activation, op: str, left: Value, right: Value, site: Site) -> Value:
+    asked = [each for side in (left, right) for each in options(side) if isinstance(each, Asked)]
+    if asked:
+        return asked[0]
     if op in ("Is", "IsNot"):
         same = _identical(left, right)
         return UNKNOWN if same is None else Const(same is (op == "Is"))

@@ -6,6 +6,7 @@ from typing import Any
 
 from tpulint.program.model import Site
 from tpulint.program.values import (
+    Asked,
     Class,
     Const,
     External,
@@ -21,7 +22,10 @@ from tpulint.program.values import (
     options,
 )
 
-GUARD = "guard"  # the key of a create-once test: `is None`, `hasattr`, `not self.built`
+# Kinds of keys.
+GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
+STATE = "state"  # a test of what is open just now: the TPU context, a flag that changes
+PLACE = "site"  # a test that is only known by its place
 
 
 def truth(value: Value) -> bool | None:
@@ -44,13 +48,23 @@ def _truth(value: Value) -> bool | None:
 
 def condition_key(value: Value, node: Any, site: Site) -> tuple[Any, ...]:
     """The identity of an unknown test: the same opaque thing, else the place of the test."""
+    if is_state(value):
+        return (STATE, site)
     if guards_creation(node):
         return (GUARD, site)
     if isinstance(value, (Opaque, Variable)):
         return ("value", id(value), value)
     if isinstance(value, External):
         return ("name", value.path)
-    return ("site", site)
+    return (PLACE, site)
+
+
+def is_state(value: Value) -> bool:
+    """Whether this is a flag that takes several values, or asks the graph's TPU context."""
+    found = options(value)
+    if any(isinstance(each, Asked) for each in found):
+        return True
+    return len(found) > 1 and all(isinstance(each, Const) for each in found)
 
 
 def guards_creation(node: Any) -> bool:

@@ -1,0 +1,45 @@
+"""Clusters and computations inside one another: in which mode, and under which guard."""
+
+from __future__ import annotations
+
+from tpulint.program.evaluate.managers import GRAPH, INIT_SCOPE
+from tpulint.program.evaluate.truth import GUARD, PLACE, STATE
+from tpulint.program.model import Cluster, Computation
+from tpulint.program.where import COMPUTATION, COND, CONTEXT, FUNCTION, WHILE, Where
+
+
+def is_graph_mode(cluster: Cluster) -> bool:
+    """Whether the cluster is built in a plain graph, where TensorFlow refuses a nested one.
+
+    The body of a tf.function, and of a V2 conditional or loop, is a graph of its own.
+    """
+    computation = cluster.computation
+    if computation is None or computation.mode != "graph":
+        return False
+    between = cluster.where.since(COMPUTATION)
+    return not any(layer.kind in (FUNCTION, COND, WHILE) for layer in between)
+
+
+def guards_nesting(where: Where) -> bool:
+    """Whether a test of what is open just now leads here: it may be there against nesting."""
+    return any(key[0] == STATE for key, _ in where.conditions)
+
+
+def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
+    """Whether an unknown test stands between the two that may tell them apart.
+
+    Where one wrapper opens both, its own test may have another answer the second time.
+    """
+    around = outer.where
+    if inner.site == outer.site and inner.computation is not None:
+        around = inner.computation.where
+    between = inner.where.conditions - around.conditions
+    return any(key[0] in (GUARD, PLACE) for key, _ in between)
+
+
+def in_another_graph(computation: Computation) -> bool:
+    """Whether a new graph, or none, stands between a computation and the one around it."""
+    return any(
+        layer.kind == CONTEXT and layer.payload[0] in (GRAPH, INIT_SCOPE)
+        for layer in computation.where.since(COMPUTATION)
+    )

@@ -1,0 +1,48 @@
+"""TPU201: a host cluster is opened while another one is open."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.program import trace
+from tpulint.program.model import Cluster, Program
+from tpulint.program.nesting import guards_nesting, is_graph_mode, may_be_guarded
+from tpulint.rules.base import Report
+
+OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
+
+
+def check(program: Program, report: Report) -> None:
+    for cluster in [*program.clusters(), *program.loose_clusters]:
+        outer = cluster.parent
+        if outer is None or cluster.kind not in OPENED_BY_CALL or guards_nesting(cluster.where):
+            continue
+        graph = is_graph_mode(cluster)
+        report(
+            cluster.named.span,
+            message(cluster, outer, graph),
+            certainty=certainty(cluster, outer, graph),
+            trace=trace.nested(cluster, outer),
+        )
+
+
+def certainty(cluster: Cluster, outer: Cluster, graph: bool) -> Certainty:
+    """Outside a known computation, or where several callees are meant, it only may happen."""
+    computation = cluster.computation
+    if computation is None or not graph:
+        return Certainty.POSSIBLE
+    if cluster.where.is_guess or may_be_guarded(cluster, outer):
+        return Certainty.POSSIBLE
+    return computation.certainty
+
+
+def message(cluster: Cluster, outer: Cluster, graph: bool) -> str:
+    inner, around = trace.callee_name(cluster.callee), trace.callee_name(outer.callee)
+    if graph or cluster.computation is None:
+        return (
+            f"{inner} is sent to the host from {around}, which runs on the host already:"
+            " TensorFlow refuses to nest outside_compilation"
+        )
+    return (
+        f"{inner} is sent to the host from {around}, which runs on the host already:"
+        " under tf.function the inner cluster takes its operations out of the outer one"
+    )

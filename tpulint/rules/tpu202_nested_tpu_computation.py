@@ -1,0 +1,39 @@
+"""TPU202: a TPU computation is built inside another."""
+
+from __future__ import annotations
+
+from tpulint.finding import DEVICE_LANE, Certainty
+from tpulint.program import trace
+from tpulint.program.model import Computation, Program
+from tpulint.program.nesting import in_another_graph
+from tpulint.rules.base import Report
+
+
+def check(program: Program, report: Report) -> None:
+    for inner in program.computations:
+        outer = inner.where.computation
+        # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
+        if outer is None or inner.kind == "model_fn" or in_another_graph(inner):
+            continue
+        sure = all(each.certainty is Certainty.DEFINITE for each in (inner, outer))
+        name = trace.callee_name(inner.callee)
+        report(
+            inner.site.span,
+            message(inner, outer),
+            certainty=Certainty.DEFINITE
+            if sure and not inner.where.is_guess
+            else Certainty.POSSIBLE,
+            trace=(
+                trace.entry(outer),
+                *trace.calls(DEVICE_LANE, outer.where, inner.where, skip=1),
+                trace.step(DEVICE_LANE, inner.site, f"`{inner.kind}` compiles {name} once more"),
+            ),
+        )
+
+
+def message(inner: Computation, outer: Computation) -> str:
+    name = trace.callee_name(inner.callee)
+    return (
+        f"`{inner.kind}` builds a TPU computation of {name} inside the one that `{outer.kind}`"
+        " builds: TPU computations cannot be nested"
+    )
