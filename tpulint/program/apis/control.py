@@ -30,10 +30,13 @@ from tpulint.program.where import COND, DATA, WHILE, Layer
 
 CALLABLE = (Function, Bound, Partial)
 CONTEXT_CLASSES = frozenset(["XLAControlFlowContext", "CondContext", "WhileContext"])
+CURRENT = frozenset(["_get_control_flow_context", "GetControlFlowContext"])
 
 
 def answer(this: Call) -> Value | None:
     name = this.name
+    if name in CURRENT:
+        return Managed(CONTROL, this.site)
     if isinstance(this.receiver, Built) and name in seam.PIPELINE and _is_pipeline(this.receiver):
         return _pipeline(this, this.receiver)
     if this.receiver is not None and not isinstance(this.receiver, Opaque):
@@ -139,18 +142,32 @@ def _loop(this: Call) -> Value:
         return lanes.leave_control(this.act, made, data, this.site)
     given = this.get("loop_vars", 2) or UNKNOWN
     lanes.touch(this.act, [given], this.site, "while_loop")
-    before = this.act.where
-    start = _inside(this, given, layer)
-    values = start.items if isinstance(start, Sequence) and not start.open else [start]
-    predicate = this.run_inside(layer, this.get("cond", 0) or UNKNOWN, list(values))
-    this.act.where = before
+    test = this.get("cond", 0) or UNKNOWN
+    predicate = this.run_inside(layer, test, _loop_values(this, given, layer))
+    # The body is a graph of its own. What it makes decides, too, how long the loop goes on.
+    predicates = Sequence("tuple", [predicate])
+    layer = Layer(WHILE, this.site, predicates)
     body = this.get("body", 1) or UNKNOWN
-    made = this.run_inside(layer, body, list(values))
-    return lanes.leave_control(this.act, join([given, made]), [predicate], this.site)
+    made = this.run_inside(layer, body, _loop_values(this, given, layer))
+    before = this.act.where
+    this.act.where = before.quietly()
+    again = Layer(WHILE, this.site)
+    predicates.items.append(this.run_inside(again, test, _loop_values(this, made, again)))
+    this.act.where = before
+    decided = lanes.leave_control(this.act, predicate, [], this.site)
+    return lanes.leave_control(this.act, join([given, made]), [decided], this.site)
 
 
 def _flat(values: list[Value]) -> list[Tensor]:
     return [tensor for value in values for tensor in tensors(value)]
+
+
+def _loop_values(this: Call, value: Value, layer: Layer) -> list[Value]:
+    """The loop variables, one an argument."""
+    found = _inside(this, value, layer)
+    if isinstance(found, Sequence) and not found.open:
+        return list(found.items)
+    return [found]
 
 
 def _inside(this: Call, value: Value, layer: Layer) -> Value:

@@ -1,0 +1,51 @@
+"""What replicas do together under traced control flow, and what decides whether they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.knowledge import seam
+from tpulint.program.model import ApiCall, Computation, Program
+from tpulint.program.values import Built, Const, Tensor, Value, Variable, options, tensors
+
+# Keras' way to say that gradients are already summed, in older and newer releases.
+ALONE = {"experimental_aggregate_gradients": False, "skip_gradients_aggregation": True}
+
+
+def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, list[Value]]]:
+    """Collectives of device code under traced control flow, each with what that depends on."""
+    for computation in program.computations:
+        for call in computation.calls:
+            layers = call.where.control()
+            if layers and call.where.on_device and synchronizes(computation, call):
+                yield computation, call, [each.payload for each in layers]
+
+
+def synchronizes(computation: Computation, call: ApiCall) -> bool:
+    """Whether replicas wait for one another in `call`."""
+    if call.last in seam.COLLECTIVES:
+        return True
+    if call.last not in ("apply_gradients", "minimize"):
+        return False
+    alone = any(
+        each.keyword in ALONE and each.value == Const(ALONE[each.keyword])
+        for each in call.arguments
+    )
+    wrapped = isinstance(call.receiver, Built) and "CrossShard" in call.receiver.path
+    return wrapped or (computation.kind in seam.STRATEGY_RUN and not alone)
+
+
+def deciding(payloads: list[Value]) -> list[Tensor | Variable]:
+    """The tensors and variables that decide, but for those that all replicas have alike."""
+    found: list[Tensor | Variable] = []
+    for payload in payloads:
+        if payload is None:
+            continue
+        found += [each for each in options(payload) if isinstance(each, Variable)]
+        found += [each for each in tensors(payload) if not each.uniform]
+    return found
+
+
+def differs(decider: Tensor | Variable) -> bool:
+    """Whether each replica has its own of it."""
+    return isinstance(decider, Tensor) and (decider.replica_id or decider.per_replica)

@@ -1,0 +1,86 @@
+"""Edits that take one keyword argument out of a call, and its comma with it."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from dataclasses import dataclass
+
+from tpulint.finding import Edit, Location
+from tpulint.program.model import ApiCall, Argument
+from tpulint.source import LINE_END
+
+LAYOUT = frozenset(
+    [tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT]
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of the file that carries meaning."""
+
+    text: str
+    start: Location
+    end: Location
+
+
+def dropped(call: ApiCall, argument: Argument) -> tuple[Edit, ...] | None:
+    """The edits without `argument`; comments stay. None where the call's text is not as read."""
+    rows = LINE_END.split(argument.site.module.text)
+    tokens = _tokens(call, rows)
+    span = argument.site.span
+    starts = [each.start for each in tokens]
+    ends = [each.end for each in tokens]
+    if span.start not in starts or span.end not in ends:
+        return None
+    before = tokens[starts.index(span.start) - 1]
+    after = tokens[ends.index(span.end) + 1]
+    if after.text == ",":
+        return (_with_comma_after(rows, span.start, after.end),)
+    if before.text != ",":
+        return (Edit(span.start, span.end, ""),)
+    between = _between(rows, before.end, span.start)
+    if not between.strip():
+        return (Edit(before.start, span.end, ""),)
+    comma = Edit(before.start, before.end, "")
+    return (comma, _with_comma_after(rows, span.start, span.end))
+
+
+def _with_comma_after(rows: list[str], start: Location, end: Location) -> Edit:
+    """What stands from `start` to `end`, with the blanks or the whole rows that it leaves empty."""
+    head = rows[start.row - 1][: start.column - 1]
+    tail = rows[end.row - 1][end.column - 1 :]
+    if not head.strip() and not tail.strip() and end.row < len(rows):
+        return Edit(Location(start.row, 1), Location(end.row + 1, 1), "")
+    if tail.strip() and not (tail.lstrip().startswith("#") and head.strip()):
+        blanks = len(tail) - len(tail.lstrip())
+        return Edit(start, Location(end.row, end.column + blanks), "")
+    return Edit(Location(start.row, len(head.rstrip()) + 1), end, "")
+
+
+def _between(rows: list[str], start: Location, end: Location) -> str:
+    if start.row == end.row:
+        return rows[start.row - 1][start.column - 1 : end.column - 1]
+    inner = rows[start.row : end.row - 1]
+    return "\n".join(
+        [rows[start.row - 1][start.column - 1 :], *inner, rows[end.row - 1][: end.column - 1]]
+    )
+
+
+def _tokens(call: ApiCall, rows: list[str]) -> list[Token]:
+    """The tokens of the call's text; empty where it cannot be split into tokens."""
+    span = call.site.span
+    text = _between(rows, span.start, span.end)
+
+    def place(row: int, column: int) -> Location:
+        return Location(span.start.row + row - 1, column + (span.start.column if row == 1 else 1))
+
+    try:
+        found = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError):
+        return []
+    return [
+        Token(each.string, place(*each.start), place(*each.end))
+        for each in found
+        if each.type not in LAYOUT
+    ]

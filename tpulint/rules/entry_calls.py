@@ -1,0 +1,110 @@
+"""The calls of the replicate family: what each was given, by TensorFlow's own signatures.
+
+Signatures are those of tensorflow/python/tpu/tpu.py; older releases have fewer
+parameters at the end, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tpulint.finding import Certainty
+from tpulint.program.apis.operations import is_tensorflow
+from tpulint.program.model import Argument, Computation, Program
+from tpulint.program.values import NONE, UNKNOWN, Const, Opaque, Sequence, Tensor, Value, options
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_SHARD = _words(
+    """
+    computation inputs num_shards input_shard_axes outputs_from_all_shards output_shard_axes
+    infeed_queue device_assignment name xla_options
+    """
+)
+SIGNATURES = {
+    "replicate": _words(
+        """
+        computation inputs infeed_queue device_assignment name maximum_shapes padding_spec
+        xla_options
+        """
+    ),
+    "split_compile_and_replicate": _words(
+        """
+        computation inputs infeed_queue device_assignment name use_tpu maximum_shapes
+        padding_spec xla_options
+        """
+    ),
+    "shard": _SHARD,
+    "split_compile_and_shard": _SHARD,
+    "batch_parallel": _words(
+        "computation inputs num_shards infeed_queue device_assignment name xla_options"
+    ),
+    "rewrite": _words("computation inputs infeed_queue device_assignment name xla_options"),
+}
+REPLICATES = ("replicate", "split_compile_and_replicate")
+
+
+def entries(program: Program, kinds: tuple[str, ...] = tuple(SIGNATURES)) -> Iterator[Computation]:
+    """The computations that a call of one of `kinds` builds."""
+    return (each for each in program.computations if each.kind in kinds)
+
+
+def argument(entry: Computation, name: str) -> Argument | None:
+    """The argument `name` of the entry call, by keyword or by position."""
+    signature = SIGNATURES[entry.kind]
+    return entry.call.argument(name, signature.index(name) if name in signature else None)
+
+
+def given(entry: Computation, name: str) -> Value:
+    """The value of an argument: None where it is surely not given, UNKNOWN where it may be."""
+    found = argument(entry, name)
+    if found is not None:
+        return found.value
+    return UNKNOWN if any(each.star for each in entry.call.arguments) else NONE
+
+
+def is_given(value: Value) -> bool:
+    """Whether an argument surely is something other than None."""
+    unseen = (UNKNOWN, NONE)
+    return not any(each in unseen or is_opaque(each) for each in options(value))
+
+
+def is_opaque(value: Value) -> bool:
+    """Whether it is unseen what `value` is."""
+    return isinstance(value, Opaque) or (isinstance(value, Tensor) and value.sort != "tensor")
+
+
+def replicas(entry: Computation) -> int | None:
+    """How many replicas the entry call builds, where its arguments say."""
+    if entry.kind == "rewrite":
+        return 1
+    if entry.kind in REPLICATES:
+        inputs = given(entry, "inputs")
+        if inputs == NONE:
+            return 1
+        known = isinstance(inputs, Sequence) and inputs.kind == "list" and not inputs.open
+        return len(inputs.items) if known and isinstance(inputs, Sequence) else None
+    number = given(entry, "num_shards")
+    if number == NONE:
+        return 1
+    return number.value if isinstance(number, Const) and type(number.value) is int else None
+
+
+def certainty(
+    entry: Computation, faulty: Callable[[Value], bool], value: Value
+) -> Certainty | None:
+    """How sure it is that the entry call is faulty by `value`, which may be one of several."""
+    verdicts = [faulty(option) for option in options(value)]
+    if not any(verdicts):
+        return None
+    sure = all(verdicts) and is_tensorflows(entry) and not entry.where.is_guess
+    return entry.certainty if sure else Certainty.POSSIBLE
+
+
+def is_tensorflows(entry: Computation) -> bool:
+    """Whether the called function is known to be TensorFlow's, not only named like it."""
+    path = entry.call.path
+    return is_tensorflow(path) or path.startswith("tpulint.runtime.")

@@ -1,0 +1,64 @@
+"""TPU301: a host cluster ends in another control-flow context than it started in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tpulint.finding import Certainty
+from tpulint.program.evaluate.managers import CLEARS, CONTROL, STACK
+from tpulint.program.model import Cluster, ContextChange, Program
+from tpulint.rules.base import Report
+
+# An `init_scope` that nobody holds is left when it is collected; dependencies change no context.
+CHANGES = frozenset([CLEARS, CONTROL])
+
+
+def check(program: Program, report: Report) -> None:
+    for cluster in program.clusters():
+        for change in unbalanced(cluster):
+            if change.change == "enter":
+                said = "this control-flow context is entered in the host cluster and not left"
+            else:
+                said = "this control-flow context is left in the host cluster and was not entered"
+            report(change.site.span, said, certainty=_certainty(cluster, change))
+
+
+def unbalanced(cluster: Cluster) -> list[ContextChange]:
+    """The changes of context in `cluster` that no other change takes back."""
+    computation = cluster.computation
+    if computation is None or computation.mode != "graph":
+        return []
+    by_holder: dict[int, list[ContextChange]] = defaultdict(list)
+    for change in computation.contexts:
+        if change.where.cluster is cluster and not _is_function(change):
+            by_holder[id(change.holder)].append(change)
+    return [change for changes in by_holder.values() for change in _left_over(changes)]
+
+
+def _is_function(change: ContextChange) -> bool:
+    """In a tf.function TensorFlow does not compare."""
+    return any(layer.kind == "function" for layer in change.where.since("cluster"))
+
+
+def _left_over(changes: list[ContextChange]) -> list[ContextChange]:
+    """What is entered or left alone by one holder; a stack leaves all that it holds."""
+    entered: list[ContextChange] = []
+    left: list[ContextChange] = []
+    for change in changes:
+        if change.change == "enter":
+            if change.effect in CHANGES:
+                entered.append(change)
+        elif change.effect == STACK:
+            entered.clear()
+        elif entered:
+            entered.pop()
+        elif change.effect in CHANGES:
+            left.append(change)
+    return entered + left
+
+
+def _certainty(cluster: Cluster, change: ContextChange) -> Certainty:
+    surely = change.where.reached_whenever(cluster.where) and not cluster.where.is_guess
+    if surely and cluster.computation is not None:
+        return cluster.computation.certainty
+    return Certainty.POSSIBLE

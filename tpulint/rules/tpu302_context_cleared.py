@@ -1,0 +1,42 @@
+"""TPU302: outside_compilation where the TPU context has been cleared."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tpulint.finding import Certainty
+from tpulint.program.evaluate.managers import CLEARS, INIT_SCOPE
+from tpulint.program.model import Cluster, Program, Site
+from tpulint.program.where import Layer
+from tpulint.rules.base import Report
+
+KINDS = ("outside_compilation", "map_outside_compilation")
+NAMES = {CLEARS: "tf.control_dependencies(None)", INIT_SCOPE: "tf.init_scope()"}
+
+
+def check(program: Program, report: Report) -> None:
+    by_call: dict[Site, list[Cluster]] = defaultdict(list)
+    for cluster in program.clusters():
+        if cluster.kind in KINDS:
+            by_call[cluster.named].append(cluster)
+    for site, clusters in by_call.items():
+        found = [_clearing(each) for each in clusters]
+        cleared = next((layer for layer in found if layer is not None), None)
+        if cleared is None:
+            continue
+        certain = [each.computation.certainty for each in clusters if each.computation]
+        sure = all(found) and Certainty.POSSIBLE not in certain
+        report(
+            site.span,
+            f"`{NAMES[cleared.payload[0]]}` has cleared the TPU context: the function runs in "
+            "place, outside the computation",
+            certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+        )
+
+
+def _clearing(cluster: Cluster) -> Layer | None:
+    """The context between the computation and the call that clears the computation's."""
+    for layer in cluster.where.since("computation"):
+        if layer.kind == "context" and layer.payload[0] in NAMES:
+            return layer
+    return None

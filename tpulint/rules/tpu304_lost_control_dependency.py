@@ -1,0 +1,39 @@
+"""TPU304: control_dependencies around nothing that creates an operation."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tpulint.finding import Certainty
+from tpulint.program.model import Dependencies, Program, Site
+from tpulint.program.values import Sequence
+from tpulint.rules.base import Report
+
+
+def check(program: Program, report: Report) -> None:
+    for computation in program.computations:
+        by_place: dict[Site, list[Dependencies]] = defaultdict(list)
+        for block in computation.dependencies:
+            by_place[block.site].append(block)
+        for site, blocks in by_place.items():
+            lost = all(each.operations == 0 for each in blocks)
+            if computation.mode != "graph" or not lost or any(_is_moot(each) for each in blocks):
+                continue
+            sure = all(_is_known(each) for each in blocks)
+            report(
+                site.span,
+                "nothing in this block creates an operation, so nothing depends on these: use "
+                "`tf.identity` in it",
+                certainty=computation.certainty if sure else Certainty.POSSIBLE,
+            )
+
+
+def _is_moot(block: Dependencies) -> bool:
+    """Nothing is asked for, or tf.function orders by itself."""
+    inputs = block.inputs
+    empty = isinstance(inputs, Sequence) and not inputs.items and not inputs.open
+    return empty or block.where.traced
+
+
+def _is_known(block: Dependencies) -> bool:
+    return isinstance(block.inputs, Sequence) and bool(block.inputs.items)

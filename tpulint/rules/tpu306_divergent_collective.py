@@ -1,0 +1,24 @@
+"""TPU306: a collective that only some replicas reach."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.program.model import Program
+from tpulint.program.values import Choice, Tensor
+from tpulint.rules.base import Report
+from tpulint.rules.collectives import deciding, differs, under_control
+
+
+def check(program: Program, report: Report) -> None:
+    for computation, call, payloads in under_control(program):
+        deciders = [each for each in deciding(payloads) if differs(each)]
+        if not deciders:
+            continue
+        by_id = any(isinstance(each, Tensor) and each.replica_id for each in deciders)
+        guess = call.where.is_guess or any(isinstance(each, Choice) for each in payloads)
+        what = "the replica id" if by_id else "the replica's own data"
+        report(
+            call.site.span,
+            f"only some replicas reach `{call.last}`: the condition depends on {what}",
+            certainty=computation.certainty if by_id and not guess else Certainty.POSSIBLE,
+        )

@@ -1,0 +1,57 @@
+"""TPU401: `inputs` of replicate that are not a list of lists."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.program.model import Program
+from tpulint.program.values import (
+    NONE,
+    Built,
+    Const,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    Variable,
+    options,
+)
+from tpulint.rules.base import Report
+from tpulint.rules.entry_calls import REPLICATES, argument, certainty, entries
+
+
+def check(program: Program, report: Report) -> None:
+    for entry in entries(program, REPLICATES):
+        inputs = argument(entry, "inputs")
+        if inputs is None:
+            continue
+        sure = certainty(entry, lambda value: not _is_list_of_lists(value), inputs.value)
+        if sure is None:
+            continue
+        if any(isinstance(each, Sequence) and each.open for each in options(inputs.value)):
+            sure = Certainty.POSSIBLE  # the element that is wrong may not be in it
+        report(
+            inputs.site.span,
+            f"`inputs` of `{entry.kind}` is not a list of lists: TensorFlow wants one list of "
+            "inputs for each replica",
+            certainty=sure,
+        )
+
+
+def _is_list_of_lists(value: Value) -> bool:
+    """Whether `value` is one, or may be one."""
+    if isinstance(value, Sequence):
+        return value.kind == "list" and all(
+            any(not _is_no_row(option) for option in options(each)) for each in value.items
+        )
+    return value == NONE or not _is_no_row(value)
+
+
+def _is_no_row(value: Value) -> bool:
+    """Whether `value` is surely neither a list nor a tuple."""
+    if isinstance(value, Sequence):
+        return value.kind == "set"
+    if isinstance(value, Tensor):
+        return value.dtype is not None  # only what a literal made is surely one tensor
+    if isinstance(value, Built):
+        return value.path.startswith("numpy.")
+    return isinstance(value, (Const, Mapping, Variable))

@@ -1,0 +1,74 @@
+"""TPU402: replicas get inputs of different number, structure or dtype."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from tpulint.program.apis.literals import described
+from tpulint.program.model import Program
+from tpulint.program.values import NONE, Const, Mapping, Sequence, Tensor, Value, options
+from tpulint.rules.base import Report
+from tpulint.rules.entry_calls import REPLICATES, argument, certainty, entries
+
+
+def check(program: Program, report: Report) -> None:
+    for entry in entries(program, REPLICATES):
+        inputs = argument(entry, "inputs")
+        if inputs is None:
+            continue
+        sure = certainty(entry, lambda value: difference(value) is not None, inputs.value)
+        if sure is not None:
+            found = [difference(each) for each in options(inputs.value)]
+            said = next(each for each in found if each)
+            report(inputs.site.span, f"the replicas get different inputs: {said}", certainty=sure)
+
+
+def difference(inputs: Value) -> str | None:
+    """What differs between the rows of `inputs` for sure."""
+    if not isinstance(inputs, Sequence) or inputs.kind != "list" or inputs.open:
+        return None
+    rows = inputs.items
+    if not all(isinstance(row, Sequence) and row.kind != "set" for row in rows):
+        return None
+    for number, row in enumerate(rows[1:], 1):
+        found = _between(rows[0], row)
+        if found is not None:
+            return f"replica 0 and replica {number} differ in {found}"
+    return None
+
+
+def _between(left: Value, right: Value) -> str | None:
+    """How two inputs differ, whatever alternatives they stand for."""
+    found = [_differ(one, other) for one, other in product(options(left), options(right))]
+    return found[0] if all(found) else None
+
+
+def _differ(left: Value, right: Value) -> str | None:
+    if isinstance(left, Sequence) and isinstance(right, Sequence):
+        if left.open or right.open:
+            return None
+        if len(left.items) != len(right.items):
+            return "number"
+        inner = [_between(*pair) for pair in zip(left.items, right.items, strict=True)]
+        return next((each for each in inner if each), None) or (
+            "structure" if left.kind != right.kind else None
+        )
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        if left.open or right.open:
+            return None
+        if left.items.keys() != right.items.keys():
+            return "structure"
+        inner = [_between(left.items[key], right.items[key]) for key in left.items]
+        return next((each for each in inner if each), None)
+    if isinstance(left, (Sequence, Mapping)) or isinstance(right, (Sequence, Mapping)):
+        other = right if isinstance(left, (Sequence, Mapping)) else left
+        return "structure" if isinstance(other, (Sequence, Mapping)) or _is_leaf(other) else None
+    if left == NONE or right == NONE:
+        return None  # TensorFlow puts a placeholder there
+    dtypes = [described(each)[0] for each in (left, right)]
+    return "dtype" if None not in dtypes and dtypes[0] != dtypes[1] else None
+
+
+def _is_leaf(value: Value) -> bool:
+    """Whether `value` is surely no structure."""
+    return isinstance(value, Const) or (isinstance(value, Tensor) and value.dtype is not None)

@@ -1,0 +1,122 @@
+"""TPU403: the computation cannot take the number of inputs that it is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tpulint.program.model import Computation, Program
+from tpulint.program.values import (
+    NONE,
+    Bound,
+    Built,
+    Const,
+    Function,
+    Partial,
+    Sequence,
+    Value,
+)
+from tpulint.rules.base import Report
+from tpulint.rules.entry_calls import REPLICATES, argument, certainty, entries, given
+
+
+@dataclass(frozen=True)
+class Arity:
+    """How many positional arguments are taken: `most` is None where any number is."""
+
+    least: int
+    most: int | None
+
+    def takes(self, count: int) -> bool:
+        return self.least <= count and (self.most is None or count <= self.most)
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return str(self.least)
+        return f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"
+
+
+def check(program: Program, report: Report) -> None:
+    for entry in entries(program):
+        computation = argument(entry, "computation")
+        count = input_count(entry)
+        if computation is None or count is None:
+            continue
+
+        def misfits(value: Value, count: int = count) -> bool:
+            arity = arity_of(value)
+            return arity is not None and not arity.takes(count)
+
+        sure = certainty(entry, misfits, computation.value)
+        if sure is not None:
+            said = _message(computation.value, count)
+            report(entry.site.span, said, certainty=sure)
+
+
+def _message(callee: Value, count: int) -> str:
+    arity = arity_of(callee)
+    if isinstance(callee, Bound) and arity is not None and arity.least > (arity.most or count):
+        return "a bound method never fits: TensorFlow counts `self`; wrap it in a lambda"
+    takes = f" {arity}" if arity is not None else " another number"
+    return f"the computation is given {count} inputs and takes{takes}"
+
+
+def input_count(entry: Computation) -> int | None:
+    """How many inputs one replica gets, those of an infeed queue included."""
+    inputs = given(entry, "inputs")
+    if entry.kind in REPLICATES and isinstance(inputs, Sequence):
+        inputs = inputs.items[0] if inputs.items and not inputs.open else NONE
+        if inputs == NONE:
+            return None
+    if inputs == NONE:
+        count = 0
+    elif isinstance(inputs, Sequence) and not inputs.open:
+        count = len(inputs.items)
+    else:
+        return None
+    queue = given(entry, "infeed_queue")
+    if queue == NONE:
+        return count
+    fed = _fed(queue)
+    return None if fed is None else count + fed
+
+
+def _fed(queue: Value) -> int | None:
+    """The number of tuple elements of an infeed queue (tpu_feed.InfeedQueue)."""
+    if not isinstance(queue, Built) or queue.last != "InfeedQueue":
+        return None
+    if queue.arguments and queue.arguments[0] == (None, queue.arguments[0][1]):
+        return _number(queue.arguments[0][1])
+    named = dict(queue.arguments)
+    if "number_of_tuple_elements" in named:
+        return _number(named["number_of_tuple_elements"])
+    types = named.get("tuple_types")
+    return len(types.items) if isinstance(types, Sequence) and not types.open else None
+
+
+def _number(value: Value) -> int | None:
+    return value.value if isinstance(value, Const) and type(value.value) is int else None
+
+
+def arity_of(callee: Value) -> Arity | None:
+    """What `check_function_argument_count` and Python together let through; None if unseen."""
+    if isinstance(callee, Partial):
+        return _of_partial(callee)
+    function = callee.function if isinstance(callee, Bound) else callee
+    if not isinstance(function, Function) or function.code.decorators:
+        return None
+    rows = [*function.code.parameters.positional_only, *function.code.parameters.positional]
+    least = sum(default is None for _, default in rows)
+    most = None if function.code.parameters.star is not None else len(rows)
+    if isinstance(callee, Bound) and most is not None:
+        most -= 1  # Python passes self as well, which TensorFlow counts among `least`
+    return Arity(least, most)
+
+
+def _of_partial(callee: Partial) -> Arity | None:
+    if not isinstance(callee.function, Function):
+        return None
+    inner = arity_of(callee.function)
+    if inner is None or callee.kwargs:
+        return None
+    first = len(callee.args)
+    return Arity(max(inner.least - first, 0), None if inner.most is None else inner.most - first)

@@ -1,0 +1,42 @@
+"""TPU405: `name=` given to the replicate family, where it does nothing."""
+
+from __future__ import annotations
+
+from tpulint.finding import Applicability, Fix
+from tpulint.program.model import Argument, Computation, Program
+from tpulint.program.values import NONE
+from tpulint.rules.base import Report
+from tpulint.rules.dropped_argument import dropped
+from tpulint.rules.entry_calls import certainty, entries
+
+ACTS = frozenset(["call", "await", "yield", "yieldfrom", "walrus", "comp"])
+
+
+def check(program: Program, report: Report) -> None:
+    for entry in entries(program):
+        name = entry.call.argument("name")
+        if name is None or name.value == NONE:
+            continue
+        sure = certainty(entry, lambda value: True, name.value)
+        if sure is not None:
+            report(
+                name.site.span,
+                f"`name=` does nothing in `{entry.kind}`: no operation is named by it",
+                certainty=sure,
+                fix=_fix(entry, name),
+            )
+
+
+def _fix(entry: Computation, name: Argument) -> Fix | None:
+    edits = dropped(entry.call, name)
+    if edits is None:
+        return None
+    kind = Applicability.UNSAFE if _acts(name.node) else Applicability.SAFE
+    return Fix(kind, "drop `name=`", edits)
+
+
+def _acts(node: object) -> bool:
+    """Whether the value does something when it is computed, which would be lost."""
+    if not isinstance(node, list):
+        return False
+    return (bool(node) and node[0] in ACTS) or any(_acts(part) for part in node)

@@ -1,0 +1,110 @@
+"""TPU406: what a TPU computation made is fetched, fed or given to a hook outside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tpulint.finding import Certainty
+from tpulint.program.model import ApiCall, Argument, Computation, Program
+from tpulint.program.values import Built, Mapping, Opaque, Sequence, Tensor, Value, told_apart
+from tpulint.program.where import COMPUTATION
+from tpulint.rules.base import Report
+from tpulint.rules.entry_calls import SIGNATURES, replicas
+
+SESSION = re.compile(r"sess(ion)?\b", re.IGNORECASE)
+RUNS = frozenset(["run", "partial_run", "make_callable"])
+HOOKS = ("training_hooks", "evaluation_hooks", "prediction_hooks")
+
+
+def check(program: Program, report: Report) -> None:
+    for call in program.calls:
+        for taken, argument in _taken(call):
+            _judge(call, taken, argument, report)
+    for computation in program.computations:
+        for call in _hooks_of_spec(computation):
+            for each in call.arguments:
+                _judge_hook(computation, each, report)
+
+
+def _taken(call: ApiCall) -> Iterator[tuple[Value, Argument | None]]:
+    """What a session fetches or is fed by this call."""
+    if call.last in RUNS and _is_session(call.receiver):
+        for each in call.arguments:
+            yield each.value, each
+            if isinstance(each.value, Mapping):
+                yield Sequence("list", each.value.keys), each
+    elif call.last == "eval" and isinstance(call.receiver, Tensor):
+        yield call.receiver, None
+    elif call.last.endswith("Hook") or call.last == "SessionRunArgs":
+        for each in call.arguments:
+            yield each.value, each
+
+
+def _is_session(receiver: Value | None) -> bool:
+    name = receiver.last if isinstance(receiver, (Built, Opaque)) else ""
+    return bool(SESSION.search(name))
+
+
+def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
+    for tensor, alternative in told_apart(taken):
+        made = _maker(tensor, call)
+        if made is None or made.mode != "graph" or not _is_hidden(tensor, made):
+            continue
+        unsure = alternative or call.where.is_guess
+        site = argument.site if argument is not None else call.site
+        report(
+            site.span,
+            f"this was made inside the computation of `{made.kind}` and does not exist outside: "
+            "return it from the computation",
+            certainty=Certainty.POSSIBLE if unsure else made.certainty,
+        )
+
+
+def _maker(tensor: Tensor, call: ApiCall) -> Computation | None:
+    """The computation that made `tensor` and has ended where `call` stands."""
+    home = tensor.made
+    if home is None or home.run != call.where.run:
+        return None
+    around = {id(layer) for layer in call.where.layers}
+    for layer in home.layers:
+        if layer.kind == COMPUTATION and id(layer) not in around:
+            found: Computation = layer.payload
+            return found
+    return None
+
+
+def _is_hidden(tensor: Tensor, made: Computation) -> bool:
+    """With one replica, what a host cluster makes can be fetched."""
+    if tensor.made is None or tensor.made.cluster is None:
+        return True
+    count = replicas(made) if made.kind in SIGNATURES else None
+    return count is not None and count > 1
+
+
+def _hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
+    """The calls that made the hooks of a TPUEstimatorSpec, which run outside the computation."""
+    for spec in computation.calls:
+        if spec.last != "TPUEstimatorSpec":
+            continue
+        hooks = [each for name in HOOKS for each in _items(spec.argument(name))]
+        for call in computation.calls:
+            if call.last.endswith("Hook") and any(call.result is each for each in hooks):
+                yield call
+
+
+def _items(argument: Argument | None) -> list[Value]:
+    if argument is None or not isinstance(argument.value, Sequence):
+        return []
+    return argument.value.items
+
+
+def _judge_hook(computation: Computation, argument: Argument, report: Report) -> None:
+    for tensor, alternative in told_apart(argument.value):
+        home = tensor.made
+        if home is not None and home.computation is computation and home.on_device:
+            report(
+                argument.site.span,
+                "this is made on the device and a session hook cannot fetch it: use `host_call`",
+                certainty=Certainty.POSSIBLE if alternative else computation.certainty,
+            )

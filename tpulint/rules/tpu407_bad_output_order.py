@@ -1,0 +1,62 @@
+"""TPU407: an operation where a tensor must stand in the outputs of a computation."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.program.model import Program
+from tpulint.program.values import Choice, Mapping, Sequence, Tensor, Value, options
+from tpulint.rules.base import Report
+from tpulint.rules.entry_calls import entries, is_tensorflows
+
+
+def check(program: Program, report: Report) -> None:
+    for entry in entries(program):
+        if entry.mode != "graph" or entry.result is None:
+            continue
+        choice = isinstance(entry.result, Choice) or not is_tensorflows(entry)
+        for output in options(entry.result):
+            said = fault(output)
+            if said is None:
+                continue
+            site = getattr(output, "site", None) or entry.site
+            sure = Certainty.POSSIBLE if choice else entry.certainty
+            report(site.span, said, certainty=sure)
+
+
+def fault(output: Value) -> str | None:
+    """What TensorFlow refuses in a computation's output."""
+    if _is_flat(output):
+        items = output.items if isinstance(output, Sequence) else []
+        found = [number for number, each in enumerate(items) if is_operation(each)]
+        if found and any(_is_tensor(each) for each in items[found[0] :]):
+            return "an operation stands before a tensor in the outputs: tensors come first"
+        return None
+    if any(is_operation(each) for each in _leaves(output)):
+        return "an operation stands in a nested output: make it a control dependency of a tensor"
+    return None
+
+
+def _is_flat(output: Value) -> bool:
+    """Whether the output surely has no nesting that TensorFlow sees (xla.is_flat)."""
+    if isinstance(output, Mapping):
+        return False
+    nested = (Sequence, Mapping)
+    return not isinstance(output, Sequence) or not any(
+        isinstance(each, nested) for each in output.items
+    )
+
+
+def _leaves(value: Value) -> list[Value]:
+    if isinstance(value, Sequence):
+        return [leaf for item in value.items for leaf in _leaves(item)]
+    if isinstance(value, Mapping):
+        return [leaf for item in value.items.values() for leaf in _leaves(item)]
+    return [value]
+
+
+def is_operation(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.sort == "operation"
+
+
+def _is_tensor(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.sort == "tensor"

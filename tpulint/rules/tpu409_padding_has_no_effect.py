@@ -1,0 +1,53 @@
+"""TPU409: `padding_spec` where TensorFlow pads nothing."""
+
+from __future__ import annotations
+
+from tpulint.program.apis.literals import described
+from tpulint.program.model import Computation, Program
+from tpulint.program.values import NONE, Mapping, Sequence, Value
+from tpulint.rules.base import Report
+from tpulint.rules.entry_calls import (
+    REPLICATES,
+    argument,
+    certainty,
+    entries,
+    given,
+    is_given,
+    replicas,
+)
+
+
+def check(program: Program, report: Report) -> None:
+    for entry in entries(program, REPLICATES):
+        spec = argument(entry, "padding_spec")
+        said = why_nothing(entry)
+        if spec is None or said is None:
+            continue
+        sure = certainty(entry, is_given, spec.value)
+        if sure is not None:
+            report(spec.site.span, f"`padding_spec` has no effect {said}", certainty=sure)
+
+
+def why_nothing(entry: Computation) -> str | None:
+    """Why no input of the entry call is padded."""
+    if given(entry, "maximum_shapes") == NONE:
+        return "without `maximum_shapes`"
+    inputs = given(entry, "inputs")
+    if replicas(entry) == 1:
+        return "with one replica"
+    if isinstance(inputs, Sequence) and not inputs.open and inputs.items:
+        shapes = [_shapes(row) for row in inputs.items]
+        known = all(each is not None and None not in each for row in shapes for each in row)
+        if known and shapes[0] and all(row == shapes[0] for row in shapes):
+            return "on inputs whose shapes are static and equal"
+    return None
+
+
+def _shapes(value: Value) -> list[tuple[int | None, ...] | None]:
+    """The shapes of the tensors in one replica's inputs."""
+    if isinstance(value, Sequence):
+        found = [shape for item in value.items for shape in _shapes(item)]
+        return [*found, None] if value.open else found
+    if isinstance(value, Mapping):
+        return [None]
+    return [described(value)[1]]
