@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.python.tpu.ops import tpu_ops
 
 from tests.runtime.execute.tensorflows_marks import outside_compilation, ran
+from tpulint.runtime.errors import DivergentCollectiveError
 
 
 def values_of(computation, inputs):
@@ -71,3 +74,61 @@ def test_a_permutation():
         lambda x: tpu_ops.collective_permute(x, [[0, 1], [1, 2]]), [1.0, 2.0, 4.0]
     )
     assert got == [0.0, 1.0, 2.0]
+
+
+def says(error, *texts):
+    return all(text in str(error) for text in (*texts, __file__))
+
+
+def test_a_sum_that_one_replica_does_not_reach():
+    def computation(x):
+        return tf.cond(x > 1.5, lambda: tpu_ops.cross_replica_sum(x), lambda: x)
+
+    assert values_of(computation, [2.0, 3.0]) == [5.0, 5.0]
+    assert values_of(computation, [1.0, 1.5]) == [1.0, 1.5]
+    started = time.perf_counter()
+    with pytest.raises(DivergentCollectiveError) as caught:
+        values_of(computation, [1.0, 2.0])
+    assert time.perf_counter() - started < 20
+    assert caught.value.rule == "TPU306"
+    assert says(caught.value, "replica 1: waits in CrossReplicaSum", "replica 0: has ended")
+
+
+def test_replicas_that_wait_in_different_sums():
+    def computation(x):
+        return tf.cond(
+            x > 1.5,
+            lambda: tpu_ops.cross_replica_sum(x),
+            lambda: tpu_ops.cross_replica_sum(x * 2.0),
+        )
+
+    with pytest.raises(DivergentCollectiveError) as caught:
+        values_of(computation, [1.0, 2.0])
+    assert says(caught.value, "replica 0: waits", "replica 1: waits")
+
+
+def test_replicas_that_go_round_a_loop_a_different_number_of_times():
+    def computation(x):
+        return tf.while_loop(
+            lambda i, _: i < tf.cast(x, tf.int32),
+            lambda i, v: (i + 1, tpu_ops.cross_replica_sum(v) * 0.5),
+            (0, x),
+        )[1]
+
+    assert values_of(computation, [3.0, 3.0]) == [3.0, 3.0]
+    with pytest.raises(DivergentCollectiveError):
+        values_of(computation, [3.0, 5.0])
+
+
+def test_a_step_after_a_failed_one():
+    def computation(x):
+        return tf.cond(x > 1.5, lambda: tpu_ops.cross_replica_sum(x), lambda: x)
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        given = [tf.compat.v1.placeholder(tf.float32, []) for _ in range(3)]
+        built = ran(computation, [[one] for one in given])
+        for _ in range(3):
+            with pytest.raises(DivergentCollectiveError):
+                session.run(built.outputs, dict(zip(given, [2.0, 2.0, 1.0], strict=True)))
+            values = session.run(built.outputs, dict(zip(given, [2.0, 4.0, 8.0], strict=True)))
+            assert values == ((14.0,),) * 3

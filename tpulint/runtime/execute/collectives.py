@@ -126,7 +126,9 @@ def _empty(queue: Tensor, dtype: tf.DType) -> Operation:
         with tf.control_dependencies([_take(in_this_graph(queue), dtype)]):
             return tf.identity(True)
 
-    return tf.while_loop(
-        lambda _: tf.raw_ops.QueueSizeV2(handle=in_this_graph(queue)) > 0, take_one, [True]
-    )[0].op
+    def is_left(before: Tensor) -> Tensor:
+        with tf.control_dependencies([before]):
+            return tf.raw_ops.QueueSizeV2(handle=in_this_graph(queue)) > 0
+
+    return tf.while_loop(is_left, take_one, [True], parallel_iterations=1)[0].op
 

@@ -18,6 +18,7 @@ from tpulint.runtime.execute.collectives import meet
 from tpulint.runtime.execute.copying import constant_or_image, copy, inputs_of
 from tpulint.runtime.execute.kernels import unsupported
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
+from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.extract.pieces import Piece, Side
@@ -32,6 +33,7 @@ class Composer:
     """Builds regions, as the verdicts on their host accesses say."""
 
     verdicts: Verdicts
+    meetings: Meetings
 
     def build(self, region: Region, places: Places) -> None:
         """Build all of `region`; `places` learns where everything stands."""
@@ -130,9 +132,12 @@ class Composer:
     def _collective(self, planned: Plan, op: Operation, places: Places) -> None:
         region = planned.region
         value = constant_or_image(region, op.inputs[0].name, places, on_host=False)
-        with tf.control_dependencies(_waits_for(planned, op, frozenset({op.name}), places)):
+        key = key_of(region, op)
+        waits_for = [value.op, *_waits_for(planned, op, frozenset({op.name}), places)]
+        told = self.meetings.arrives(key, places.replica, waits_for)
+        with tf.control_dependencies([*waits_for, *told]):
             value = tf.identity(value)
-        result = meet(op, value, places.replica, places.seats[key_of(region, op)])
+        result = meet(op, value, places.replica, places.seats[key])
         result.set_shape(op.outputs[0].shape)
         places.tensors[op.outputs[0].name] = result
         places.operations[op.name] = result.op

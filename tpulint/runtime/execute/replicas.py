@@ -48,7 +48,8 @@ class Replicas:
                 seats=_seats(example.seats, arguments[len(region.inputs) + len(copied) :]),
             )
             self.composer.build(region, inside)
-            token = token_after(inside.effects)
+            ended = self.composer.meetings.ends(replica, inside.effects)
+            token = token_after([*inside.effects, *ended])
             outputs = [
                 constant_or_image(region, tensor.name, inside, on_host=False)
                 for tensor in region.outputs

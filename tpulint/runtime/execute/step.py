@@ -17,6 +17,7 @@ from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.copying import constant_or_image, copy
 from tpulint.runtime.execute.locks import Verdicts, judge
+from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.options import Options
 from tpulint.runtime.execute.places import Places, token_after
 from tpulint.runtime.execute.replicas import Replicas
@@ -96,6 +97,7 @@ def _replicas(
 ) -> list[list[Tensor]]:
     """For each replica a token, which has a value when all of it has run, and its outputs."""
     meetings = list(collectives(program.region, program.num_replicas))
+    can_be_missed = Meetings(meetings, program.num_replicas)
     all_seats = {one.key: seats(one, program.num_replicas) for one in meetings}
     places = tuple(
         Places(
@@ -105,8 +107,11 @@ def _replicas(
         )
         for replica in range(program.num_replicas)
     )
-    cleared = emptied(seat for here in all_seats.values() for seat in here)
-    replicas = Replicas(Composer(verdicts), places)
+    cleared = [
+        *can_be_missed.begin(),
+        *emptied(seat for here in all_seats.values() for seat in here),
+    ]
+    replicas = Replicas(Composer(verdicts, can_be_missed), places)
     before, during, after = _parts(program.region, verdicts)
     started = replicas.run(before, [])
     copied = [one for one in variables if one.is_copied(program.num_replicas, options)]
