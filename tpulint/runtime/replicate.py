@@ -14,10 +14,11 @@ from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import PaddingWarning, UnfetchableError, as_fault
 from tpulint.runtime.execute import step
 from tpulint.runtime.mark import metadata
-from tpulint.runtime.mark.marked import Mode, Ran
+from tpulint.runtime.mark.marked import Mode
 from tpulint.runtime.mark.replicate import Outcome, mark
 from tpulint.runtime.mark.request import Request
 from tpulint.runtime.stepping import current_options
+from tpulint.runtime.undifferentiable import undifferentiable
 
 
 def replicate(
@@ -154,43 +155,10 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
     if mode == "graph":
         tfi.guard_fetches(outcome.marked.graph, _refused)
     with _beside_the_users_nodes():
-        ran = _without_gradient(step.run_marked(outcome.marked, current_options()), outcome)
+        ran = undifferentiable(step.run_marked(outcome.marked, current_options()), outcome.marked)
         status = tf.constant(b"") if request.use_tpu else tf.no_op()
         results.remember(status, outcome.marked, outcome.compile_status)
         return [status, [_result(outcome, r, ran) for r in range(outcome.marked.num_replicas)]]
-
-
-def _without_gradient(ran: Ran, outcome: Outcome) -> Ran:
-    """`ran` with outputs that no gradient goes through, as TensorFlow's have none."""
-    replicas = outcome.marked.num_replicas
-    names = [op.name for op in outcome.marked.replicated_outputs] * replicas
-    flat = [tensor for of_replica in ran.outputs for tensor in of_replica]
-    places = [i for i, tensor in enumerate(flat) if tensor.dtype.is_floating]
-    if not places:
-        return ran
-
-    @tf.custom_gradient  # type: ignore[untyped-decorator]
-    def undifferentiable(*tensors: Any) -> Any:
-        def gradient(*_: Any) -> None:
-            raise LookupError(_NO_GRADIENT.format(names[places[0]]))
-
-        return tf.identity_n(tensors), gradient
-
-    for i, tensor in zip(places, undifferentiable(*[flat[i] for i in places]), strict=True):
-        flat[i] = tensor
-    width = len(outcome.marked.outputs)
-    outputs = tuple(tuple(flat[r * width : (r + 1) * width]) for r in range(replicas))
-    return Ran(outputs, ran.done)
-
-
-_NO_GRADIENT = (
-    "No gradient defined for operation'{}' (op type: TPUReplicatedOutput). In general every "
-    "operation must have an associated `@tf.RegisterGradient` for correct autodiff, which this "
-    "op is lacking. If you want to pretend this operation is a constant in your program, you "
-    "may insert `tf.stop_gradient`. This can be useful to silence the error in cases where you "
-    "know gradients are not needed, e.g. the forward pass of tf.custom_gradient. Please see "
-    "more details in https://www.tensorflow.org/api_docs/python/tf/custom_gradient."
-)
 
 
 def _result(outcome: Outcome, replica: int, ran: Any) -> Any:

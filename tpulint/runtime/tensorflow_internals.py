@@ -32,6 +32,11 @@ from tensorflow.python.tpu.ops import tpu_ops as tpu_ops
 from tensorflow.python.util import nest as nest
 from tensorflow.python.util import variable_utils
 
+try:
+    from tensorflow.python.eager import record as tape
+except ImportError:  # 2.12
+    from tensorflow.python.eager import tape
+
 Graph = Any
 Operation = Any
 Tensor = Any
@@ -80,6 +85,11 @@ def tensorflows_outside_compilation(is_map: bool, *args: Any, **kwargs: Any) -> 
 def is_eager_tensor(value: Any) -> bool:
     """Whether `value` is a tensor that has a value now."""
     return isinstance(value, ops.EagerTensor)
+
+
+def is_recording() -> bool:
+    """Whether a GradientTape is active in this thread."""
+    return bool(tape.could_possibly_record())
 
 
 def no_colocation() -> Any:

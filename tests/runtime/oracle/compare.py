@@ -36,37 +36,44 @@ def marking_only() -> Iterator[None]:
 
 
 def _not_run(marked: Marked, options: Any = None) -> Ran:
-    """Tensors that depend on what the computation depends on, and nothing behind them."""
-    given = _given(marked)
-    outputs = []
-    for tensor in marked.outputs * marked.num_replicas:
-        output = tf.numpy_function(_never, given, tensor.dtype)
-        output.set_shape(tensor.shape)
-        outputs.append(output)
-    width = len(marked.outputs)
-    replicas = range(marked.num_replicas)
-    return Ran(
-        tuple(tuple(outputs[r * width : (r + 1) * width]) for r in replicas),
-        tuple(tf.no_op() for _ in replicas),
-    )
+    """Tensors that depend on what the marked ones depend on, and nothing behind them."""
+    replicas = []
+    for replica in range(marked.num_replicas):
+        outputs = []
+        for tensor in marked.outputs:
+            output = tf.numpy_function(_never, _given(marked, tensor, replica), tensor.dtype)
+            output.set_shape(tensor.shape)
+            outputs.append(output)
+        replicas.append(tuple(outputs))
+    return Ran(tuple(replicas), tuple(tf.no_op() for _ in replicas))
 
 
 def _never(*_: Any) -> Any:
     raise AssertionError("this computation is not run")
 
 
-def _given(marked: Marked) -> list[Any]:
-    if marked.mode != "graph":
-        return [outer for outer, _ in marked.graph.captures]
-    cluster = [
-        op
-        for op in marked.graph.get_operations()
-        if op.node_def.attr[REPLICATE].s.decode() == marked.cluster
-    ]
-    taken = {t.name: t for op in cluster for t in op.inputs if t.op.type != "TPUReplicatedInput"}
-    made = {t.name for op in cluster for t in op.outputs}
-    inputs = [tensor for copies in marked.inputs for tensor in copies]
-    return inputs + [tensor for name, tensor in taken.items() if name not in made]
+def _given(marked: Marked, output: Any, replica: int) -> list[Any]:
+    """The user's tensors that `output` depends on."""
+    users = {inner.name: outer for outer, inner in getattr(marked.graph, "captures", ())}
+    found: dict[str, Any] = {}
+    ahead, seen = [output], {output.name}
+    while ahead:
+        tensor = ahead.pop()
+        op = tensor.op
+        if tensor.name in users:
+            found[tensor.name] = users[tensor.name]
+        elif marked.mode == "graph" and not _is_marked(op):
+            found[tensor.name] = tensor
+        else:
+            fan_in = op.type == "TPUReplicatedInput" and len(op.inputs) > replica
+            inputs = [op.inputs[replica]] if fan_in else list(op.inputs)
+            ahead += [each for each in inputs if each.name not in seen]
+            seen |= {each.name for each in inputs}
+    return list(found.values())
+
+
+def _is_marked(op: Any) -> bool:
+    return op.type == "TPUReplicatedInput" or REPLICATE in op.node_def.attr
 
 
 def _difference_from_any(theirs: Exception | None, ours: Exception | None) -> str | None:

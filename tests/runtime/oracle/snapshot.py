@@ -24,7 +24,10 @@ class Snapshot:
 
 # Numbers that TensorFlow counts up in the process.
 _COUNTED = re.compile(
-    r"pyfunc_\d+|PartitionedCall-\d+|CustomGradient-\d+|cd2c89b7[-\w]*|_\d+(?=___redundant)"
+    r"__(?:inference|forward|backward)_\w+?_\d+(?:_\d+)?\b|pyfunc_\d+|PartitionedCall-\d+|CustomGradient-\d+|cd2c89b7[-\w]*"
+    r"|_\d+(?=___redundant)"
+    # A serialized map, in no order.
+    r'|key: "config_proto" value \{ s: "(?:[^"\\]|\\.)*" \}'
 )
 
 
@@ -65,7 +68,7 @@ class _Reader:
                 if function.name:
                     function.name = self._label(op.graph, function.name)
         inputs = [self._name(tensor) for tensor in _outer(op.inputs)]
-        controls = [self._name(control) for control in op.control_inputs]
+        controls = sorted(self._name(control) for control in op.control_inputs)
         text = text_format.MessageToString(node, as_one_line=True)
         return _COUNTED.sub("#", f"{text} inputs {inputs} controls {controls}")
 

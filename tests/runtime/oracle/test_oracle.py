@@ -1,0 +1,50 @@
+"""TensorFlow's Python is the oracle: generated programs leave the same graph or the same error."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections import Counter
+
+import pytest
+
+from tests.runtime.oracle.building import THEIRS, build
+from tests.runtime.oracle.compare import difference
+from tests.runtime.oracle.programs import MODES, program
+
+PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "1000"))
+CHUNKS = 20
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> object:
+    """The programs are full of what TensorFlow warns of."""
+    logging.disable(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_programs_are_marked_as_tensorflow_marks_them(chunk: int) -> None:
+    for seed in range(chunk, PROGRAMS, CHUNKS):
+        found = difference(program(seed))
+        assert found is None, f"{program(seed)}\n{found}"
+
+
+def test_a_program_is_its_seed() -> None:
+    assert [program(seed).source for seed in range(50)] == [
+        program(seed).source for seed in range(50)
+    ]
+
+
+def test_the_programs_are_not_all_alike() -> None:
+    """Enough of them build, of each mode, and enough fail, in many ways."""
+    programs = [program(seed) for seed in range(300)]
+    errors = [build(each, THEIRS).error for each in programs]
+    built = Counter(each.mode for each, error in zip(programs, errors, strict=True) if not error)
+    assert all(built[mode] >= 40 for mode in MODES), built
+    kinds = {(type(error), str(error)[:20]) for error in errors if error}
+    assert len(kinds) >= 15, kinds
