@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.program.apis.call import Call
 from tpulint.program.apis.estimators import NOT_TENSORS
@@ -131,9 +132,11 @@ def makes_spec(function: Function) -> bool:
 
 
 def _read_model_fn(act: Activation, function: Function, receiver: Value | None, site: Site) -> None:
+    """No estimator that takes it was seen: one with `use_tpu=False` makes it no TPU code."""
     callee = Bound(function, receiver) if receiver is not None else function
     record = ApiCall("tensorflow.estimator.tpu.TPUEstimator", site, act.where, (), None, UNKNOWN)
-    trace(Call(act, record), "model_fn", callee, None, mode="graph", opaque=NOT_TENSORS)
+    model_fn = (Call(act, record), "model_fn", callee, None)
+    trace(*model_fn, certainty=Certainty.POSSIBLE, mode="graph", opaque=NOT_TENSORS)
 
 
 def _read_escaped(act: Activation, made: Value, site: Site, names: frozenset[str]) -> None:
