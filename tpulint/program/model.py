@@ -105,7 +105,8 @@ class Cluster:
 
     kind: "outside_compilation", "map_outside_compilation", "host_call", "eval_metrics".
     site: the call itself. named: the call that names the host function (that of the
-    forwarding wrapper, where there is one); findings stand there.
+    forwarding wrapper, where there is one); findings stand there. given: the argument that
+    names it there.
     where: of the call (the cluster itself is not among its layers).
     receives: device-made tensors that it takes, by argument or by closure.
     uses: where the device takes its results; empty means that nobody waits for it.
@@ -116,6 +117,7 @@ class Cluster:
     kind: str
     site: Site
     named: Site
+    given: Argument | None
     where: Where
     callee: Value
     call: ApiCall

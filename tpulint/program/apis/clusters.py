@@ -56,11 +56,12 @@ def open_cluster(
     act = this.act
     where = act.where
     first = this.record.argument("computation", 0)
-    named = act.naming_site(first.node, this.site) if first is not None else this.site
+    named, given = act.naming(first, this.site) if first is not None else (this.site, None)
     cluster = Cluster(
         kind,
         this.site,
         named,
+        given,
         where,
         callee,
         this.record,

@@ -87,7 +87,7 @@ def _of_built(this: Call, receiver: Built) -> Value:
     if any(True for each in this.values for _ in tensors(each)):
         if this.name in ("call", "__call__", "apply"):
             return this.act.machine.call_built(this.act, receiver, this.arguments, this.site)
-        return lanes.result(this.act, this.values, this.site)
+        return lanes.result(this.act, this.values, this.site, "unseen")
     return Built(f"{receiver.path}.{this.name}", this.site, this.act.where)
 
 

@@ -41,18 +41,18 @@ class Activation:
     def site(self, place: int) -> Site:
         return Site(self.module, place)
 
-    def naming_site(self, node: Any, site: Site) -> Site:
-        """The call that names what `node` stands for, out through parameters to a caller.
+    def naming(self, argument: Argument, site: Site) -> tuple[Site, Argument]:
+        """The call that names what `argument` stands for, out through parameters to a caller.
 
         A forwarding wrapper is not where a fault of the forwarded function is mended.
         """
         act: Activation | None = self
-        while act is not None and node and node[0] in ("name", "star"):
-            given = act.given.get(node[2]) if node[0] == "name" else None
+        while act is not None and argument.node and argument.node[0] == "name":
+            given = act.given.get(argument.node[2])
             if given is None or act.call_site is None:
                 break
-            site, node, act = act.call_site, given.node, act.caller
-        return site
+            site, argument, act = act.call_site, given, act.caller
+        return site, argument
 
     def lookup(self, name: str) -> Value:
         """What `name` stands for here, by Python's scoping."""

@@ -1,0 +1,53 @@
+"""TPU205: the host function is called where it should be passed."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.program.model import Cluster, Program
+from tpulint.program.values import (
+    Const,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    options,
+)
+from tpulint.rules.base import Report
+
+CLUSTERS = ("outside_compilation", "map_outside_compilation")
+
+
+def check(program: Program, report: Report) -> None:
+    for cluster in [*program.clusters(), *program.loose_clusters]:
+        given = cluster.given
+        if cluster.kind not in CLUSTERS or given is None or not is_call(given.node):
+            continue
+        if all(is_no_function(each) for each in options(given.value)):
+            report(given.site.span, message(given.node), certainty=certainty(cluster))
+
+
+def is_call(node: list[object]) -> bool:
+    return bool(node) and node[0] == "call"
+
+
+def is_no_function(value: Value) -> bool:
+    """Whether this surely cannot be called."""
+    if isinstance(value, Tensor):
+        return value.sort in ("tensor", "operation")
+    return isinstance(value, (Const, Sequence, Mapping))
+
+
+def certainty(cluster: Cluster) -> Certainty:
+    return Certainty.POSSIBLE if cluster.where.is_guess else Certainty.DEFINITE
+
+
+def message(node: list[object]) -> str:
+    callee = node[2]
+    name = ""
+    if isinstance(callee, list) and callee[0] in ("name", "attr"):
+        name = str(callee[2] if callee[0] == "name" else callee[3])
+    what = f"`{name}`" if name else "the function"
+    return (
+        f"{what} is called here, on the device, and its result given to outside_compilation:"
+        f" give {what} itself, then its arguments"
+    )
