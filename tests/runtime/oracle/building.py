@@ -22,17 +22,20 @@ import tpulint.runtime
 from tests.runtime.oracle.programs import Program
 from tests.runtime.oracle.snapshot import Snapshot, snapshot
 
-OURS = tpulint.runtime
+HAS_MAP = hasattr(tpu_replication, "experimental_map_outside_compilation")  # not in 2.12
+OURS = SimpleNamespace(**vars(tpulint.runtime))
+if not HAS_MAP:
+    OURS.experimental_map_outside_compilation = OURS.outside_compilation
 THEIRS = SimpleNamespace(
     **{name: getattr(tf.compat.v1.tpu, name) for name in ("replicate", "rewrite", "shard")},
     batch_parallel=tf.compat.v1.tpu.batch_parallel,
     core=tf.compat.v1.tpu.core,
     cross_replica_sum=tf.compat.v1.tpu.cross_replica_sum,
     outside_compilation=tf.compat.v1.tpu.outside_compilation,
-    experimental_map_outside_compilation=getattr(
-        tpu_replication,
-        "experimental_map_outside_compilation",
-        tf.compat.v1.tpu.outside_compilation,
+    experimental_map_outside_compilation=(
+        tpu_replication.experimental_map_outside_compilation
+        if HAS_MAP
+        else tf.compat.v1.tpu.outside_compilation
     ),
     split_compile_and_replicate=tensorflow_tpu.split_compile_and_replicate,
     split_compile_and_shard=tensorflow_tpu.split_compile_and_shard,
@@ -63,7 +66,8 @@ class Owner:
 def build(program: Program, tpu: Any) -> Built:
     """Run the Python of `program` with the API `tpu`, in a fresh graph."""
     filename = f"program_{program.seed}.py"
-    linecache.cache[filename] = (len(program.source), None, program.source.splitlines(True), filename)
+    lines = program.source.splitlines(True)
+    linecache.cache[filename] = (len(program.source), None, lines, filename)
     names = helpers(tpu)
     exec(compile(program.source, filename, "exec"), names)
     try:
@@ -82,8 +86,6 @@ def build(program: Program, tpu: Any) -> Built:
 def _in_function(names: dict[str, Any]) -> Built:
     """Inside a tf.function, before automatic control dependencies are added at its end."""
     found: list[Snapshot] = []
-    with tf.init_scope():
-        pass
     names["variable"] = variable()
 
     @tf.function(autograph=False)
@@ -148,9 +150,9 @@ def made_here(name: str) -> Any:
     """
     scope = tf.compat.v1.get_variable_scope()
     zeros = tf.compat.v1.zeros_initializer()
-    with tf.control_dependencies(None):
-        with tf.compat.v1.variable_scope(scope, reuse=tf.compat.v1.AUTO_REUSE):
-            return tf.compat.v1.get_variable(name, [2], initializer=zeros)
+    reusing = tf.compat.v1.variable_scope(scope, reuse=tf.compat.v1.AUTO_REUSE)
+    with tf.control_dependencies(None), reusing:
+        return tf.compat.v1.get_variable(name, [2], initializer=zeros)
 
 
 def reference_variable() -> Any:
@@ -194,4 +196,3 @@ def first_tensor(results: Any) -> Any:
         if tf.is_tensor(value) and value.dtype == tf.float32:
             return value
     return None
-

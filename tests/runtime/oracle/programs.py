@@ -140,7 +140,8 @@ def _replicated(w: Writer, known: list[str]) -> str:
 def _value(w: Writer, style: str) -> str:
     a = w.one_of(_INPUTS) if style != "plain" else w.one_of(_INPUTS[:2] + _INPUTS[3:])
     if style == "dict":
-        return f"{{'k': tf.constant([1., 2.]), 'l': (np.float32([3., 4.]), {w.one_of(['1', '2'])})}}"
+        inner = f"(np.float32([3., 4.]), {w.one_of(['1', '2'])})"
+        return f"{{'k': tf.constant([1., 2.]), 'l': {inner}}}"
     if style == "none":
         return "None"
     if style == "sparse":
@@ -203,12 +204,13 @@ def _padded(w: Writer, known: list[str]) -> str:
     if w.chance(0.3):
         rows = [row[:-1] + ", tf.sparse.from_dense([1., 2.])]" for row in rows]
     maximum = w.one_of(["None", "8", "1", "3", "None, 2", ""])
-    shapes = [f"tf.TensorShape([{maximum}])"] * rows[0].count("(dynamic" if False else "d")
     shapes = [f"tf.TensorShape([{maximum}])"] * (2 if "sparse" in rows[0] else 1)
     given = w.one_of([f"[{', '.join(shapes)}]"] * 5 + ["[[8]]", "[tf.TensorShape(None)]", "[None]"])
-    spec = w.one_of(["", ", padding_spec=tpu.PaddingSpec.POWER_OF_TWO", ", padding_spec=tpu.PaddingSpec.AUTO"])
+    spec = w.one_of(["", "POWER_OF_TWO", "AUTO"])
+    spec = spec and f", padding_spec=tpu.PaddingSpec.{spec}"
     call = f"tpu.replicate(padded_{name}, [{', '.join(rows)}], maximum_shapes={given}{spec}"
-    return _finish(w, call + w.one_of(["", "", _options(w, replicas).split(", padding_spec")[0]]) + ")", True)
+    options = w.one_of(["", "", _options(w, replicas).split(", padding_spec")[0]])
+    return _finish(w, f"{call}{options})", True)
 
 
 def _misused(w: Writer, known: list[str]) -> str:

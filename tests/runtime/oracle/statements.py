@@ -1,4 +1,4 @@
-"""Statements of device code and of host clusters: arithmetic, control flow, variables, gradients."""
+"""Statements of device code and of host clusters: arithmetic, control flow, gradients, faults."""
 
 from __future__ import annotations
 
@@ -204,8 +204,7 @@ def gradient(w: Writer, place: Place) -> Place:
     call = {
         "v2": f"tf.gradients({y} + 0. * {x}, {x})[0]",
         "v1": f"tf.compat.v1.gradients({y} + 0. * {x}, {x})[0]",
-        "colocated": f"tf.compat.v1.gradients({y} * {x}, {x}, "
-        "colocate_gradients_with_ops=True)[0]",
+        "colocated": f"tf.compat.v1.gradients({y} * {x}, {x}, colocate_gradients_with_ops=True)[0]",
         "twice": f"tf.gradients(tf.gradients(tf.sin({y}) * {x} * {x}, {x})[0], {x})[0]",
     }[way]
     w.line(f"{name} = {call}")
@@ -221,9 +220,7 @@ def collective(w: Writer, place: Place) -> Place:
 def training_loop(w: Writer, place: Place) -> Place:
     body, name, carried = w.fresh("repeated"), w.fresh("l"), w.fresh("x")
     with w.block(f"def {body}({carried}):"):
-        after = statements(
-            w, replace(place.deeper().knowing(carried), in_control_flow=True), 1, 2
-        )
+        after = statements(w, replace(place.deeper().knowing(carried), in_control_flow=True), 1, 2)
         w.line(f"return {tensor(w, after)}")
     w.line(f"{name} = tpu.training_loop.repeat(2, {body}, [{tensor(w, place)}])[0]")
     return place.knowing(name)
