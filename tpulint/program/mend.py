@@ -25,7 +25,7 @@ def pass_by_value(conflict: Conflict) -> Fix | None:
         if each.variable is variable and each.where.cluster is cluster
     ]
     module = conflict.host.site.module
-    here = all(each.site.module is module for each in [*given, *wanted])
+    here = all(site.module is module for site in [each.site for each in wanted] + [cluster.site])
     if len(given) != 1 or not here or any(each.mode != "read" for each in wanted):
         return None
     edits = [_read_before(given[0]), *(_without_read(each) for each in wanted if each.how in READS)]

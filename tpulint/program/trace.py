@@ -61,7 +61,9 @@ def entry(computation: Computation) -> Step:
     return step(DEVICE_LANE, computation.site, f"`{computation.kind}` compiles {name}")
 
 
-def to_cluster(computation: Computation, cluster: Cluster, after: Where | None = None) -> list[Step]:
+def to_cluster(
+    computation: Computation, cluster: Cluster, after: Where | None = None
+) -> list[Step]:
     """The device's way to a cluster; what it shares with the way to `after` is not repeated."""
     outer = after or computation.where
     skip = 0 if after is not None else 1

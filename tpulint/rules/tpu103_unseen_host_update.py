@@ -24,5 +24,5 @@ def message(conflict: Conflict) -> str:
     name = conflict.variable.name
     host = trace.callee_name(conflict.cluster.callee)
     if conflict.host.mode == "write":
-        return f"{host} writes `{name}` on the host, and the device program that uses it does not see it"
+        return f"{host} writes `{name}` on the host, unseen by the device program that uses it"
     return f"{host} reads `{name}` on the host, and does not see what the device program writes"

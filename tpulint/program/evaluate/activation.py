@@ -48,7 +48,7 @@ class Activation:
         """
         act: Activation | None = self
         while act is not None and argument.node and argument.node[0] == "name":
-            given = act.given.get(argument.node[2])
+            given = act.given.get(str(argument.node[2]))
             if given is None or act.call_site is None:
                 break
             site, argument, act = act.call_site, given, act.caller

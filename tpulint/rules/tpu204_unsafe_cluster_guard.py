@@ -1,0 +1,25 @@
+"""TPU204: a hand-written guard against nested clusters that does not guard."""
+
+from __future__ import annotations
+
+from tpulint.program.guards import COUNTER, Guard, guards
+from tpulint.program.model import Program
+from tpulint.rules.base import Report
+
+
+def check(program: Program, report: Report) -> None:
+    for module in program.modules:
+        for guard in guards(module):
+            report(guard.site.span, message(guard))
+
+
+def message(guard: Guard) -> str:
+    if guard.kind == COUNTER:
+        return (
+            f"`{guard.name}` only grows: after the first cluster this says for ever that one"
+            " is open; `_outside_compilation_cluster` says whether one is"
+        )
+    return (
+        f"`{guard.name}` stays set when the host function raises: reset it in a `finally`,"
+        " or the next trace makes no clusters"
+    )
