@@ -53,11 +53,16 @@ class Run:
 
 
 class Task(NamedTuple):
-    """The files of a run, once discovered; `named` are those that the caller named one by one."""
+    """The files of a run, once discovered.
+
+    `partial` are those of which no more is known than what they import: who calls them is
+    not. `context` are files that are understood with the others but not reported on.
+    """
 
     request: Request
     filenames: tuple[str, ...]
-    named: frozenset[str]
+    partial: frozenset[str]
+    context: tuple[str, ...] = ()
 
 
 def prepare(request: Request) -> tuple[Task, Run]:
@@ -66,7 +71,7 @@ def prepare(request: Request) -> tuple[Task, Run]:
     if request.stdin is not None:
         wanted = not request.force_exclude or takes_stdin(request)
         filenames = (request.stdin_filename,) if wanted else ()
-        return Task(request, filenames, frozenset(filenames)), Run()
+        return in_context(request, filenames, frozenset(filenames)), Run()
     found = discover(
         request.paths,
         exclude=config.exclude,
@@ -74,7 +79,32 @@ def prepare(request: Request) -> tuple[Task, Run]:
         force_exclude=request.force_exclude,
     )
     run = Run(messages=list(found.messages), failed=bool(found.missing))
-    return Task(request, found.filenames, found.named), run
+    return in_context(request, found.filenames, found.named), run
+
+
+def in_context(request: Request, filenames: tuple[str, ...], named: frozenset[str]) -> Task:
+    """The task; files named one by one come with their project, as their callers stand there."""
+    files = [os.path.abspath(each) for each in named if each != STDIN]
+    project = project_of(os.path.commonpath(files)) if files else None
+    if project is None:
+        return Task(request, filenames, named)
+    config = request.config
+    whole = discover([project], exclude=config.exclude, root=config.root, force_exclude=False)
+    asked = frozenset(filenames)
+    context = tuple(each for each in whole.filenames if each not in asked)
+    return Task(request, filenames, frozenset(), context)
+
+
+def project_of(path: str) -> str | None:
+    """The nearest directory at or above `path` that bears a project's mark."""
+    from tpulint.analyse import MARKS
+
+    while not any(os.path.exists(os.path.join(path, mark)) for mark in MARKS):
+        above = os.path.dirname(path)
+        if above == path:
+            return None
+        path = above
+    return path
 
 
 def takes_stdin(request: Request) -> bool:
@@ -93,10 +123,12 @@ def check(task: Task, run: Run, given: Mapping[str, bytes]) -> Run:
     now = Run(messages=list(run.messages), failed=run.failed)
     if request.stdin is not None:
         given = {request.stdin_filename: request.stdin, **given}
-    analysis = analyse(task.filenames, given, request, now)
+    if not task.filenames:
+        return now
+    analysis = analyse(sorted(task.filenames + task.context), given, request, now)
     wanted = frozenset(task.filenames)
     found = [each for each in analysis.findings if each.span.filename in wanted]
-    judge(found, analysis.marked, task, given, now)
+    judge(found, wanted.intersection(analysis.marked), task, given, now)
     return now
 
 
@@ -119,6 +151,7 @@ def analyse(
         known = memory.recall(request.cache, key) if key is not None else None
         if known is not None:
             run.messages += known.messages
+            run.failed = run.failed or known.failed
             return known
     processes = config.jobs or os.cpu_count() or 1
     found = analyse(
@@ -139,7 +172,7 @@ def fail(run: Run, message: str) -> None:
 
 def judge(
     found: Sequence[Finding],
-    marked: Sequence[str],
+    marked: Collection[str],
     task: Task,
     given: Mapping[str, bytes],
     run: Run,
@@ -157,7 +190,7 @@ def judge(
     places = {step.span.filename for each in found for step in each.trace}
     named = {each.span.filename for each in found} | set(suppressors)
     run.sources.update(read_all(sorted(places | named), given))
-    standing = stand(found, run.sources, suppressors, task.named, request, reported())
+    standing = stand(found, run.sources, suppressors, task.partial, request, reported())
     shown = [each for each in standing if shows(each, request.config.certainty)]
     run.hidden = len(standing) - len(shown)
     run.findings = [trimmed(each) for each in check_baseline(shown, task, run)]

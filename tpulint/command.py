@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from tpulint import app
 from tpulint.cache import tag
 from tpulint.config import Config, ConfigError, certainty, codes, find_config, load_config, target
+from tpulint.discover import shown
 from tpulint.finding import Finding
 from tpulint.output.context import Context
 from tpulint.verdict.select import Layer, selected
@@ -201,7 +202,7 @@ def request_of(options: argparse.Namespace) -> app.Request:
         selected(layers),
         paths,
         stdin,
-        options.stdin_filename or app.STDIN,
+        shown(options.stdin_filename) if options.stdin_filename else app.STDIN,
         options.force_exclude,
         None if options.write_baseline else baseline_of(options, config),
         None if options.no_cache else cache_directory(options, config),

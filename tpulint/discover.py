@@ -59,19 +59,22 @@ def discover(
         else:
             missing.append(path)
             messages.append(f"{path}: no such file or directory")
-    here = os.getcwd()
+    here = os.path.join(os.getcwd(), "")
     return Discovery(
-        tuple(shown(path, here) for path in sorted(found)),
-        frozenset(shown(path, here) for path in named),
+        tuple(below(path, here) for path in sorted(found)),
+        frozenset(below(path, here) for path in named),
         tuple(missing),
         tuple(messages),
     )
 
 
-def shown(path: str, here: str) -> str:
-    """The path as findings show it: relative where it lies below `here`."""
-    prefix = here if here.endswith(os.sep) else here + os.sep
-    return path[len(prefix) :] if path.startswith(prefix) else path
+def shown(path: str) -> str:
+    """The path as findings show it: relative below the working directory, else absolute."""
+    return below(os.path.abspath(path), os.path.join(os.getcwd(), ""))
+
+
+def below(path: str, here: str) -> str:
+    return path[len(here) :] if path.startswith(here) else path
 
 
 class Ignores(NamedTuple):

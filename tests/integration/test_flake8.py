@@ -36,6 +36,7 @@ def test_findings_and_exit_status(plugin: Path, tmp_path: Path) -> None:
 
 def test_other_modules_of_the_project_are_read(plugin: Path, tmp_path: Path) -> None:
     write(tmp_path, main=ACROSS, helper=HELPER)
+    (tmp_path / "pyproject.toml").write_text("")  # what makes the two one project
     both = flake8(plugin, tmp_path, "helper.py", "main.py").out
     (tmp_path / "helper.py").write_text(HELPER.replace("tf.tpu.outside_compilation", "map"))
     assert "TPU201" in both

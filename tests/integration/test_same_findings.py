@@ -21,6 +21,7 @@ Row = tuple[str, int, int, str]
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that holds one program, or all of the examples."""
     made = tmp_path_factory.mktemp("program")
+    (made / "pyproject.toml").write_text("")
     for name, text in PROGRAMS.get(request.param, {}).items():
         (made / name).write_text(text, encoding="utf-8")
     if request.param == "examples":

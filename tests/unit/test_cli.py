@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.unit.conftest import Terminal
+from tests.unit.conftest import Terminal, report_words
 from tpulint import __version__, app
 from tpulint.analyse import Analysis
 from tpulint.codes import CODES
@@ -210,6 +212,28 @@ def test_files_beyond_the_asked_ones_are_not_reported(
     monkeypatch.setattr(app, "analyse", everywhere)
     tpulint("check", "a.py", "--output-format", "json")
     assert rows(tpulint.out) == [("a.py", "TPU201")]
+
+
+def test_named_files_come_with_the_project_around_them(
+    tpulint: Terminal, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+
+    def look(filenames: Sequence[str], *rest: Any) -> Analysis:
+        seen.append(list(filenames))
+        return report_words(filenames, *rest)
+
+    monkeypatch.setattr(app, "analyse", look)
+    (here / "c.py").write_text("x = 1  # noqa: TPU201\n")
+    tpulint("check", "a.py", "c.py")
+    assert tpulint("check", "c.py") == 0
+    (here / "setup.py").write_text("bad()\n")
+    (here / "sub").mkdir()
+    monkeypatch.chdir(here / "sub")
+    assert tpulint("check", "../c.py", "--output-format", "json") == 1
+    assert rows(tpulint.out) == [("c.py", "TPU002")], "seen with its callers, it is sure"
+    whole = [str(here / name) for name in ("a.py", "b.py", "c.py", "setup.py")]
+    assert seen == [["a.py", "c.py"], ["c.py"], whole]
 
 
 def test_at_most_twelve_steps_a_lane(tpulint: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,14 +18,14 @@ def stand(
     found: Sequence[Finding],
     sources: Mapping[str, Source],
     suppressors: Iterable[str],
-    named: Collection[str],
+    partial: Collection[str],
     request: Request,
     reported: Collection[str],
 ) -> list[Finding]:
     """The findings that nothing silences, with TPU002 for the comments that silence nothing.
 
-    `named` files were checked one by one: what their suppressions are for may show only
-    when the whole project is looked at, so TPU002 is no more than possible there.
+    `partial` files were looked at without the project around them: what their suppressions
+    are for may show only with it, so TPU002 is no more than possible there.
     `reported` are the codes that something reports at all.
     """
     ignores = FileIgnores(request.config)
@@ -46,7 +46,7 @@ def stand(
         standing += [each for each in findings if not comments.covers(each)]
         active = asked.intersection(reported)
         if "TPU002" in active and not broken:
-            certainty = Certainty.POSSIBLE if filename in named else Certainty.DEFINITE
+            certainty = Certainty.POSSIBLE if filename in partial else Certainty.DEFINITE
             idle = unused(comments, active, certainty)
             standing += [each for each in idle if not comments.covers(each)]
     return sorted(standing, key=lambda each: (each.span, each.code))

@@ -14,6 +14,7 @@ from tpulint import __version__, app
 from tpulint.analyse import describe
 from tpulint.cache import tag
 from tpulint.config import ConfigError, find_config
+from tpulint.discover import shown
 from tpulint.source import declared_encoding
 from tpulint.verdict.select import Layer, selected
 
@@ -40,13 +41,15 @@ class Plugin:
             yield 1, 0, f"TPU000 internal error: {describe(error)}", type(self)
 
     def rows(self) -> Iterator[Row]:
-        name = os.path.normpath(self.filename)
+        name = shown(self.filename)
         config = find_config(os.path.dirname(os.path.abspath(name)))
         layer = Layer(config.select, config.extend_select, config.ignore)
+        data = self.data()
         request = app.Request(
             replace(config, jobs=1),
             selected([layer]),
-            stdin=self.data(),
+            paths=(name,),
+            stdin=None if on_disk(name) == data else data,
             stdin_filename=name,
             baseline=config.baseline_path,
             cache=config.cache_path,
@@ -64,3 +67,12 @@ class Plugin:
         """The lines as bytes again, in the encoding that they declare."""
         text = "".join(self.lines)
         return text.encode(declared_encoding(text.encode("utf-8", "surrogateescape")))
+
+
+def on_disk(filename: str) -> bytes | None:
+    """What the file holds there; flake8 may have read something else, from standard input."""
+    try:
+        with open(filename, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
