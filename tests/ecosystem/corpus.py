@@ -1,0 +1,105 @@
+"""What tpulint says about the pinned corpus, and what was written down about it.
+
+    python -m tests.ecosystem.corpus      writes expected.toml anew, known verdicts kept
+
+A definite finding that is new gets the verdict "unread", which no test lets pass: read the
+code, then write "true" (the fault is there) or "harmless" (it is there, and does no harm
+where it stands), with a reason. A false alarm is mended, not listed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tpulint import app
+from tpulint.codes import CODES
+from tpulint.config import Config
+from tpulint.finding import Certainty, Finding
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+EXPECTED = Path(__file__).with_name("expected.toml")
+UNREAD = "unread"
+
+
+@dataclass(frozen=True)
+class Said:
+    """All findings, possible ones too, with the messages of the run."""
+
+    folder: Path
+    findings: list[Finding]
+    messages: list[str]
+    failed: bool
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Findings by package and then by "CODE certainty"."""
+        table: dict[str, Counter[str]] = {}
+        for found in self.findings:
+            row = table.setdefault(self.place(found).split("/")[0], Counter())
+            row[f"{found.code} {found.certainty.value}"] += 1
+        return {package: dict(sorted(row.items())) for package, row in sorted(table.items())}
+
+    def definite(self) -> set[str]:
+        """The definite findings as "package/file.py:row CODE"; a syntax error needs no reader."""
+        return {
+            f"{self.place(found)}:{found.span.start.row} {found.code}"
+            for found in self.findings
+            if found.certainty is Certainty.DEFINITE and found.code != "TPU001"
+        }
+
+    def place(self, found: Finding) -> str:
+        return Path(found.span.filename).resolve().relative_to(self.folder).as_posix()
+
+
+def bring() -> Path:
+    """The folder of the corpus, downloaded by scripts/corpus.py where it is not there yet."""
+    folder = os.environ.get("TPULINT_CORPUS")
+    named = [folder] if folder else []
+    command = [sys.executable, str(ROOT / "scripts" / "corpus.py"), *named]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+    return Path(done.stdout.splitlines()[-1].partition(" packages in ")[2]).resolve()
+
+
+def check(folder: Path) -> Said:
+    """What all rules say about all packages."""
+    config = Config(root=str(folder), certainty=Certainty.POSSIBLE)
+    packages = tuple(str(path) for path in sorted(folder.iterdir()) if path.is_dir())
+    run = app.check(*app.prepare(app.Request(config, frozenset(CODES), packages)), {})
+    return Said(folder, run.findings, run.messages, run.failed)
+
+
+def expected() -> dict[str, Any]:
+    """`counts` and `verdicts` as they were written down."""
+    return tomllib.loads(EXPECTED.read_text(encoding="utf-8"))
+
+
+def main() -> None:
+    """Write expected.toml from what is said now."""
+    said = check(bring())
+    known = expected()["verdicts"] if EXPECTED.exists() else {}
+    lines = ["# Written by tests/ecosystem/corpus.py; the verdicts by people.", ""]
+    for package, row in said.counts().items():
+        lines.append(f"[counts.{package}]")
+        lines += [f'"{key}" = {count}' for key, count in row.items()]
+        lines.append("")
+    lines.append("[verdicts]")
+    for place in sorted(said.definite()):
+        verdict, reason = known.get(place, [UNREAD, ""])
+        lines.append(f'"{place}" = ["{verdict}", {json.dumps(reason)}]')
+    EXPECTED.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(*said.messages, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
