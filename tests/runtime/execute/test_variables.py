@@ -84,6 +84,32 @@ def in_a_branch_not_taken(v, x):
     )
 
 
+def in_a_loop_with_no_result(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+
+    def body(i, a):
+        done = outside_compilation(lambda b: v.assign_add(b * 10.0, read_value=False), a * 1.0)
+        with tf.control_dependencies([done]):
+            return i + 1, a + 1.0
+
+    seen = tf.while_loop(lambda i, _: i < 3, body, (0, y))[1]
+    with tf.control_dependencies([seen]):
+        return v.read_value() + seen
+
+
+def in_a_branch_with_no_result(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+
+    def branch():
+        done = outside_compilation(lambda b: v.assign_add(b * 10.0, read_value=False), y * 1.0)
+        with tf.control_dependencies([done]):
+            return y * 1.0
+
+    return tf.cond(y > 1.0, branch, lambda: y)
+
+
 @dataclass(frozen=True)
 class Row:
     computation: Any
@@ -108,6 +134,8 @@ ROWS = [
     Row(tail, (13.0,), 11.0),
     Row(in_a_loop, DeadlockError),
     Row(in_a_branch_not_taken, (2.0,), 11.0),
+    Row(in_a_loop_with_no_result, (16.0,), 101.0, stale=True),
+    Row(in_a_branch_with_no_result, (2.0,), 31.0, stale=True),
     Row(touched_by_nobody_else, (120.0,), 12.0, host_variables="snapshot"),
     Row(read_in_the_middle, (210.0,), 10.0, stale=True, host_variables="snapshot"),
     Row(written_in_the_middle, (20.0,), 11.0, stale=True, host_variables="snapshot"),

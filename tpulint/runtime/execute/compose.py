@@ -7,7 +7,8 @@ So a whole step runs inside TensorFlow's own executor, without Python between th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import tensorflow as tf
 
@@ -16,11 +17,13 @@ from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
 from tpulint.runtime.execute.collectives import meet
 from tpulint.runtime.execute.copying import constant_or_image, copy, inputs_of
+from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.kernels import unsupported
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.execute.raising import failing
+from tpulint.runtime.extract.parts import part
 from tpulint.runtime.extract.pieces import Piece, Side
 from tpulint.runtime.extract.plan import Plan, plan
 from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
@@ -34,9 +37,14 @@ class Composer:
 
     verdicts: Verdicts
     meetings: Meetings
+    deferred: list[Deferred] = field(default_factory=list)
+    """What has been found to run when the device program has ended."""
 
     def build(self, region: Region, places: Places) -> None:
         """Build all of `region`; `places` learns where everything stands."""
+        later = self._deferred(region, places)
+        if later:
+            region = part(region, lambda op: key_of(region, op) not in self.verdicts.queued)
         planned = plan(region)
         for piece in planned.pieces:
             if piece.side is Side.CONTROL:
@@ -47,6 +55,17 @@ class Composer:
                 self._segment(planned, piece, places)
             else:
                 self._plain(planned, piece, places)
+        if later:
+            places.effects.append(later.put(places))
+
+    def _deferred(self, region: Region, places: Places) -> Deferred | None:
+        """The operations of `region` that run only when the device program has ended."""
+        queued = self.verdicts.queued
+        if all(key_of(region, op) not in queued for op in region.ops):
+            return None
+        later = deferred(part(region, lambda op: key_of(region, op) in queued), places)
+        self.deferred.append(later)
+        return later
 
     def _plain(self, planned: Plan, piece: Piece, places: Places) -> None:
         on_host = piece.side is Side.HOST
@@ -87,22 +106,33 @@ class Composer:
             self._fails(planned, piece, wanted, fault, places)
             return
 
-        def segment(*arguments: Tensor) -> list[Tensor]:
-            inside = dict(zip(given, arguments))
-            for tensor, argument in zip(given.values(), arguments):
-                argument.set_shape(tensor.shape)
-            copied = copy(region, piece.ops, inside.__getitem__, planned.before, on_device=True)
+        images = {
+            name: constant_or_image(region, name, places, on_host=False) for name in given
+        }
+        # XLA takes no variable twice, and a loop hands out again what it was handed.
+        arguments = {image.name: image for image in images.values()}
+
+        def segment(*parameters: Tensor) -> list[Tensor]:
+            inside = dict(zip(arguments, parameters, strict=True))
+            for name, tensor in given.items():
+                inside[images[name].name].set_shape(tensor.shape)
+            copied = copy(
+                region,
+                piece.ops,
+                lambda name: inside[images[name].name],
+                planned.before,
+                on_device=True,
+            )
             return [copied.tensors[tensor.name] for tensor in wanted] or [tf.constant(True)]
 
         compiled = tf.function(
             segment,
             jit_compile=True,
             autograph=False,
-            input_signature=[tf.TensorSpec(None, tensor.dtype) for tensor in given.values()],
+            input_signature=[tf.TensorSpec(None, image.dtype) for image in arguments.values()],
         ).get_concrete_function()
-        arguments = [constant_or_image(region, name, places, on_host=False) for name in given]
         with tf.control_dependencies(_all_wait_for(planned, piece, own, places)):
-            results = compiled(*arguments)
+            results = compiled(*arguments.values())
         call = results[0].op
         if call.op_def.is_stateful:
             places.effects.append(call)
@@ -147,8 +177,13 @@ class Composer:
         region = planned.region
         waits_for = _waits_for(planned, op, frozenset({op.name}), places)
 
-        def build_inside(body: Region, inside: Places) -> None:
+        def build_inside(body: Region, inside: Places, given: Sequence[Tensor]) -> None:
             inside.replica, inside.seats = places.replica, places.seats
+            inside.handles = {
+                name: places.handles[tensor.name]
+                for name, tensor in zip(body.inputs, given, strict=True)
+                if tensor.name in places.handles
+            }
             self.build(body, inside)
 
         built = control.build(

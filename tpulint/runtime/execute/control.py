@@ -16,8 +16,8 @@ from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 Image = Callable[[str, bool], Tensor]
 """(name, on_host) -> the image of a tensor of the region around."""
-Build = Callable[[Region, Places], None]
-"""Builds a region. What it takes of the places around, apart from tensors, is up to it."""
+Build = Callable[[Region, Places, Sequence[Tensor]], None]
+"""(body, places, given): builds the body of an operation that hands it `given`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def _call(
     (body,) = bodies(region.graph, region.nodes[op.name])
     places = _enclosed(body, arguments(op), image)
     places.entry = tuple(waits_for)
-    build(body, places)
+    build(body, places, arguments(op))
     with tf.control_dependencies([*waits_for, *places.effects]):
         done = tf.no_op()
     return Built([_result(body, out, places) for out in body.outputs], done)
@@ -72,7 +72,7 @@ def _conditional(
 
     def branch(body: Region) -> list[Tensor]:
         places = _enclosed(body, given, image)
-        build(body, places)
+        build(body, places, given)
         outputs = [_result(body, out, places) for out in body.outputs]
         return [token_after(places.effects), *(tf.identity(tensor) for tensor in outputs)]
 
@@ -103,7 +103,7 @@ def _loop(
         places = _enclosed(part, given, image, skip=frozenset(changing))
         for place, tensor in zip(changing, variables):
             places.tensors[part.inputs[place]] = tensor
-        build(part, places)
+        build(part, places, given)
         return places
 
     def goes_on(_: Tensor, *variables: Tensor) -> Tensor:

@@ -46,6 +46,8 @@ class Verdicts:
     """They run before the device program."""
     after: set[Key] = field(default_factory=set)
     """They run after it."""
+    queued: set[Key] = field(default_factory=set)
+    """They stand in a body, and run after it as often as they were reached."""
     deadlocks: dict[Key, Deadlock] = field(default_factory=dict)
     """They never run."""
     warnings: list[StaleVariableWarning] = field(default_factory=list)
@@ -77,7 +79,8 @@ def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdi
                 if cycle:
                     verdicts.deadlocks[key] = Deadlock(variable, cycle)
                 else:
-                    verdicts.after.update(_with_followers(touch))
+                    late = verdicts.after if touch.region is top else verdicts.queued
+                    late.update(_with_followers(touch))
                     if not (touch.region is top and _is_tail(touch)):
                         verdicts.warnings.append(_stale(variable, touch))
     return verdicts

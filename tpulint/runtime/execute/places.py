@@ -30,6 +30,8 @@ class Places:
     """The replica's number."""
     seats: Mapping[Key, Seat] = field(default_factory=dict)
     """The replica's places in the collectives."""
+    handles: Mapping[str, str] = field(default_factory=dict)
+    """For handles of the region: their names in the whole computation."""
 
     def of(self, name: str, *, on_host: bool) -> Tensor:
         """The image of the tensor `name`."""

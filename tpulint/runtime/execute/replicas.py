@@ -45,6 +45,7 @@ class Replicas:
                 dict(zip(region.inputs, arguments)),
                 dict(zip(copied, arguments[len(region.inputs) :])),
                 replica=replica,
+                handles=example.handles,
                 seats=_seats(example.seats, arguments[len(region.inputs) + len(copied) :]),
             )
             self.composer.build(region, inside)

@@ -104,6 +104,7 @@ def _replicas(
             {name: around.tensors[given[replica].name] for name, given in program.boundary.items()},
             replica=tf.constant(replica),
             seats={key: here[replica] for key, here in all_seats.items()},
+            handles={name: name for name in program.region.inputs},
         )
         for replica in range(program.num_replicas)
     )
@@ -111,14 +112,19 @@ def _replicas(
         *can_be_missed.begin(),
         *emptied(seat for here in all_seats.values() for seat in here),
     ]
-    replicas = Replicas(Composer(verdicts, can_be_missed), places)
+    composer = Composer(verdicts, can_be_missed)
+    replicas = Replicas(composer, places)
     before, during, after = _parts(program.region, verdicts)
-    started = replicas.run(before, [])
+    first = tf.no_op()
+    started = [first, *replicas.run(before, [first])]
     copied = [one for one in variables if one.is_copied(program.num_replicas, options)]
     copies, filled = make_copies(copied, places, started)
     held = replicas.run(during, [*started, *filled, *cleared])
     released = [*held, *write_back(copies, held)]
     ended = [*released, *replicas.run(after, released)]
+    for later in composer.deferred:
+        tensorflow_internals.add_control_inputs(first, [later.forgotten()])
+        ended.append(later.run(places[0], ended, Composer(Verdicts(), can_be_missed).build))
     token = token_after(ended)
     return [
         [
