@@ -113,12 +113,9 @@ def nested(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
     steps: list[Step] = []
     if outer.computation is not None:
         steps = [entry(outer.computation), *to_cluster(outer.computation, outer)]
-    name = callee_name(inner.callee)
-    return (
-        *steps,
-        *into_cluster(outer, inner.where),
-        step(HOST_LANE, inner.named, f"sends {name} to the host once more"),
-    )
+    last = step(HOST_LANE, inner.named, f"sends {callee_name(inner.callee)} to the host once more")
+    way = [each for each in into_cluster(outer, inner.where) if each.span != last.span]
+    return (*steps, *way, last)
 
 
 def alone(computation: Computation, access: Access) -> tuple[Step, ...]:

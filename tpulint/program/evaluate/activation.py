@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
+from tpulint.knowledge import seam
 from tpulint.program.model import Argument, Site
-from tpulint.program.values import UNKNOWN, Env, External, Function, Value, join
+from tpulint.program.values import UNKNOWN, Env, External, Function, Value, Variable, join
 from tpulint.program.where import Layer, Where
 
 if TYPE_CHECKING:
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from tpulint.program.module import Module
 
 BUILTINS = frozenset(dir(builtins))
+
+
+def christen(value: Value, name: str) -> None:
+    """A variable that was made without a name goes by the first one it is bound to."""
+    if isinstance(value, Variable) and value.name in seam.VARIABLE_MAKERS:
+        value.name = name
 
 
 class Activation:
@@ -72,6 +79,7 @@ class Activation:
 
     def store(self, name: str, value: Value) -> None:
         """Bind `name` where Python would; under a condition in an outer scope, perhaps."""
+        christen(value, name)
         if self.function is None or name in self.function.code.local_names:
             self.env.names[name] = value
             return

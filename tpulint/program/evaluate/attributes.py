@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.knowledge import seam
-from tpulint.program.evaluate.activation import Activation
+from tpulint.program.evaluate.activation import Activation, christen
 from tpulint.program.model import Site
 from tpulint.program.values import (
     UNKNOWN,
@@ -171,6 +171,7 @@ def mro(cls: Class) -> list[Value]:
 
 def put(act: Activation, base: Value, name: str, item: Value) -> None:
     """`base.name = item`; under a condition the old value stays possible."""
+    christen(item, name)
     if isinstance(base, Choice):
         for option in base.options:
             put(act, option, name, item)
