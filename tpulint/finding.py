@@ -25,7 +25,7 @@ class Certainty(enum.Enum):
 
 
 class Severity(enum.Enum):
-    """`ERROR`: the program fails, hangs or computes something else. `WARNING`: style, cost, no effect."""
+    """`ERROR`: it fails, hangs or computes something else. `WARNING`: style, cost, no effect."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -64,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Edit:
-    """Replace what stands from `start` to `end` by `content`; equal ends insert, empty content deletes."""
+    """Replace what stands from `start` to `end` by `content`; equal ends insert, "" deletes."""
 
     start: Location
     end: Location
