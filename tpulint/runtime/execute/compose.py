@@ -22,6 +22,7 @@ from tpulint.runtime.execute.kernels import unsupported
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.places import Places, in_this_graph
+from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.extract.parts import part
 from tpulint.runtime.extract.pieces import Piece, Side
@@ -37,6 +38,7 @@ class Composer:
 
     verdicts: Verdicts
     meetings: Meetings
+    probes: Probes
     deferred: list[Deferred] = field(default_factory=list)
     """What has been found to run when the device program has ended."""
 
@@ -77,9 +79,12 @@ class Composer:
             on_device=not on_host,
         )
         own = frozenset(copied.operations)
+        started = self._starts(planned, piece, own, places)
         for op in piece.ops:
             image = copied.operations[op.name]
             waits_for = _waits_for(planned, op, own, places)
+            if not planned.before.get(op.name, frozenset()) & own:
+                waits_for += started
             deadlock = self.verdicts.deadlocks.get(key_of(planned.region, op))
             if deadlock:
                 waits_for.append(_closes(deadlock, planned, piece, own, places))
@@ -89,6 +94,47 @@ class Composer:
                 places.effects.append(image)
         places.tensors.update(copied.tensors)
         places.operations.update(copied.operations)
+        if started:
+            self._ends(planned, piece, own, places, list(copied.operations.values()))
+
+    def _starts(
+        self, planned: Plan, piece: Piece, own: frozenset[str], places: Places
+    ) -> list[Operation]:
+        """Note that a piece starts: when all that it needs is there."""
+        if not self.probes.wanted or piece.side is Side.PLAIN:
+            return []
+        takes = {
+            tensor.name: constant_or_image(
+                planned.region, tensor.name, places, on_host=piece.side is Side.HOST
+            )
+            for tensor in inputs_of(piece.ops).values()
+        }
+        waits_for = [
+            *(tensor.op for tensor in takes.values()),
+            *_all_wait_for(planned, piece, own, places),
+        ]
+        crossing = [
+            image
+            for name, image in takes.items()
+            if piece.side is Side.HOST and not _is_hosts(planned.region, name)
+        ]
+        return self.probes.start(_lane(piece), places.replica, crossing, waits_for)
+
+    def _ends(
+        self,
+        planned: Plan,
+        piece: Piece,
+        own: frozenset[str],
+        places: Places,
+        made: list[Operation],
+    ) -> None:
+        gives = [
+            places.tensors[tensor.name]
+            for op in piece.ops
+            for tensor in op.outputs
+            if piece.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
+        ]
+        places.effects += self.probes.end(_lane(piece), places.replica, gives, made)
 
     def _segment(self, planned: Plan, piece: Piece, places: Places) -> None:
         region = planned.region
@@ -131,7 +177,8 @@ class Composer:
             autograph=False,
             input_signature=[tf.TensorSpec(None, image.dtype) for image in arguments.values()],
         ).get_concrete_function()
-        with tf.control_dependencies(_all_wait_for(planned, piece, own, places)):
+        started = self._starts(planned, piece, own, places)
+        with tf.control_dependencies([*_all_wait_for(planned, piece, own, places), *started]):
             results = compiled(*arguments.values())
         call = results[0].op
         if call.op_def.is_stateful:
@@ -140,6 +187,8 @@ class Composer:
         for tensor, result in zip(wanted, results):
             result.set_shape(tensor.shape)
             places.tensors[tensor.name] = result
+        if started:
+            self._ends(planned, piece, own, places, [call])
 
     def _fails(
         self,
@@ -231,3 +280,21 @@ def _all_wait_for(
         other.name: other for op in piece.ops for other in _waits_for(planned, op, own, places)
     }
     return list(found.values())
+
+
+def _lane(piece: Piece) -> str:
+    return f"host cluster {piece.cluster}" if piece.side is Side.HOST else "device"
+
+
+def _is_hosts(region: Region, name: str) -> bool:
+    """Whether the tensor `name` is made on the host, or a constant that is not sent."""
+    op = region.graph.get_tensor_by_name(name).op
+    return op.name in region.names and (op.type == "Const" or region.cluster_of(op) is not None)
+
+
+def _goes_to_the_device(region: Region, tensor: Tensor, own: frozenset[str]) -> bool:
+    users = region.used_by.get(tensor.name, frozenset()) - own
+    on_device = (
+        region.cluster_of(region.graph.get_operation_by_name(user)) is None for user in users
+    )
+    return tensor.name in region.output_names or any(on_device)

@@ -20,6 +20,7 @@ from tpulint.runtime.execute.locks import Verdicts, judge
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.options import Options
 from tpulint.runtime.execute.places import Places, token_after
+from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.replicas import Replicas
 from tpulint.runtime.execute.variables import Variable, variables_of
 from tpulint.runtime.extract.collectives import collectives
@@ -112,10 +113,11 @@ def _replicas(
         *can_be_missed.begin(),
         *emptied(seat for here in all_seats.values() for seat in here),
     ]
-    composer = Composer(verdicts, can_be_missed)
+    probes = Probes()
+    composer = Composer(verdicts, can_be_missed, probes)
     replicas = Replicas(composer, places)
     before, during, after = _parts(program.region, verdicts)
-    first = tf.no_op()
+    first = tf.group(probes.begin())
     started = [first, *replicas.run(before, [first])]
     copied = [one for one in variables if one.is_copied(program.num_replicas, options)]
     copies, filled = make_copies(copied, places, started)
@@ -124,7 +126,7 @@ def _replicas(
     ended = [*released, *replicas.run(after, released)]
     for later in composer.deferred:
         tensorflow_internals.add_control_inputs(first, [later.forgotten()])
-        ended.append(later.run(places[0], ended, Composer(Verdicts(), can_be_missed).build))
+        ended.append(later.run(places[0], ended, Composer(Verdicts(), can_be_missed, probes).build))
     token = token_after(ended)
     return [
         [

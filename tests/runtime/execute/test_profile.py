@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+
+import tensorflow as tf
+
+import tpulint.runtime as tpu
+from tpulint.runtime.profile import profile
+
+
+def computation(x):
+    y = tpu.outside_compilation(lambda a: a[:2] + 1.0, x * 2.0)
+
+    def body(i, a):
+        return i + 1, tpu.outside_compilation(lambda b: b * 1.0, a + 1.0)
+
+    return tf.while_loop(lambda i, _: i < 5, body, (0, y))[1]
+
+
+def test_bytes_counts_and_times_of_each_cluster(tmp_path):
+    @tf.function
+    def step(a, b):
+        return tpu.replicate(computation, [[a], [b]])
+
+    ones = tf.ones([8])
+    with profile() as seen:
+        for _ in range(3):
+            values = step(ones, ones)
+    assert values[0][0].shape == [2]
+    step(ones, ones)
+    assert len(seen.steps) == 3
+    for lanes in seen.steps:
+        by_name = {lane.lane: lane for lane in lanes}
+        assert set(by_name) == {"device", "host cluster 0", "host cluster 1"}
+        first, second = by_name["host cluster 0"], by_name["host cluster 1"]
+        assert (first.runs, first.bytes_to_host, first.bytes_to_device) == (2, 64, 16)
+        assert (second.runs, second.bytes_to_host, second.bytes_to_device) == (10, 80, 80)
+        assert all(0.0 < lane.seconds < 60.0 for lane in lanes)
+    table = seen.table()
+    assert "host cluster 1" in table and "step 2" in table
+
+    path = tmp_path / "trace.json"
+    seen.write_chrome_trace(path)
+    events = json.loads(path.read_text())["traceEvents"]
+    runs = [event for event in events if event["ph"] == "X"]
+    assert len(runs) == len(seen.events)
+    assert {event["args"]["name"] for event in events if event["ph"] == "M"} == {
+        f"replica {replica} {side}" for replica in (0, 1) for side in ("device", "host")
+    }
+
+
+def test_what_is_built_outside_has_no_probes():
+    graph = tf.Graph()
+    with graph.as_default():
+        tpu.replicate(computation, [[tf.ones([8])]])
+    functions = graph.as_graph_def().library.function
+    assert not any(node.op == "PyFunc" for function in functions for node in function.node_def)

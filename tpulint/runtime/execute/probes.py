@@ -1,0 +1,112 @@
+"""Operations of the graph that note when a piece of the program starts and ends, and what crosses."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime.execute.places import in_this_graph
+from tpulint.runtime.extract.region import Operation, Tensor
+
+_watchers: list[Callable[[Event], None]] = []
+_steps = itertools.count()
+
+
+@dataclass(frozen=True)
+class Event:
+    """One run of a piece. Times in seconds, of `time.perf_counter`; bytes of the tensors that cross the seam."""
+
+    step: int
+    replica: int
+    lane: str
+    start: float
+    end: float
+    bytes_in: int
+    bytes_out: int
+
+
+@contextmanager
+def watched_by(watcher: Callable[[Event], None]) -> Iterator[None]:
+    """In here, what is built has probes, and `watcher` is told what they note."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
+class Probes:
+    """The probes of one computation; without a watcher when it is built it has none."""
+
+    def __init__(self) -> None:
+        self.wanted = bool(_watchers)
+        self._step = -1
+        self._started: dict[tuple[int, str], tuple[float, int]] = {}
+        self._lock = threading.Lock()
+
+    def begin(self) -> list[Operation]:
+        """Operations that note that another step begins."""
+        return [_told(self._begin, [])] if self.wanted else []
+
+    def start(
+        self, lane: str, replica: Tensor, takes: Sequence[Tensor], waits_for: Sequence[Operation]
+    ) -> list[Operation]:
+        """Operations that note that a piece starts, which takes `takes` across the seam."""
+        if not self.wanted:
+            return []
+        with tf.control_dependencies(waits_for):
+            given = [in_this_graph(replica), _bytes(takes)]
+            return [_told(lambda number, size: self._start(lane, int(number), int(size)), given)]
+
+    def end(
+        self, lane: str, replica: Tensor, gives: Sequence[Tensor], waits_for: Sequence[Operation]
+    ) -> list[Operation]:
+        """Operations that note that the piece has ended, and gives `gives` across the seam."""
+        if not self.wanted:
+            return []
+        with tf.control_dependencies(waits_for):
+            given = [in_this_graph(replica), _bytes(gives)]
+            return [_told(lambda number, size: self._end(lane, int(number), int(size)), given)]
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._step = next(_steps)
+            self._started.clear()
+
+    def _start(self, lane: str, replica: int, size: int) -> None:
+        with self._lock:
+            self._started[replica, lane] = (time.perf_counter(), size)
+
+    def _end(self, lane: str, replica: int, size: int) -> None:
+        now = time.perf_counter()
+        with self._lock:
+            start, taken = self._started.pop((replica, lane), (now, 0))
+            event = Event(self._step, replica, lane, start, now, taken, size)
+        for watcher in tuple(_watchers):
+            watcher(event)
+
+
+def _bytes(tensors: Sequence[Tensor]) -> Tensor:
+    sizes = [
+        tf.reduce_sum(tf.strings.length(tensor))
+        if tensor.dtype.base_dtype == tf.string
+        else tf.size(tensor) * tensor.dtype.base_dtype.size
+        for tensor in tensors
+        if tensor.dtype.base_dtype not in (tf.resource, tf.variant)
+    ]
+    return tf.add_n(sizes) if sizes else tf.constant(0)
+
+
+def _told(tell: Callable[..., None], given: Sequence[Tensor]) -> Operation:
+    def say(*values: Any) -> bool:
+        tell(*values)
+        return True
+
+    return tf.numpy_function(say, list(given), tf.bool, stateful=True).op

@@ -1,0 +1,122 @@
+"""Where a step's time goes, and what crosses between device and host.
+
+    with tpu.profile() as profile:
+        step(x)
+    print(profile.table())
+    profile.write_chrome_trace("step.json")
+
+Computations that are built inside the context are watched, whenever they run inside one.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+from tpulint.runtime.execute.probes import Event, watched_by
+
+_COLUMNS = ("lane", "runs", "bytes to host", "bytes to device", "ms")
+
+
+@dataclass(frozen=True)
+class LaneTotal:
+    """What one lane ("device", or "host cluster C") did in one step, over all replicas.
+
+    `seconds` is the time that its pieces took, summed; bytes are those of the tensors that crossed.
+    """
+
+    lane: str
+    runs: int
+    bytes_to_host: int
+    bytes_to_device: int
+    seconds: float
+
+
+@dataclass
+class Profile:
+    """What happened in the steps that ran while it was open."""
+
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def steps(self) -> list[tuple[LaneTotal, ...]]:
+        """For each step that ran, in order, the totals of its lanes."""
+        numbers = sorted({event.step for event in self.events})
+        return [tuple(self._totals(number)) for number in numbers]
+
+    def table(self) -> str:
+        """All steps as text, a line for each lane."""
+        lines = []
+        for number, lanes in enumerate(self.steps):
+            rows = [_COLUMNS, *(_row(total) for total in lanes)]
+            widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+            lines.append(f"step {number}")
+            for row in rows:
+                first, *rest = (text.rjust(width) for text, width in zip(row, widths, strict=True))
+                lines.append("  ".join(["", row[0].ljust(len(first)), *rest]))
+        return "\n".join(lines)
+
+    def write_chrome_trace(self, path: str | PathLike[str]) -> None:
+        """Write the events as a trace that chrome://tracing and Perfetto open: times in microseconds."""
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": [*_names(self.events), *map(_traced, self.events)]}, file)
+
+    def _totals(self, step: int) -> Iterator[LaneTotal]:
+        of_step = [event for event in self.events if event.step == step]
+        for lane in sorted({event.lane for event in of_step}):
+            events = [event for event in of_step if event.lane == lane]
+            yield LaneTotal(
+                lane,
+                len(events),
+                sum(event.bytes_in for event in events) if lane != "device" else 0,
+                sum(event.bytes_out for event in events) if lane != "device" else 0,
+                sum(event.end - event.start for event in events),
+            )
+
+
+@contextmanager
+def profile() -> Iterator[Profile]:
+    """Watch the computations that are built and run in here."""
+    found = Profile()
+    lock = threading.Lock()
+
+    def add(event: Event) -> None:
+        with lock:
+            found.events.append(event)
+
+    with watched_by(add):
+        yield found
+
+
+def _row(total: LaneTotal) -> tuple[str, ...]:
+    counts = (total.runs, total.bytes_to_host, total.bytes_to_device)
+    return (total.lane, *(f"{count:,}" for count in counts), f"{total.seconds * 1e3:.3f}")
+
+
+def _thread(event: Event) -> int:
+    return 2 * event.replica + (event.lane != "device")
+
+
+def _names(events: list[Event]) -> Iterator[dict[str, Any]]:
+    threads = {_thread(event): event for event in events}
+    for thread, event in sorted(threads.items()):
+        side = "device" if event.lane == "device" else "host"
+        name = f"replica {event.replica} {side}"
+        yield {"ph": "M", "name": "thread_name", "pid": 0, "tid": thread, "args": {"name": name}}
+
+
+def _traced(event: Event) -> dict[str, Any]:
+    return {
+        "ph": "X",
+        "name": event.lane,
+        "pid": 0,
+        "tid": _thread(event),
+        "ts": event.start * 1e6,
+        "dur": (event.end - event.start) * 1e6,
+        "args": {"step": event.step, "bytes in": event.bytes_in, "bytes out": event.bytes_out},
+    }
