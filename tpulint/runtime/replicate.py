@@ -13,7 +13,7 @@ from tpulint.runtime import hardware, results
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import PaddingWarning, UnfetchableError, as_fault
 from tpulint.runtime.execute import step
-from tpulint.runtime.mark import metadata
+from tpulint.runtime.mark import runnable
 from tpulint.runtime.mark.marked import Mode
 from tpulint.runtime.mark.replicate import Outcome, mark
 from tpulint.runtime.mark.request import Request
@@ -45,7 +45,8 @@ def replicate(
         OutputOrderError: an operation stands before a tensor, or nested (TPU407).
         DeviceAssignmentError: it is not one for this number of replicas (TPU408).
         NestedComputationError: this is built inside another computation (TPU202).
-        EscapedTensorError: a tensor is used outside the graph that made it (TPU303).
+        EscapedTensorError: a tensor is used outside the graph that made it (TPU303), or outside
+            the host cluster that made it and did not return it (TPU207).
     """
     found: list[Any] = split_compile_and_replicate(
         computation,
@@ -150,7 +151,7 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
     outcome = mark(request, mode)
     if outcome is None:
         return []
-    metadata.check_assignment(request.device_assignment, outcome.marked.num_replicas)
+    runnable.check(outcome.context, request.device_assignment)
     _warn_of_idle_padding(request, outcome)
     if mode == "graph":
         tfi.guard_fetches(outcome.marked.graph, _refused)

@@ -18,9 +18,8 @@ from tensorflow.python.client import session
 from tensorflow.python.compiler.xla import xla
 from tensorflow.python.distribute import device_util
 from tensorflow.python.eager import context as eager_context
-from tensorflow.python.framework import composite_tensor, func_graph, ops
+from tensorflow.python.framework import composite_tensor, errors_impl, func_graph, kernels, ops
 from tensorflow.python.framework import device as pydev
-from tensorflow.python.framework import errors_impl, kernels
 from tensorflow.python.framework.errors_impl import (
     InaccessibleTensorError as InaccessibleTensorError,
 )
@@ -31,6 +30,8 @@ from tensorflow.python.tpu import training_loop as training_loop
 from tensorflow.python.tpu.ops import tpu_ops as tpu_ops
 from tensorflow.python.util import nest as nest
 from tensorflow.python.util import variable_utils
+
+from tpulint.runtime.place import is_users
 
 try:
     from tensorflow.python.eager import record as tape
@@ -146,6 +147,18 @@ def update_input(op: Operation, index: int, tensor: Tensor) -> None:
 def is_ref(tensor: Tensor) -> bool:
     """Whether `tensor` is a reference, as those of pre-resource variables are."""
     return bool(tensor.dtype._is_ref_dtype)
+
+
+def place_of_operation(op: Operation) -> str | None:
+    """ "file:line" of the user's code that made `op`, or None."""
+    frames = [frame for frame in op.traceback if is_users(frame.filename)]
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
+
+
+def is_of_gradient(op: Operation) -> bool:
+    """Whether TensorFlow made `op` while it took a gradient."""
+    files = ("gradients_util.py", "backprop.py", "gradients_impl.py")
+    return any(frame.filename.endswith(files) for frame in op.traceback)
 
 
 # Contexts.

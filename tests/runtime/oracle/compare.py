@@ -14,6 +14,7 @@ from tests.runtime.oracle.building import OURS, THEIRS, Built, build
 from tests.runtime.oracle.programs import Program
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import step
+from tpulint.runtime.mark import runnable
 from tpulint.runtime.mark.attributes import REPLICATE
 from tpulint.runtime.mark.marked import Marked, Ran
 
@@ -30,8 +31,11 @@ def difference(program: Program) -> str | None:
 
 @contextmanager
 def marking_only() -> Iterator[None]:
-    """In here a computation is marked as always; what would run it is not built."""
-    with mock.patch.object(step, "run_marked", _not_run):
+    """In here a computation is marked as always; what would run it is not built.
+
+    So it is not looked at either for what TensorFlow refuses only when it is run.
+    """
+    with mock.patch.object(step, "run_marked", _not_run), mock.patch.object(runnable, "check"):
         yield
 
 

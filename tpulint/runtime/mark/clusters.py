@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import tensorflow as tf
+
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import NestedClusterError
+
+_WITHOUT_TENSORS = (type(None), bool, int, float, str, bytes, np.ndarray, np.generic, tf.Operation)
 
 
 class HostClusters:
@@ -13,7 +18,8 @@ class HostClusters:
 
     `outer_devices` is the stack of device functions that was in force where the computation
     began: an operation of a host cluster has the devices of that place, not those of the
-    `tf.device(tpu.core(...))` scopes on the way to the cluster.
+    `tf.device(tpu.core(...))` scopes on the way to the cluster. `returned` names the tensors that
+    the clusters' functions returned; None if one returned what cannot be looked into.
     """
 
     def __init__(self) -> None:
@@ -21,6 +27,7 @@ class HostClusters:
         self.is_map = False
         self.count = 0
         self.cores: list[str] = []
+        self.returned: set[str] | None = set()
         self.outer_devices: Any = None
         self._devices_inside: Any = None
 
@@ -49,6 +56,16 @@ class HostClusters:
             self.cores.append(f"{self.open}:{device.device_index}")
         self._devices_inside = tfi.device_stack(graph)
         tfi.set_device_stack(graph, self.outer_devices)
+
+    def note_returned(self, result: Any) -> None:
+        """Remember the tensors in what a cluster's function returned."""
+        for value in tfi.nest.flatten(result, expand_composites=True):
+            if self.returned is None:
+                return
+            if tf.is_tensor(value):
+                self.returned.add(value.name)
+            elif not isinstance(value, _WITHOUT_TENSORS):
+                self.returned = None
 
     def exit(self) -> None:
         """Close the open cluster.

@@ -20,9 +20,11 @@ def in_function(build: Callable[[], Any], is_map: bool) -> Any:
     cluster = FunctionClusterContext(context.clusters.next_name(), is_map)
     cluster.Enter()
     try:
-        return build()
+        result = build()
     finally:
         cluster.Exit()
+    context.clusters.note_returned(result)
+    return result
 
 
 def in_graph(build: Callable[[], Any], is_map: bool) -> Any:
@@ -34,12 +36,14 @@ def in_graph(build: Callable[[], Any], is_map: bool) -> Any:
     """
     graph = tfi.default_graph()
     before = tfi.context_of(graph)
+    inside = [c for c in tfi.contexts_outwards(before) if isinstance(c, TPUReplicateContext)]
     with ExitStack() as leave:
-        for context in tfi.contexts_outwards(before):
-            if isinstance(context, TPUReplicateContext):
-                context.clusters.enter(is_map=is_map)
-                leave.callback(context.clusters.exit)
+        for context in inside:
+            context.clusters.enter(is_map=is_map)
+            leave.callback(context.clusters.exit)
         result = build()
+        for context in inside:
+            context.clusters.note_returned(result)
         if tfi.context_of(graph) is not before:
             raise ControlFlowContextError(
                 "Control-flow context cannot be different at start and end of an "

@@ -31,7 +31,7 @@ class Outcome:
 
     `results[replica]` are the marked outputs (None for None), or the marked no-op of a
     computation without output tensors. `structure` packs one replica's flat outputs.
-    `is_padded`: whether `maximum_shapes` has padded an input.
+    `is_padded`: whether `maximum_shapes` has padded an input. `context` made the marks.
     """
 
     marked: Marked
@@ -39,6 +39,7 @@ class Outcome:
     structure: Any
     results: list[Any]
     is_padded: bool
+    context: TPUReplicateContext
 
 
 def is_building() -> bool:
@@ -105,7 +106,7 @@ def _mark(request: Request, mode: Mode) -> Outcome | None:
         metadata=info,
         mode=mode,
     )
-    return Outcome(marked, status, found.structure, results, bool(padded))
+    return Outcome(marked, status, found.structure, results, bool(padded), context)
 
 
 def _pad(
@@ -187,7 +188,9 @@ def _is_escape(error: ValueError) -> bool:
     if isinstance(error, tfi.InaccessibleTensorError):
         return True
     text = str(error)
-    return text.startswith("Cannot use '") and "as input to '" in text
+    if text.startswith("Cannot use '") and "as input to '" in text:
+        return True
+    return "must be from the same graph as" in text
 
 
 def _is_partitioned(request: Request) -> bool:

@@ -1,0 +1,99 @@
+"""What TensorFlow's Python builds and its C++ refuses: looked for before a step is made.
+
+The texts about devices are those of TensorFlow's distributed rewrite.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.errors import DeviceAssignmentError, EscapedTensorError
+from tpulint.runtime.mark import attributes
+from tpulint.runtime.mark.context import TPUReplicateContext
+
+
+def check(context: TPUReplicateContext, assignment: Any) -> None:
+    """Raise the error of the first fault of a computation that has been marked.
+
+    Raises:
+        DeviceAssignmentError: the replicas do not fit the assignment, or a core is not there.
+        EscapedTensorError: a host tensor that no cluster returned is used on the device.
+    """
+    _check_assignment(assignment, context.num_replicas)
+    _check_cores(context, assignment.num_cores_per_replica if assignment is not None else 1)
+    _check_side_doors(context)
+
+
+def _check_assignment(assignment: Any, num_replicas: int) -> None:
+    if assignment is None:
+        return
+    cores = assignment.core_assignment
+    coordinates = cores.reshape(-1, cores.shape[-1]).tolist()
+    per_replica = assignment.num_cores_per_replica
+    in_topology = assignment.topology.num_tasks * assignment.topology.num_tpus_per_task
+    if num_replicas > in_topology:
+        raise DeviceAssignmentError(
+            f"Requested num_replicas={num_replicas} but there are only {in_topology} cores in "
+            "the TPU topology."
+        )
+    if num_replicas * per_replica > in_topology:
+        raise DeviceAssignmentError(
+            f"Requested num_replicas={num_replicas} with {per_replica} cores per replica, but "
+            f"there are only {in_topology} cores in the TPU topology."
+        )
+    if len(coordinates) != num_replicas * per_replica:
+        raise DeviceAssignmentError(
+            "Length of device_assignment attribute must be equal to num_replicas "
+            f"({num_replicas}) * num_cores_per_replica ({per_replica}) * {cores.shape[-1]} "
+            f"got {cores.size}"
+        )
+    twice = [c for c, count in Counter(map(tuple, coordinates)).items() if count > 1]
+    if twice:
+        raise DeviceAssignmentError(
+            f"Duplicate coordinates in device_assignment: {', '.join(map(str, twice))}"
+        )
+
+
+def _check_cores(context: TPUReplicateContext, cores: int) -> None:
+    for op in context.operations:
+        device = tfi.DeviceSpec.from_string(op.device)
+        if device.device_type == "TPU_REPLICATED_CORE" and (device.device_index or 0) >= cores:
+            raise DeviceAssignmentError(
+                f"Invalid core ID: {device.device_index}. The valid core IDs are [0..{cores})",
+                place=tfi.place_of_operation(op),
+            )
+
+
+def _check_side_doors(context: TPUReplicateContext) -> None:
+    returned = context.clusters.returned
+    if returned is None:
+        return
+    for op in context.operations:
+        if _is_host(op):
+            continue
+        for tensor in op.inputs:
+            if not _is_host(tensor.op) or tensor.name in returned:
+                continue
+            # The gradient of a host operation takes what it needs: that is TPU206's matter.
+            if "." in _cluster(tensor.op) or tfi.is_of_gradient(op):
+                continue
+            raise EscapedTensorError(
+                f"The tensor {tensor.name} was made in an outside_compilation cluster that does "
+                f"not return it, and {op.name} uses it on the device",
+                place=tfi.place_of_operation(op),
+                rule="TPU207",
+            )
+
+
+def _is_host(op: Any) -> bool:
+    return bool(_cluster(op))
+
+
+def _cluster(op: Any) -> str:
+    try:
+        name: bytes = op.get_attr(attributes.OUTSIDE)
+    except ValueError:
+        return ""
+    return name.decode()
