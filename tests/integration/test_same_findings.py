@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
 import json
+import os
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -12,6 +16,7 @@ import pytest
 
 from tests.integration.conftest import ROOT, flake8, tpulint
 from tests.integration.programs import EXPECTED, PROGRAMS
+from tpulint.cli import main
 
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 Row = tuple[str, int, int, str]
@@ -32,8 +37,19 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return made
 
 
+@functools.cache
 def check(folder: Path, style: str, *arguments: str) -> str:
-    return tpulint(folder, "check", "--no-cache", "--output-format", style, *arguments).out
+    """What tpulint says in the format, run in this process and once for all tests."""
+    before = os.getcwd()
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(out):
+            main(["check", "--no-cache", "--jobs", "1", "--output-format", style, *arguments])
+    finally:
+        os.chdir(before)
+    out.seek(0)
+    return out.read()
 
 
 def items(folder: Path, *arguments: str) -> list[dict[str, Any]]:
