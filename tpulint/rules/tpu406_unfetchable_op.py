@@ -49,15 +49,14 @@ def _is_session(receiver: Value | None) -> bool:
 def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
     for tensor, alternative in told_apart(taken):
         made = _maker(tensor, call)
-        if made is None or made.mode != "graph" or not _is_hidden(tensor, made):
+        if alternative or made is None or made.mode != "graph" or not _is_hidden(tensor, made):
             continue
-        unsure = alternative or call.where.is_guess
         site = argument.site if argument is not None else call.site
         report(
             site.span,
             f"this was made inside the computation of `{made.kind}` and does not exist outside: "
             "return it from the computation",
-            certainty=Certainty.POSSIBLE if unsure else made.certainty,
+            certainty=Certainty.POSSIBLE if call.where.is_guess else made.certainty,
         )
 
 
@@ -102,9 +101,10 @@ def _items(argument: Argument | None) -> list[Value]:
 def _judge_hook(computation: Computation, argument: Argument, report: Report) -> None:
     for tensor, alternative in told_apart(argument.value):
         home = tensor.made
-        if home is not None and home.computation is computation and home.on_device:
+        here = home is not None and home.computation is computation and home.on_device
+        if here and not alternative:
             report(
                 argument.site.span,
                 "this is made on the device and a session hook cannot fetch it: use `host_call`",
-                certainty=Certainty.POSSIBLE if alternative else computation.certainty,
+                certainty=computation.certainty,
             )
