@@ -134,10 +134,14 @@ def assigned(statement: ir.Node) -> tuple[str, bool | None]:
 
 
 def path_of(node: Any) -> str:
-    """`self.active` as text; "" for anything but names and attributes of names."""
+    """`self.active` as text; "" for anything but names and attributes of names, getattr's too."""
     if node[0] == "name":
         return str(node[2])
     if node[0] == "attr":
         base = path_of(node[2])
         return f"{base}.{node[3]}" if base else ""
+    if node[0] == "call" and path_of(node[2]) == "getattr" and len(node[3]) > 1:
+        (*_, base_node, _), (*_, name_node, _) = node[3][:2]
+        base = path_of(base_node)
+        return f"{base}.{name_node[1]}" if base and name_node[0] == "const" else ""
     return ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tpulint.finding import Span
+from tpulint.program.prefilter import builds_computations
 from tpulint.syntax.positions import Positions
 
 if TYPE_CHECKING:
@@ -24,6 +26,11 @@ class Module:
         self.star_imports: list[object] = []
         self.reported = True
         self._positions = Positions(text, facts.counts)
+
+    @cached_property
+    def builds_computations(self) -> bool:
+        """Whether TPU computations are built here by hand."""
+        return builds_computations(self.text.encode())
 
     def span(self, place: int) -> Span:
         start, end = self._positions.range(place)

@@ -27,11 +27,14 @@ def may_matter(data: bytes) -> bool:
 
 
 def opens_clusters(data: bytes, wrappers: Iterable[str] = ()) -> bool:
-    """Whether clusters are opened or computations built by hand: all that is called matters."""
-    if _CALLS.search(data) or _IMPORTS.search(data):
-        return True
+    """Whether host clusters are opened here: then everything that is called matters."""
     names = [wrapper.rpartition(".")[2].encode() for wrapper in wrappers]
-    return any(name in data for name in [b"outside_compilation", b"TPUStrategy(", *names])
+    return any(name in data for name in [b"outside_compilation", *names])
+
+
+def builds_computations(data: bytes) -> bool:
+    """Whether computations are built here by hand: then what this module imports matters."""
+    return bool(b"TPUStrategy(" in data or _CALLS.search(data) or _IMPORTS.search(data))
 
 
 def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:

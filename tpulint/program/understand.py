@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,9 +65,22 @@ def understand(
     from tpulint.program.store import Store
 
     store = Store(cache, jobs)
-    program = _in_deep_thread(sources, filenames, given, settings, store)
+    with _uncollected():
+        program = _in_deep_thread(sources, filenames, given, settings, store)
     findings += store.findings
     return Understanding(program, tuple(findings), tuple(store.messages))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection meanwhile: it walks the summaries over and over, and finds nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _screened(

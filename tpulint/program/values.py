@@ -84,6 +84,14 @@ class External(Value):
         return self.path.rpartition(".")[2]
 
 
+@dataclass(frozen=True)
+class Unread(External):
+    """A name of a project's module that was passed by; `base` can still be read."""
+
+    base: ModuleValue
+    name: str
+
+
 @dataclass(eq=False)
 class Env:
     """The names of a function call or of a module body; `outer` is the enclosing one."""

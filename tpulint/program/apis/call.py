@@ -21,9 +21,9 @@ class Call:
     act: Activation
     record: ApiCall
 
-    @property
-    def name(self) -> str:
-        return self.record.last
+    def __post_init__(self) -> None:
+        self.name = self.record.last
+        self.values = [each.value for each in self.record.arguments]
 
     @property
     def path(self) -> str:
@@ -40,10 +40,6 @@ class Call:
     @property
     def arguments(self) -> tuple[Argument, ...]:
         return self.record.arguments
-
-    @property
-    def values(self) -> list[Value]:
-        return [each.value for each in self.arguments]
 
     def get(self, keyword: str, position: int | None = None) -> Value | None:
         """The value of an argument, None where it is not given."""

@@ -30,7 +30,7 @@ def answer(this: Call) -> Value | None:
 
 def _outside_compilation(this: Call) -> Value:
     first = this.record.argument("computation", 0)
-    callee = first.value if first is not None else UNKNOWN
+    callee = this.act.machine.read_after_all(first.value) if first is not None else UNKNOWN
     args = tuple(each for each in this.arguments if each is not first)
     kind = this.name.removeprefix("experimental_")
     return open_cluster(this, kind, callee, _spread(args))

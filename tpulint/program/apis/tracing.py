@@ -36,6 +36,7 @@ def trace(
 ) -> Value:
     """Build the computation of `callee`; `arguments` None means one tensor a parameter."""
     act = this.act
+    callee = act.machine.read_after_all(callee)
     made = Computation(kind, this.site, act.where, callee, this.record, certainty, mode)
     program = act.machine.program
     if not act.where.muted:

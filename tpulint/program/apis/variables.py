@@ -56,8 +56,10 @@ def _is_stepped_summary(this: Call) -> bool:
     """tensorflow/contrib/summary: without a step these take the global step."""
     if not any(each in this.path for each in seam.STEP_SUMMARY_MODULES):
         return False
-    position = 3 if this.name in ("scalar", "generic", "histogram") else None
-    named = this.get("global_step" if "global_step" in this.name else "step", position)
+    if this.name == "record_summaries_every_n_global_steps":
+        named = this.get("global_step", 1)
+    else:
+        named = this.get("step", 3 if this.name in ("scalar", "generic", "histogram") else None)
     return named is None or named == NONE
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tpulint.knowledge import seam
 from tpulint.program.model import Argument, Site
@@ -67,11 +67,11 @@ class Activation:
         while env is not None:
             found = env.names.get(name)
             if found is not None:
-                return self.machine.looked_up(found, self.where)
+                return self.machine.looked_up(found, self)
             env = env.outer
         starred = self.machine.module_name(self.module, name)
         if starred is not None:
-            return self.machine.looked_up(starred, self.where)
+            return self.machine.looked_up(starred, self)
         return self.builtin(name)
 
     def builtin(self, name: str) -> Value:

@@ -46,7 +46,7 @@ def get(act: Activation, base: Value, name: str, site: Site) -> Value:
     if isinstance(base, External):
         return External(f"{base.path}.{name}")
     if isinstance(base, ModuleValue):
-        return act.machine.module_attribute(base, name, act.where)
+        return act.machine.module_attribute(base, name, act)
     if isinstance(base, Instance):
         return _of_instance(act, base, name, site)
     if isinstance(base, Class):

@@ -32,6 +32,7 @@ from tpulint.program.values import (
     ModuleValue,
     Opaque,
     Strategy,
+    Unread,
     Value,
     Variable,
 )
@@ -169,38 +170,51 @@ class Machine:
                 return External(f"{source.path}.{name}")
         return None
 
-    def follows(self, path: str, where: Where | None = None) -> bool:
-        """Whether the module at `path` is read: it matters, or clusters are opened around here."""
+    def follows(self, path: str, act: Activation | None = None) -> bool:
+        """Whether the module at `path` is read.
+
+        It is where it matters by itself, where computations are built in the module that
+        imports it, and where host clusters are opened around here.
+        """
         if self.follow_all or self.project.matters(path):
             return True
-        inside = where is not None and where.cluster is not None
-        self.passed_by = self.passed_by or not inside
-        return inside
+        if act is not None and (act.where.cluster is not None or act.module.builds_computations):
+            return True
+        self.passed_by = True
+        return False
 
     def module_attribute(
-        self, base: ModuleValue, name: str, where: Where | None, hops: int = 0
+        self, base: ModuleValue, name: str, act: Activation | None, hops: int = 0
     ) -> Value:
         """`module.name`: a global, or a module inside the package."""
         found = None
-        if self.follows(base.path, where):
+        if self.follows(base.path, act):
             module = self.project.module(base.path)
             found = self.module_name(module, name) if module is not None else None
             again = Imported(base.path, base.dotted, name)
             if found is not None and not isinstance(found, External) and found != again:
-                return self.looked_up(found, where, hops + 1)
+                return self.looked_up(found, act, hops + 1)
         inner = self.project.child(base.path, name)
         if inner is not None:
             return ModuleValue(inner, f"{base.dotted}.{name}")
-        return found if found is not None else External(f"{base.dotted}.{name}")
+        return found if found is not None else Unread(f"{base.dotted}.{name}", base, name)
 
-    def looked_up(self, value: Value, where: Where | None, hops: int = 0) -> Value:
+    def read_after_all(self, value: Value) -> Value:
+        """`value`, its module read although it was passed by: a function given to an entry point."""
+        if not isinstance(value, Unread):
+            return value
+        module = self.project.module(value.base.path)
+        found = self.module_name(module, value.name) if module is not None else None
+        return value if found is None else self.looked_up(found, None)
+
+    def looked_up(self, value: Value, act: Activation | None, hops: int = 0) -> Value:
         """`value`, an imported name followed to what it names (modules may import in a ring)."""
         if not isinstance(value, Imported):
             return value
         if hops > HOPS:
             return UNKNOWN
         base = ModuleValue(value.path, value.dotted)
-        return self.module_attribute(base, value.name, where, hops)
+        return self.module_attribute(base, value.name, act, hops)
 
     def imported(self, module: Module, dotted: str, level: int) -> Value:
         """What `import dotted` binds; outside names stay dotted names."""
