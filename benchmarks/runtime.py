@@ -1,0 +1,203 @@
+"""Measures the runtime side by side with what it is compared with, in one process.
+
+    python benchmarks/runtime.py            all figures (JAX's, where it is installed)
+    python benchmarks/runtime.py --many     also 1,024 replicas: time and memory
+
+Prints medians, and ratios of medians; what is compared runs in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import tensorflow as tf  # noqa: E402
+
+import tpulint.runtime as tpu  # noqa: E402
+
+ITERATIONS = 1000
+
+
+def medians(rounds: int, *functions: Callable[[], Any]) -> list[float]:
+    """The median time of each function, in seconds; the functions take turns."""
+    for function in functions:
+        function()
+        function()
+    times: list[list[float]] = [[] for _ in functions]
+    for _ in range(rounds):
+        for function, found in zip(functions, times, strict=True):
+            start = time.perf_counter()
+            function()
+            found.append(time.perf_counter() - start)
+    return [statistics.median(found) for found in times]
+
+
+def say(what: str, ours: float, theirs: float, of: str, limit: float, unit: float = 1e6) -> None:
+    """One line: both figures, their ratio and what it is to be."""
+    ratio = ours / theirs
+    verdict = "met" if ratio <= limit else "MISSED"
+    print(f"{what:42} {ours * unit:10.1f} us  {of:28} {theirs * unit:10.1f} us", end="")
+    print(f"  ratio {ratio:5.2f}  (at most {limit}: {verdict})")
+
+
+def layers(x: Any) -> Any:
+    """Some milliseconds of device work."""
+    for _ in range(6):
+        x = tf.tanh(tf.matmul(x, x) * 0.01)
+    return x
+
+
+def steps() -> None:
+    """A step of a computation with no cluster."""
+    bare = tf.function(layers, jit_compile=True)
+
+    @tf.function
+    def one(x: Any) -> Any:
+        return tpu.replicate(layers, [[x]])
+
+    @tf.function
+    def eight(*given: Any) -> Any:
+        return tpu.replicate(layers, [[x] for x in given])
+
+    values = [tf.random.stateless_normal([256, 256], [1, seed]) for seed in range(8)]
+    ours, theirs = medians(40, lambda: one(values[0])[0][0].numpy(), lambda: bare(values[0]).numpy())
+    say("a step, 1 replica", ours, theirs, "bare jit_compile=True", 1.15)
+    ours, theirs = medians(
+        20,
+        lambda: [out[0].numpy() for out in eight(*values)],
+        lambda: [bare(value).numpy() for value in values],
+    )
+    say("a step, 8 replicas", ours, theirs, "eight bare calls in sequence", 1.15)
+
+
+def round_trips() -> None:
+    """One host round trip in an iteration of a device loop."""
+
+    def loop(host: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda x: tf.while_loop(
+            lambda i, _: i < ITERATIONS,
+            lambda i, v: (i + 1, host(v * 2.0) * 0.5),
+            (0, x),
+        )[1]
+
+    def through_python(value: Any) -> Any:
+        result = tf.numpy_function(lambda v: v + 1.0, [value], tf.float32)
+        result.set_shape([])
+        return result
+
+    @tf.function
+    def ours(x: Any) -> Any:
+        computation = loop(lambda v: tpu.outside_compilation(lambda a: a + 1.0, v))
+        return tpu.replicate(computation, [[x]])[0][0]
+
+    numpy_function = tf.function(loop(through_python))
+    one = tf.constant(1.0)
+    contestants = [lambda: ours(one).numpy(), lambda: numpy_function(one).numpy()]
+    jax_loop = jaxs_round_trips()
+    if jax_loop:
+        contestants.append(jax_loop)
+    mine, numpys, *jaxs = (found / ITERATIONS for found in medians(9, *contestants))
+    say("a round trip in a loop", mine, numpys, "tf.numpy_function", 1.0)
+    if jaxs:
+        say("a round trip in a loop", mine, jaxs[0], "JAX io_callback(ordered=True)", 0.6)
+    else:
+        print("JAX is not installed: not compared")
+
+
+def jaxs_round_trips() -> Callable[[], Any] | None:
+    """The same loop in JAX, or None where there is no JAX."""
+    try:
+        import jax
+        import jax.experimental
+    except ImportError:
+        return None
+    shape = jax.ShapeDtypeStruct((), "float32")
+
+    def body(_: Any, value: Any) -> Any:
+        back = jax.experimental.io_callback(lambda v: v + 1.0, shape, value * 2.0, ordered=True)
+        return back * 0.5
+
+    compiled = jax.jit(lambda x: jax.lax.fori_loop(0, ITERATIONS, body, x))
+    return lambda: compiled(jax.numpy.float32(1.0)).block_until_ready()
+
+
+def building() -> None:
+    """Building 64 replicas, and building 1, of a model of 30 layers."""
+
+    def model(x: Any) -> Any:
+        for _ in range(30):
+            x = tf.nn.relu(tf.matmul(x, x) + 1.0) * 0.5
+        return x
+
+    def build(replicas: int) -> None:
+        with tf.Graph().as_default():
+            given = [[tf.compat.v1.placeholder(tf.float32, [8, 8])] for _ in range(replicas)]
+            tpu.replicate(model, given)
+
+    many, one = medians(7, lambda: build(64), lambda: build(1))
+    say("building 64 replicas", many, one, "building 1", 3.0)
+
+
+def deadlocks() -> None:
+    """A step that deadlocks: from its start to the error in the user's hands, the cycle included."""
+    variable = tf.Variable(1.0)
+
+    def host(value: Any) -> Any:
+        return value + variable
+
+    @tf.function
+    def step(x: Any) -> Any:
+        def computation(a: Any) -> Any:
+            variable.assign_add(a)
+            return tpu.outside_compilation(host, a * 2.0) * 2.0
+
+        return tpu.replicate(computation, [[x]])
+
+    found = []
+    for _ in range(21):
+        start = time.perf_counter()
+        try:
+            step(tf.constant(1.0))
+        except tpu.DeadlockError:
+            found.append(time.perf_counter() - start)
+    print(f"{'a deadlocked step, start to error':42} {statistics.median(found) * 1e3:10.1f} ms", end="")
+    print(f"  (at most 50 ms: {'met' if statistics.median(found) <= 0.05 else 'MISSED'})")
+
+
+def many_replicas(replicas: int = 1024) -> None:
+    """Building, compiling and running many replicas of a small computation."""
+    start = time.perf_counter()
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        given = [[tf.constant(float(number))] for number in range(replicas)]
+        outputs = tpu.replicate(lambda x: tf.tanh(x * 2.0) + 1.0, given)
+        session.run(outputs)
+    seconds = time.perf_counter() - start
+    gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    met = "met" if seconds < 60 and gigabytes < 4 else "MISSED"
+    print(f"{replicas} replicas built, compiled and run in {seconds:.1f} s, ", end="")
+    print(f"peak {gigabytes:.2f} GB  (under 60 s and 4 GB: {met})")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--many", action="store_true", help="also measure 1,024 replicas")
+    options = parser.parse_args(arguments)
+    print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores")
+    steps()
+    round_trips()
+    building()
+    deadlocks()
+    if options.many:
+        many_replicas()
+
+
+if __name__ == "__main__":
+    main()
