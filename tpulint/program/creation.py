@@ -9,7 +9,7 @@ from tpulint.knowledge import seam
 from tpulint.program.evaluate.managers import INIT_SCOPE
 from tpulint.program.evaluate.truth import GUARD
 from tpulint.program.model import ApiCall, Computation, Site
-from tpulint.program.where import COMPUTATION, ONCE, Where
+from tpulint.program.where import COMPUTATION, ONCE, UNSEEN_CALLER, Where
 
 
 @dataclass(frozen=True)
@@ -52,3 +52,14 @@ def is_kept(computation: Computation, where: Where) -> bool:
         return True
     inside = where.frames[len(computation.where.frames) :]
     return any(frame.name in seam.BUILD_METHODS for frame in inside)
+
+
+def is_traced_again(computation: Computation) -> bool:
+    """Whether a tf.function is around the step, or may be: a graph of one's own is built once.
+
+    Only `run` is TF2's name; the older ones are called in graph mode.
+    """
+    if computation.where.traced:
+        return True
+    unseen = any(layer.kind == UNSEEN_CALLER for layer in computation.where.layers)
+    return unseen and computation.kind == "run"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.knowledge import seam
 from tpulint.program import trace
-from tpulint.program.creation import Creation, creations, is_kept
+from tpulint.program.creation import Creation, creations, is_kept, is_traced_again
 from tpulint.program.model import Program
 from tpulint.rules.base import Report
 
 
 def check(program: Program, report: Report) -> None:
     for computation in program.computations:
-        if computation.kind not in seam.STRATEGY_RUN:
+        if computation.kind not in seam.STRATEGY_RUN or not is_traced_again(computation):
             continue
         for each in creations(computation):
             if is_kept(computation, each.where):
