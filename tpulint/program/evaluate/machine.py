@@ -200,7 +200,7 @@ class Machine:
         return found if found is not None else Unread(f"{base.dotted}.{name}", base, name)
 
     def read_after_all(self, value: Value) -> Value:
-        """`value`, its module read although it was passed by: a function given to an entry point."""
+        """`value`, its module read although it was passed by: it was given to an entry point."""
         if not isinstance(value, Unread):
             return value
         module = self.project.module(value.base.path)
