@@ -9,7 +9,8 @@ for TensorFlow catches it. Its text is TensorFlow's, then the user's line and th
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import re
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import tensorflow as tf
 
@@ -45,20 +46,45 @@ __all__ = [
 ]
 
 
-class RuntimeFault(Exception):
+class _Explained(type):
+    """Makes faults: puts the place and the rule into the text before the class sees it.
+
+    AutoGraph makes an error that passes a converted function anew, as `kind(text)` with the old
+    text in the new one, but only where `kind.__init__` is `Exception.__init__`.
+    """
+
+    def __call__(
+        cls, message: str, *, place: str | None = None, rule: str | None = None
+    ) -> RuntimeFault:
+        fault: RuntimeFault = cls.__new__(cls, message)  # type: ignore[call-overload]
+        fault.rule = rule or fault.rule
+        said = re.search(r"^\s*at (.+) \[(TPU\d{3}) [a-z-]+\]$", message, re.MULTILINE)
+        if said:
+            fault.place, fault.rule = said.groups()
+            text = message
+        else:
+            fault.place = place or users_place()
+            text = explained(message, fault.rule, fault.place)
+        if isinstance(fault, tf.errors.OpError):
+            _tensorflows_class(cls).__init__(fault, None, None, text)
+        else:
+            Exception.__init__(fault, text)
+        return fault
+
+
+class RuntimeFault(Exception, metaclass=_Explained):
     """Base of all errors here. `rule` is the code, `place` the user's "file:line" or None."""
 
     rule: str = ""
     place: str | None = None
 
-    def __init__(self, message: str, *, place: str | None = None, rule: str | None = None) -> None:
-        self.rule = rule or self.rule
-        self.place = place or users_place()
-        text = explained(message, self.rule, self.place)
-        if isinstance(self, tf.errors.OpError):
-            _tensorflows_class(type(self)).__init__(self, None, None, text)
-        else:
-            super().__init__(text)
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, message: str, *, place: str | None = None, rule: str | None = None
+        ) -> None: ...
+    else:
+        __init__ = Exception.__init__
 
 
 class RuntimeFaultWarning(UserWarning):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Iterable
+from typing import Any
 
 import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
 
 _LIBRARIES = (
     os.path.dirname(os.path.abspath(tf.__file__)),
@@ -16,31 +19,33 @@ _SITE_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.s
 
 
 def users_place() -> str | None:
-    """ "file:line" of the innermost frame of the user's code, or None."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        filename = frame.f_code.co_filename
-        if is_users(filename):
-            return f"{filename}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
+    """ "file:line" of the innermost frame of the user's code that we are in, or None."""
+    return _innermost(tfi.stack_here())
+
+
+def place_of_operation(op: Any) -> str | None:
+    """ "file:line" of the user's code that made `op`, or None."""
+    return _innermost(tfi.stack_of(op))
 
 
 def place_of(error: BaseException) -> str | None:
     """ "file:line" of the innermost frame of the user's code that `error` passed, or None."""
-    found = None
+    frames = []
     traceback = error.__traceback__
     while traceback is not None:
-        filename = traceback.tb_frame.f_code.co_filename
-        if is_users(filename):
-            found = f"{filename}:{traceback.tb_lineno}"
+        frames.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
         traceback = traceback.tb_next
-    return found
+    return _innermost(frames)
+
+
+def _innermost(frames: Iterable[tuple[str, int]]) -> str | None:
+    users = [f"{filename}:{line}" for filename, line in frames if is_users(filename)]
+    return users[-1] if users else None
 
 
 def is_users(filename: str) -> bool:
     """Whether `filename` is neither of a library nor made up by the interpreter."""
-    if filename.startswith("<"):
+    if filename.startswith("<") or "__autograph_generated_file" in filename:
         return False
     if any(part in filename for part in _SITE_PACKAGES):
         return False

@@ -151,7 +151,7 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
     outcome = mark(request, mode)
     if outcome is None:
         return []
-    runnable.check(outcome.context, request.device_assignment)
+    runnable.check(outcome.context, outcome.marked, request.device_assignment)
     _warn_of_idle_padding(request, outcome)
     if mode == "graph":
         tfi.guard_fetches(outcome.marked.graph, _refused)

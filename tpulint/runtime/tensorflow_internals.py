@@ -6,6 +6,7 @@ Where they differ between the supported releases (2.12 to the newest), the diffe
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from tensorflow.compiler.tf2xla.python import xla as tf2xla
 from tensorflow.core.framework import attr_value_pb2
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf.tpu import dynamic_padding_pb2
+from tensorflow.python.autograph.core import config as autograph_config
 from tensorflow.python.client import session
 from tensorflow.python.compiler.xla import xla
 from tensorflow.python.distribute import device_util
@@ -23,15 +25,13 @@ from tensorflow.python.framework import device as pydev
 from tensorflow.python.framework.errors_impl import (
     InaccessibleTensorError as InaccessibleTensorError,
 )
-from tensorflow.python.ops import control_flow_ops, variable_scope
+from tensorflow.python.ops import control_flow_ops, script_ops, variable_scope
 from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu import tpu_function, tpu_name_util, tpu_replication
 from tensorflow.python.tpu import training_loop as training_loop
 from tensorflow.python.tpu.ops import tpu_ops as tpu_ops
 from tensorflow.python.util import nest as nest
-from tensorflow.python.util import variable_utils
-
-from tpulint.runtime.place import is_users
+from tensorflow.python.util import tf_stack, variable_utils
 
 try:
     from tensorflow.python.eager import record as tape
@@ -103,6 +103,14 @@ def is_context_initialized() -> bool:
     return bool(eager_context.context()._initialized)
 
 
+# AutoGraph leaves TensorFlow's own modules as they are. It must leave these, too: the functions
+# that a user gives to them are converted or not as if they had been given to TensorFlow's.
+autograph_config.CONVERSION_RULES = (
+    autograph_config.DoNotConvert("tpulint"),
+    *autograph_config.CONVERSION_RULES,
+)
+
+
 # Attributes of operations.
 
 
@@ -149,10 +157,14 @@ def is_ref(tensor: Tensor) -> bool:
     return bool(tensor.dtype._is_ref_dtype)
 
 
-def place_of_operation(op: Operation) -> str | None:
-    """ "file:line" of the user's code that made `op`, or None."""
-    frames = [frame for frame in op.traceback if is_users(frame.filename)]
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
+def stack_of(op: Operation) -> list[tuple[str, int]]:
+    """(file, line) of each frame in which `op` was made, outermost first."""
+    return [(frame.filename, frame.lineno) for frame in op.traceback]
+
+
+def stack_here() -> list[tuple[str, int]]:
+    """(file, line) of each frame we are in, outermost first; AutoGraph's code as the user's."""
+    return [(frame.filename, frame.lineno) for frame in tf_stack.extract_stack()]
 
 
 def is_of_gradient(op: Operation) -> bool:
@@ -451,3 +463,26 @@ def eager_mode() -> Any:
 def watched_variables(graph: Graph) -> list[Any]:
     """The variables that were touched while the FuncGraph `graph` was traced, and are still alive."""
     return list(getattr(graph, "_watched_variables", ()))
+
+
+def around_python_function(
+    token: bytes, around: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> bytes | None:
+    """The token of a Python function of the graph that runs as `around(function of token)`.
+
+    None where the function no longer lives.
+    """
+    registered = script_ops._py_funcs.get(token)
+    if registered is None:
+        return None
+    if isinstance(registered, script_ops.EagerFunc):
+        replaced = copy.copy(registered)
+        replaced._func = around(registered._func)
+    else:
+        replaced = around(registered)
+    graph = ops.get_default_graph()
+    if not hasattr(graph, "_py_funcs_used_in_graph"):
+        graph._py_funcs_used_in_graph = []
+    graph._py_funcs_used_in_graph.append(replaced)
+    new_token: str | bytes = script_ops._py_funcs.insert(replaced)
+    return new_token.encode() if isinstance(new_token, str) else new_token

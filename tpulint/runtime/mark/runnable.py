@@ -12,18 +12,33 @@ from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import DeviceAssignmentError, EscapedTensorError
 from tpulint.runtime.mark import attributes
 from tpulint.runtime.mark.context import TPUReplicateContext
+from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.place import place_of_operation
 
 
-def check(context: TPUReplicateContext, assignment: Any) -> None:
-    """Raise the error of the first fault of a computation that has been marked.
+def check(context: TPUReplicateContext, marked: Marked, assignment: Any) -> None:
+    """Raise the error of the first fault of the computation `marked`, made in `context`.
 
     Raises:
         DeviceAssignmentError: the replicas do not fit the assignment, or a core is not there.
-        EscapedTensorError: a host tensor that no cluster returned is used on the device.
+        EscapedTensorError: a host tensor that no cluster returned is used on the device, or a
+            tensor of a branch or a loop's body is an output.
     """
+    _check_outputs(marked)
     _check_assignment(assignment, context.num_replicas)
     _check_cores(context, assignment.num_cores_per_replica if assignment is not None else 1)
     _check_side_doors(context)
+
+
+def _check_outputs(marked: Marked) -> None:
+    for tensor in marked.outputs:
+        if tensor.graph is not marked.graph:
+            made = tensor.op.inputs[0]
+            raise EscapedTensorError(
+                f"{made!r} is out of scope and cannot be used here: it was defined in "
+                f"{made.graph}, and not in {marked.graph}",
+                place=place_of_operation(made.op),
+            )
 
 
 def _check_assignment(assignment: Any, num_replicas: int) -> None:
@@ -62,7 +77,7 @@ def _check_cores(context: TPUReplicateContext, cores: int) -> None:
         if device.device_type == "TPU_REPLICATED_CORE" and (device.device_index or 0) >= cores:
             raise DeviceAssignmentError(
                 f"Invalid core ID: {device.device_index}. The valid core IDs are [0..{cores})",
-                place=tfi.place_of_operation(op),
+                place=place_of_operation(op),
             )
 
 
@@ -82,7 +97,7 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
             raise EscapedTensorError(
                 f"The tensor {tensor.name} was made in an outside_compilation cluster that does "
                 f"not return it, and {op.name} uses it on the device",
-                place=tfi.place_of_operation(op),
+                place=place_of_operation(op),
                 rule="TPU207",
             )
 

@@ -1,0 +1,152 @@
+"""outside_compilation: arguments, names, cores, and where it does nothing."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import tpulint.runtime as tpu
+from tests.runtime.oracle.compare import marking_only
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with tf.Graph().as_default() as graph, marking_only():
+        yield graph
+
+
+def cluster(op: Any) -> str | None:
+    attrs = op.node_def.attr
+    found = attrs["_xla_outside_compilation"].s if "_xla_outside_compilation" in attrs else None
+    return None if found is None else found.decode()
+
+
+def test_args_is_the_list_of_positional_arguments_as_in_the_first_version() -> None:
+    made = []
+
+    def host(a: Any, b: Any) -> Any:
+        made.append(tf.subtract(a, b))
+        return made[0]
+
+    tpu.rewrite(lambda x: tpu.outside_compilation(host, args=[x, x]), [tf.constant(1.0)])
+    assert cluster(made[0].op) == "0"
+
+
+def test_no_args_at_all_as_in_the_first_version() -> None:
+    tpu.rewrite(lambda: tpu.outside_compilation(tf.no_op, args=None))
+
+
+def test_a_parameter_of_the_users_own_is_called_args() -> None:
+    seen = []
+
+    def host(args: Any) -> None:
+        seen.append(args)
+
+    tpu.rewrite(lambda: tpu.outside_compilation(host, args=[1, 2]))
+    assert seen == [[1, 2]]
+
+
+def test_clusters_are_counted_and_those_of_another_computation_anew(graph: Any) -> None:
+    def computation(x: Any) -> Any:
+        return tpu.outside_compilation(tf.sin, x), tpu.outside_compilation(tf.cos, x)
+
+    tpu.rewrite(computation, [tf.constant(1.0)])
+    tpu.rewrite(computation, [tf.constant(1.0)])
+    names = ["Sin", "Cos", "Sin_1", "Cos_1"]
+    assert [cluster(graph.get_operation_by_name(n)) for n in names] == ["0", "1", "0", "1"]
+
+
+def test_the_core_of_a_cluster_is_noted_and_the_cluster_stands_on_the_outer_device(
+    graph: Any,
+) -> None:
+    def computation(x: Any) -> Any:
+        with tf.device(tpu.core(1)):
+            x = tpu.outside_compilation(tf.sin, x)
+        x = tpu.outside_compilation(tf.cos, x)
+        with tf.device(tpu.core(0)):
+            return tpu.outside_compilation(tf.tan, x)
+
+    with tf.device("/job:foo"):
+        tpu.rewrite(computation, [tf.constant(1.0)])
+    metadata = graph.get_operation_by_name("TPUReplicateMetadata")
+    assert metadata.get_attr("host_compute_core") == [b"0:1", b"2:0"]
+    assert graph.get_operation_by_name("Sin").device == "/job:foo"
+
+
+def test_one_replicas_host_operation_can_be_fetched_and_no_other(graph: Any) -> None:
+    def computation(x: Any) -> Any:
+        return tpu.outside_compilation(tf.sin, x) + 1.0
+
+    tpu.rewrite(computation, [tf.constant(1.0)])
+    tpu.replicate(computation, [[tf.constant(1.0)], [tf.constant(1.0)]])
+    assert graph.is_fetchable(graph.get_operation_by_name("Sin"))
+    for name in ("add", "Sin_1", "add_1"):
+        with pytest.raises(tpu.UnfetchableError):
+            graph.is_fetchable(graph.get_operation_by_name(name))
+
+
+def test_the_shards_of_an_input_are_marked(graph: Any) -> None:
+    tpu.rewrite(lambda x: tpu.experimental_map_outside_compilation(tf.sin, x), [tf.constant([1.0])])
+    assert graph.get_operation_by_name("Sin").get_attr("_xla_map_outside_compilation")
+
+
+def test_outside_any_computation_it_is_a_plain_call_and_a_warning() -> None:
+    with pytest.warns(tpu.OutsideCompilationNoOpWarning) as caught:
+        assert tpu.outside_compilation(lambda a: a + 1, 2) == 3
+    assert caught[0].message.rule == "TPU203"
+    assert caught[0].message.place.startswith(__file__)
+
+
+def test_where_the_context_is_cleared_it_is_a_plain_call_and_a_warning() -> None:
+    def computation(x: Any) -> Any:
+        with tf.control_dependencies(None):
+            tpu.outside_compilation(lambda: tf.constant(1.0))
+        return x
+
+    with pytest.warns(tpu.ContextClearedWarning) as caught:
+        tpu.rewrite(computation, [tf.constant(1.0)])
+    assert caught[0].message.rule == "TPU302"
+
+
+def test_in_a_function_the_inner_of_two_clusters_wins_and_there_is_a_warning() -> None:
+    made = []
+
+    def inner(v: Any) -> Any:
+        made.append(tf.sin(v))
+        return made[0]
+
+    @tf.function(autograph=False)
+    def step(x: Any) -> Any:
+        host = lambda v: tpu.outside_compilation(inner, v)  # noqa: E731
+        return tpu.rewrite(lambda v: tpu.outside_compilation(host, v), [x])
+
+    with pytest.warns(tpu.NestedClusterWarning) as caught:
+        step.get_concrete_function(tf.TensorSpec([], tf.float32))
+    assert caught[0].message.rule == "TPU201"
+    assert cluster(made[0].op) == "1"
+
+
+@pytest.mark.parametrize(
+    ("given", "shapes", "warned"),
+    [
+        ([[[1.0]]], None, True),
+        ([[[1.0]]], [tf.TensorShape([4])], True),
+        ([[[1.0]], [[2.0]]], [tf.TensorShape([4])], True),
+        ([[[1.0]], [[2.0, 3.0]]], [tf.TensorShape([4])], False),
+    ],
+)
+def test_padding_that_does_nothing_is_told(given: Any, shapes: Any, warned: bool) -> None:
+    inputs = [[tf.constant(value) for value in replica] for replica in given]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tpu.replicate(
+            lambda x: tf.reduce_sum(x),
+            inputs,
+            maximum_shapes=shapes,
+            padding_spec=tpu.PaddingSpec.AUTO,
+        )
+    rules = [w.message.rule for w in caught if isinstance(w.message, tpu.PaddingWarning)]
+    assert rules == (["TPU409"] if warned else [])
