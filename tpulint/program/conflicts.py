@@ -51,7 +51,11 @@ def conflicts(program: Program) -> Iterator[Conflict]:
             if each.where.cluster is None and each.mode in TOUCHES:
                 held.setdefault(id(each.variable), []).append(each)
         for each in host_touches(computation):
-            others = held.get(id(each.variable))
+            others = [
+                other
+                for other in held.get(id(each.variable), [])
+                if not other.where.excludes(each.where)
+            ]
             if others:
                 yield _conflict(computation, each, _surest(others, each))
 

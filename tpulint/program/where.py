@@ -29,16 +29,21 @@ DATA = "data"  # a function of an input pipeline
 # is given to an operation and may be called, one of several values.
 CALLEE, CALLED, ALTERNATIVE = "callee", "called", "alternative"
 GUESSES = frozenset([CALLEE, CALLED, ALTERNATIVE])
+FLAGS = ("value", "name")  # keys of tests that have one answer in a whole run
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One thing around a place. `autograph` marks control flow written as Python's."""
+    """One thing around a place.
+
+    autograph: control flow that is written as Python's. perhaps: it may be another, or none.
+    """
 
     kind: str
     site: Site
     payload: Any = None
     autograph: bool = False
+    perhaps: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +125,13 @@ class Where:
         return [
             each for each in self.since(within) if each.kind == CONTEXT and each.payload[0] == name
         ]
+
+    def excludes(self, other: Where) -> bool:
+        """Whether no run reaches both: they stand under one flag, taken differently."""
+        mine = dict(self.conditions)
+        return any(
+            key[0] in FLAGS and mine.get(key, branch) != branch for key, branch in other.conditions
+        )
 
     def reached_whenever(self, other: Where) -> bool:
         """Whether this place is reached on every run that reaches `other`."""

@@ -39,6 +39,8 @@ def answer(this: Call) -> Value | None:
         return Managed(CONTROL, this.site)
     if isinstance(this.receiver, Built) and name in seam.PIPELINE and _is_pipeline(this.receiver):
         return _pipeline(this, this.receiver)
+    if name == "as_default" and _is_graph(this):
+        return Managed(GRAPH, this.site)
     if this.receiver is not None and not isinstance(this.receiver, Opaque):
         return None
     if name in seam.TRACERS:
@@ -55,11 +57,15 @@ def answer(this: Call) -> Value | None:
         return Managed(INIT_SCOPE, this.site)
     if name in CONTEXT_CLASSES:
         return Managed(CONTROL, this.site)
-    if name == "as_default":
-        return Managed(GRAPH, this.site)
     if name in seam.TRANSPARENT and len(this.values) == 1:
         return _given_back(this.values[0])
     return None
+
+
+def _is_graph(this: Call) -> bool:
+    """`tf.Graph().as_default()`, and that of a name that says graph: a writer has one too."""
+    receiver = this.receiver.last if isinstance(this.receiver, Built) else this.base
+    return "graph" in receiver.lower()
 
 
 def _is_pipeline(receiver: Built) -> bool:

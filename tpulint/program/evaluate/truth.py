@@ -76,7 +76,7 @@ def guards_creation(node: Any) -> bool:
     if op == "bool":
         return any(guards_creation(each) for each in node[2])
     if op == "cmp":
-        return any(each[0] in ("Is", "In", "NotIn") for each in node[2])
+        return any(each[0] in ("Is", "IsNot", "In", "NotIn") for each in node[2])
     if op == "call":
         return bool(node[2][0] == "name" and node[2][2] in ("hasattr", "getattr"))
     return False
