@@ -70,7 +70,8 @@ def copy(
                 node.input.append(tensor.name)
                 if tensor.op.name not in own:
                     outside[tensor.name] = tensor
-        node.input.extend(f"^{name}" for name in sorted(before[op.name] & own))
+        # A constant from outside the region has no place in its order.
+        node.input.extend(f"^{name}" for name in sorted(before.get(op.name, frozenset()) & own))
     tensorflow_internals.share_functions(region.graph, graph_def.node)
     kept = [op for op in ops if not (on_device and op.type in _DROPPED_ON_DEVICE)]
     wanted = [tensor.name for op in kept for tensor in op.outputs]
