@@ -52,10 +52,10 @@ def _with_comma_after(rows: list[str], start: Location, end: Location) -> Edit:
     tail = rows[end.row - 1][end.column - 1 :]
     if not head.strip() and not tail.strip() and end.row < len(rows):
         return Edit(Location(start.row, 1), Location(end.row + 1, 1), "")
-    if tail.strip() and not (tail.lstrip().startswith("#") and head.strip()):
-        blanks = len(tail) - len(tail.lstrip())
-        return Edit(start, Location(end.row, end.column + blanks), "")
-    return Edit(Location(start.row, len(head.rstrip()) + 1), end, "")
+    if head.strip() and tail.lstrip()[:1] in ("", "#", ")"):
+        return Edit(Location(start.row, len(head.rstrip()) + 1), end, "")
+    blanks = len(tail) - len(tail.lstrip())
+    return Edit(start, Location(end.row, end.column + blanks), "")
 
 
 def _between(rows: list[str], start: Location, end: Location) -> str:

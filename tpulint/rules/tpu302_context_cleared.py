@@ -25,7 +25,8 @@ def check(program: Program, report: Report) -> None:
         if cleared is None:
             continue
         certain = [each.computation.certainty for each in clusters if each.computation]
-        sure = all(found) and Certainty.POSSIBLE not in certain
+        certain += [Certainty.POSSIBLE for layer in found if layer is None or layer.perhaps]
+        sure = Certainty.POSSIBLE not in certain
         report(
             site.span,
             f"`{NAMES[cleared.payload[0]]}` has cleared the TPU context: the function runs in "

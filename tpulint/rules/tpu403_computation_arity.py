@@ -35,6 +35,9 @@ class Arity:
         return f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"
 
 
+NEVER = Arity(1, 0)
+
+
 def check(program: Program, report: Report) -> None:
     for entry in entries(program):
         computation = argument(entry, "computation")
@@ -54,6 +57,8 @@ def check(program: Program, report: Report) -> None:
 
 def _message(callee: Value, count: int) -> str:
     arity = arity_of(callee)
+    if arity == NEVER:
+        return "the computation has a keyword-only argument, and TensorFlow gives none by keyword"
     if isinstance(callee, Bound) and arity is not None and arity.least > (arity.most or count):
         return "a bound method never fits: TensorFlow counts `self`; wrap it in a lambda"
     takes = f" {arity}" if arity is not None else " another number"
@@ -104,6 +109,8 @@ def arity_of(callee: Value) -> Arity | None:
     function = callee.function if isinstance(callee, Bound) else callee
     if not isinstance(function, Function) or function.code.decorators:
         return None
+    if any(default is None for _, default in function.code.parameters.keyword_only):
+        return NEVER
     rows = [*function.code.parameters.positional_only, *function.code.parameters.positional]
     least = sum(default is None for _, default in rows)
     most = None if function.code.parameters.star is not None else len(rows)

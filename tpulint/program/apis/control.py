@@ -180,6 +180,6 @@ def _inside(this: Call, value: Value, layer: Layer) -> Value:
     """Loop variables as the body sees them: tensors of the body."""
     before = this.act.where
     this.act.where = before.inside(layer)
-    found = lanes.each_tensor(value, lambda tensor: lanes.flow(this.act, [tensor], this.site))
+    found = lanes.each_tensor(value, lambda tensor: lanes.passed_on(this.act, tensor, this.site))
     this.act.where = before
     return found

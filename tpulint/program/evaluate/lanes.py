@@ -140,6 +140,13 @@ def flow(act: Activation, taken: list[Tensor], site: Site, sort: str = "tensor")
     )
 
 
+def passed_on(act: Activation, tensor: Tensor, site: Site) -> Tensor:
+    """`tensor` as it is seen here: the same content, made here."""
+    made = flow(act, [tensor], site, tensor.sort)
+    made.uniform = tensor.uniform
+    return made
+
+
 def uniform(items: Iterable[Value]) -> bool:
     """Whether every replica surely has the same in `items`: literals, and what they agreed on."""
     return all(_uniform(item) for item in items)

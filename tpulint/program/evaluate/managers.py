@@ -37,11 +37,7 @@ STACK = "exit stack"
 def enter(act: Activation, manager: Value, site: Site) -> Value:
     """Enter a `with` item: the layer it adds, the value that `as` binds."""
     if isinstance(manager, Choice):
-        layers = act.where.layers
-        bound = [enter(act, option, site) for option in manager.options]
-        extra = act.where.layers[len(layers) :]
-        act.where = replace(act.where, layers=(*layers, *extra[:1]))
-        return bound[0]
+        return _enter_one_of(act, manager, site)
     if isinstance(manager, Managed):
         if manager.effect == "generator":
             return _enter_generator(act, manager, site)
@@ -56,6 +52,18 @@ def enter(act: Activation, manager: Value, site: Site) -> Value:
     if isinstance(manager, (Built, Opaque, Instance)):
         return manager
     return UNKNOWN
+
+
+def _enter_one_of(act: Activation, manager: Choice, site: Site) -> Value:
+    """The first layer that an option adds; it is sure where all add one of that meaning."""
+    layers = act.where.layers
+    bound = [enter(act, option, site) for option in manager.options]
+    extra = act.where.layers[len(layers) :]
+    effects = [each.payload[0] for each in extra if each.kind == CONTEXT]
+    sure = len(effects) == len(manager.options) and len(set(effects)) == 1
+    first = [replace(each, perhaps=not sure) for each in extra[:1]]
+    act.where = replace(act.where, layers=(*layers, *first))
+    return bound[0]
 
 
 def push(act: Activation, manager: Managed, site: Site) -> None:
@@ -106,9 +114,11 @@ def by_hand(act: Activation, manager: Managed, name: str, items: list[Value], si
     if name in ("__enter__", "Enter"):
         change(act, manager, "enter", site)
         return manager.payload
-    if name in ("__exit__", "Exit", "close", "pop_all"):
+    if name in ("__exit__", "Exit", "close"):
         change(act, manager, "exit", site)
-        return manager if name == "pop_all" else UNKNOWN
+        return UNKNOWN
+    if name == "pop_all":
+        return _given_away(act, manager, site)
     if name == "enter_context" and items:
         for option in options(items[0]):
             if isinstance(option, Managed):
@@ -116,6 +126,17 @@ def by_hand(act: Activation, manager: Managed, name: str, items: list[Value], si
                 return option.payload
         return UNKNOWN
     return UNKNOWN
+
+
+def _given_away(act: Activation, manager: Managed, site: Site) -> Managed:
+    """A new stack that holds what was entered on `manager`."""
+    taken = Managed(STACK, site)
+    computation = act.where.computation
+    if computation is not None and not act.where.muted:
+        for entered in computation.contexts:
+            if entered.holder is manager:
+                entered.holder = taken
+    return taken
 
 
 def change(act: Activation, manager: Managed, direction: str, site: Site) -> None:

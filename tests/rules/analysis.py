@@ -1,0 +1,46 @@
+"""What the analyzer says of a program that is written in a test, and what its marks expect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from tests.rules.pages import Block, Expected, split, write
+from tpulint import app
+from tpulint.codes import CODES
+from tpulint.config import Config
+from tpulint.finding import Certainty, Finding
+
+
+def program(text: str) -> Block:
+    """A program as it would stand in a page."""
+    return Block("test", 0, "", "", "", split(text.strip("\n").split("\n")))
+
+
+def findings(block: Block, folder: Path) -> list[Finding]:
+    """Every finding of every rule in the block's files."""
+    write(block, folder)
+    config = Config(root=str(folder), certainty=Certainty.POSSIBLE, jobs=1)
+    run = app.check(*app.prepare(app.Request(config, frozenset(CODES), (str(folder),))), {})
+    assert not run.failed, run.messages
+    return list(run.findings)
+
+
+def reported(text: str, folder: Path, families: Collection[str]) -> list[Expected]:
+    """What is reported of the rules whose codes start with one of `families`."""
+    return sorted(
+        Expected(
+            Path(found.span.filename).relative_to(folder).as_posix(),
+            found.span.start.row,
+            found.code,
+            found.certainty.value,
+        )
+        for found in findings(program(text), folder)
+        if found.code.startswith(tuple(families))
+    )
+
+
+def expected(text: str, families: Collection[str]) -> list[Expected]:
+    """What the marks of `text` say of these families."""
+    marks = program(text).expected
+    return sorted(mark for mark in marks if mark.code.startswith(tuple(families)))

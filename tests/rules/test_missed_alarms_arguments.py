@@ -1,0 +1,388 @@
+"""Programs that are wrong in ways that are easy to miss, for the rules TPU3xx and TPU4xx."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+
+V1 = "import tensorflow.compat.v1 as tf\n\n\n"
+TPU = "import contextlib\nimport tensorflow as tf\n\nstrategy = tf.distribute.TPUStrategy()\n\n\n"
+
+PROGRAMS = {
+    "entered by a helper of the host function": V1
+    + """
+from tensorflow.python.ops import control_flow_ops
+
+def begin():
+    context = control_flow_ops.XLAControlFlowContext()
+    context.Enter()  # error: TPU301
+    return context
+
+def computation(x):
+    def on_host(value):
+        begin()
+        return tf.math.log(value)
+    return tf.tpu.outside_compilation(on_host, x)
+
+def build(x, y):
+    return tf.tpu.replicate(computation, [[x], [y]])
+""",
+    "entered on some runs only": V1
+    + """
+from tensorflow.python.ops import control_flow_ops
+
+def computation(x, debug):
+    def on_host(value):
+        if debug:
+            control_flow_ops.XLAControlFlowContext().Enter()  # possible: TPU301
+        return tf.math.log(value)
+    return tf.tpu.outside_compilation(on_host, x)
+
+def build(x, y, debug):
+    return tf.tpu.replicate(lambda value: computation(value, debug), [[x], [y]])
+""",
+    "a stack that gives away what it holds": V1
+    + """
+import contextlib
+
+class Host:
+    def on_host(self, value):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(tf.control_dependencies(None))  # error: TPU301
+            self.kept = stack.pop_all()
+        return tf.math.log(value)
+
+def build(x, y):
+    host = Host()
+    computation = lambda value: tf.tpu.outside_compilation(host.on_host, value)
+    return tf.tpu.replicate(computation, [[x], [y]])
+""",
+    "cleared on some runs only": V1
+    + """
+import contextlib
+
+def computation(x, flag):
+    with tf.init_scope() if flag else contextlib.nullcontext():
+        return tf.tpu.outside_compilation(tf.math.log, x)  # possible: TPU302
+
+def build(x, y, flag):
+    return tf.tpu.replicate(lambda value: computation(value, flag), [[x], [y]])
+""",
+    "cleared for one of two callers": V1
+    + """
+def on_host(x):
+    return tf.tpu.outside_compilation(tf.math.log, x)  # possible: TPU302
+
+def computation(x):
+    with tf.control_dependencies(None):
+        scale = on_host(x)
+    return scale + on_host(x)
+
+def build(x, y):
+    return tf.tpu.replicate(computation, [[x], [y]])
+""",
+    "cleared by a context manager of one's own, in a strategy": TPU
+    + """
+@contextlib.contextmanager
+def outside():
+    with tf.init_scope():
+        yield
+
+@tf.function
+def train(batch):
+    def step(x):
+        with outside():
+            tf.compat.v1.tpu.outside_compilation(lambda: tf.constant(1.0))  # error: TPU302
+        return x
+    return strategy.run(step, args=(batch,))
+""",
+    "escapes from a branch within a loop, and from a dictionary": V1
+    + """
+def computation(x):
+    seen = {}
+    def body(value):
+        def branch():
+            seen["half"] = value * 0.5
+            return value
+        value = tf.cond(tf.reduce_sum(value) > 0.0, branch, lambda: value)
+        return value * seen["half"]  # error: TPU303
+    return tf.while_loop(lambda value: tf.reduce_sum(value) < 9.0, body, [x])
+
+def build(x, y):
+    return tf.tpu.replicate(computation, [[x], [y]])
+""",
+    "an escape that may be another tensor": V1
+    + """
+def computation(x, keep):
+    last = x
+    def branch():
+        nonlocal last
+        if keep:
+            last = x * 2.0
+        return x
+    y = tf.cond(x > 0.0, branch, lambda: x)
+    return y + last  # possible: TPU303
+
+def build(x, y, keep):
+    return tf.tpu.replicate(lambda value: computation(value, keep), [[x], [y]])
+""",
+    "a block of several contexts, and one that does nothing at all": V1
+    + """
+def computation(x):
+    check = tf.debugging.assert_positive(x)
+    doubled = x * 2.0
+    with tf.name_scope("checked"), tf.control_dependencies([check]):  # error: TPU304
+        result = doubled
+    with tf.control_dependencies([check]):  # error: TPU304
+        pass
+    return result
+
+def build(x, y):
+    return tf.tpu.replicate(computation, [[x], [y]])
+""",
+    "a variable is no operation, nor is a list of tensors": V1
+    + """
+def model_fn(features, labels, mode, params):
+    total = tf.get_variable("total", [])
+    update = total.assign_add(tf.reduce_sum(features))
+    losses = []
+    loss = tf.reduce_mean(features)
+    with tf.control_dependencies([update]):  # error: TPU304
+        losses.append(loss)
+        last = total
+    train_op = tf.group(last)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=losses[0], train_op=train_op)
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+""",
+    "dependencies that may be none, in a host cluster": V1
+    + """
+def computation(x, checks):
+    def on_host(value):
+        result = tf.math.log(value)
+        with tf.control_dependencies(checks):  # possible: TPU304
+            return result
+    return tf.tpu.outside_compilation(on_host, x)
+
+def build(x, y, checks):
+    return tf.tpu.replicate(lambda value: computation(value, checks), [[x], [y]])
+""",
+    "a sum hidden in an optimizer": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1))
+    step = tf.train.get_global_step()
+    train_op = tf.cond(
+        tf.equal(step % 2, 0),
+        lambda: optimizer.minimize(loss),  # possible: TPU305
+        lambda: tf.no_op(),
+    )
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+""",
+    "a variable decides by itself, and a loop of unknown length": TPU
+    + """
+with strategy.scope():
+    enabled = tf.Variable(True)
+    rounds = tf.Variable(3)
+
+@tf.function
+def train(batch):
+    def step(x):
+        context = tf.distribute.get_replica_context()
+        x = tf.cond(enabled, lambda: context.all_reduce("SUM", x), lambda: x)  # possible: TPU305
+        for _ in tf.range(rounds + 1):
+            x = context.all_reduce("SUM", x)  # possible: TPU305
+        return x
+    return strategy.run(step, args=(batch,))
+""",
+    "the body decides how long the loop goes on": V1
+    + """
+def computation(x):
+    def body(going, value):
+        total = tf.tpu.cross_replica_sum(value)  # possible: TPU306
+        return tf.reduce_sum(value) > 1.0, total
+    return tf.while_loop(lambda going, value: going, body, [tf.constant(True), x])
+
+def build(x, y):
+    return tf.tpu.replicate(computation, [[x], [y]])
+""",
+    "the replica id, computed with, around a nested condition": TPU
+    + """
+@tf.function
+def train(batch):
+    def step(x):
+        context = tf.distribute.get_replica_context()
+        shard = tf.cast(context.replica_id_in_sync_group, tf.int32) % 2
+        def inner():
+            total = lambda: context.all_reduce("SUM", x)  # error: TPU306
+            return tf.cond(x > 0.0, total, lambda: x)
+        return tf.switch_case(shard, [inner, lambda: x])
+    return strategy.run(step, args=(batch,))
+""",
+    "inputs of many wrong kinds": V1
+    + """
+import numpy as np
+from tensorflow.compat.v1.tpu import replicate, split_compile_and_replicate
+
+def computation(x):
+    return x
+
+def build(x, many, flag):
+    variable = tf.get_variable("v", [8])
+    replicate(computation, ([x], [x]))  # error: TPU401
+    replicate(computation, {"x": x})  # error: TPU401
+    replicate(computation, [[x], {"x": x}])  # error: TPU401
+    replicate(computation, variable)  # error: TPU401
+    replicate(computation, [1.0, 2.0])  # error: TPU401
+    replicate(computation, [tf.zeros([2]) for _ in many])  # possible: TPU401
+    split_compile_and_replicate(computation, np.asarray([[1.0]]))  # error: TPU401
+    return replicate(computation, [[x]] if flag else ([x],))  # possible: TPU401
+""",
+    "rows that differ deep inside": V1
+    + """
+def computation(*args):
+    return args[0]
+
+def build(a, b):
+    integers = tf.zeros([2], dtype=tf.int32)
+    floats = tf.fill([2], 1.0)
+    tf.tpu.replicate(computation, [[[a, [b]]], [[a, [b, b]]]])  # error: TPU402
+    tf.tpu.replicate(computation, [[(a, b)], [[a, b]]])  # error: TPU402
+    tf.tpu.replicate(computation, [[{"x": integers}], [{"x": floats}]])  # error: TPU402
+    tf.tpu.replicate(computation, [[integers], [1.0]])  # error: TPU402
+    return tf.tpu.replicate(computation, [[a]] * 3 + [[a, b]])  # error: TPU402
+""",
+    "computations that cannot take what they get": V1
+    + """
+import functools
+from tensorflow.python.tpu import tpu_feed
+
+def two(a, b):
+    return a + b
+
+def keyword_only(a, *, scale):
+    return a * scale
+
+class Model:
+    def step(self, x, scale=1.0):
+        return x * scale
+
+def build(a, b):
+    queue = tpu_feed.InfeedQueue(number_of_tuple_elements=2)
+    tf.tpu.rewrite(functools.partial(two, a), [a, b])  # error: TPU403
+    tf.tpu.rewrite(two)  # error: TPU403
+    tf.tpu.rewrite(Model().step, [a])  # error: TPU403
+    tf.tpu.rewrite(keyword_only, [a])  # error: TPU403
+    tf.tpu.shard(two, [a], num_shards=2, infeed_queue=queue)  # error: TPU403
+    return tf.tpu.replicate(two, [[a, [b, b], b]] * 2)  # error: TPU403
+""",
+    "maximum shapes that do not fit": V1
+    + """
+def computation(*args):
+    return args[0]
+
+def build():
+    rows = [[tf.zeros([5, 2]), tf.zeros([3])], [tf.zeros([4, 2]), tf.zeros([3])]]
+    shape = tf.TensorShape
+    tf.tpu.replicate(
+        computation, rows, maximum_shapes=[shape([4, 2]), shape([3])]  # error: TPU404
+    )
+    tf.tpu.replicate(computation, rows, maximum_shapes=[[8, 2], [8]])  # error: TPU404
+    return tf.tpu.replicate(
+        computation, rows, None, None, None, [shape([8]), shape([3])]  # error: TPU404
+    )
+""",
+    "names in every form of call": V1
+    + """
+from tensorflow.contrib.tpu.python.tpu.tpu import batch_parallel, split_compile_and_shard
+
+def build(x, name):
+    batch_parallel(lambda value: value, [x], num_shards=2, name=name)  # error: TPU405
+    split_compile_and_shard(name="a", computation=lambda value: value, inputs=[x])  # error: TPU405
+    return tf.tpu.rewrite(lambda value: value, [x], name=f"{name}_tpu")  # error: TPU405
+""",
+    "fetched in many ways": V1
+    + """
+class Model:
+    def step(self, x):
+        self.parts = {"loss": tf.reduce_mean(x), "x": x * 2.0}
+        self.update = tf.group(x)
+        return x
+
+    def train(self, x, y):
+        tf.tpu.replicate(lambda value: self.step(value), [[x], [y]])
+        with tf.Session() as sess:
+            sess.run([x, self.parts["loss"]])  # error: TPU406
+            sess.run({"all": self.parts})  # error: TPU406
+            sess.run(fetches=self.update)  # error: TPU406
+            self.parts["x"].eval(session=sess)  # error: TPU406
+        return tf.train.SessionRunArgs(self.parts["loss"])  # error: TPU406
+""",
+    "hooks of an estimator's specification": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    rate = tf.train.exponential_decay(0.1, tf.train.get_global_step(), 10, 0.9)
+    hook = tf.train.LoggingTensorHook({"loss": loss, "rate": rate}, 10)  # error: TPU406
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, training_hooks=[hook])
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+""",
+    "operations in deep and in flat outputs": V1
+    + """
+def nested(x):
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    return x, (x, optimizer.minimize(x))  # error: TPU407
+
+def named(x):
+    outputs = [tf.debugging.assert_positive(x), x * 2.0]  # error: TPU407
+    return outputs
+
+def either(x, flag):
+    if flag:
+        return tf.group(x), x * 2.0  # possible: TPU407
+    return x * 2.0, tf.group(x)
+
+def build(x, flag):
+    tf.tpu.rewrite(nested, [x])
+    tf.tpu.rewrite(named, [x])
+    return tf.tpu.rewrite(lambda value: either(value, flag), [x])
+""",
+    "cores and replicas that need an assignment": V1
+    + """
+def model(x, parallel):
+    if parallel:
+        with tf.device(tf.tpu.core(2 - 1)):
+            return x * 2.0
+    return x
+
+def build(x, parallel):
+    tf.tpu.shard(lambda value: value, [x], num_shards=3)  # error: TPU408
+    tf.tpu.batch_parallel(lambda value: value, [x], 2 * 2 + 1)  # error: TPU408
+    return tf.tpu.rewrite(lambda value: model(value, parallel), [x])  # possible: TPU408
+""",
+    "padding without effect, by position and in structures": V1
+    + """
+def computation(*args):
+    return args[0]
+
+def build(x):
+    spec = tf.tpu.PaddingSpec.POWER_OF_TWO
+    rows = [[tf.zeros([4]), tf.ones([2, 2])]] * 2
+    shapes = [tf.TensorShape([None]), tf.TensorShape([None, 2])]
+    tf.tpu.replicate(computation, rows, None, None, None, shapes, spec)  # error: TPU409
+    return tf.tpu.replicate(computation, [[x]], padding_spec=spec)  # error: TPU409
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_what_is_marked_is_reported(text: str, tmp_path: Path) -> None:
+    families = ("TPU3", "TPU4")
+    assert reported(text, tmp_path, families) == expected(text, families)
