@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tpulint.finding import Finding
@@ -28,6 +27,7 @@ class Analysis:
     findings: list[Finding] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     failed: bool = False
+    read: bool = False  # whether any file held something to read
     imported: list[str] = field(default_factory=list)  # files read that were not asked for
     marked: list[str] = field(default_factory=list)  # files that may hold suppressions
 
@@ -35,6 +35,7 @@ class Analysis:
         self.findings += other.findings
         self.messages += [each for each in other.messages if each not in self.messages]
         self.failed = self.failed or other.failed
+        self.read = self.read or other.read
         self.imported += other.imported
         self.marked += other.marked
 
@@ -133,7 +134,7 @@ def one_program(job: Job, given: Mapping[str, bytes]) -> Analysis:
             job.filenames,
             given=given,
             settings=job.settings,
-            cache=Path(job.cache) if job.cache else None,
+            cache=job.cache,
             jobs=job.processes,
             watch=watch,
         )
@@ -149,9 +150,11 @@ def one_program(job: Job, given: Mapping[str, bytes]) -> Analysis:
     found.findings += understanding.findings
     found.messages += understanding.messages
     found.failed = any(each.startswith("internal error") for each in understanding.messages)
-    modules = understanding.program.modules
-    if not modules:
+    program = understanding.program
+    if program is None:
         return found
+    found.read = True
+    modules = program.modules
     asked = set(job.filenames)
     found.imported = [each.path for each in modules if each.filename not in asked]
     from tpulint import rules
@@ -159,7 +162,7 @@ def one_program(job: Job, given: Mapping[str, bytes]) -> Analysis:
     for code in rules.written():
         if code in job.codes:
             try:
-                found.findings += rules.run(understanding.program, {code})
+                found.findings += rules.run(program, {code})
             except Exception as error:
                 found.failed = True
                 found.messages.append(f"internal error in rule {code}: {describe(error)}")

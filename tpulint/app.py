@@ -143,15 +143,13 @@ def analyse(
         return Analysis()
     config = request.config
     settings = Settings(config.wrappers, config.assume_tpu, config.target_tensorflow)
-    key = None
-    if request.cache is not None and not given:
+    cache = None if given else request.cache
+    if cache is not None:
         from tpulint import memory
 
-        key = memory.key_of(filenames, request.codes, settings)
-        known = memory.recall(request.cache, key) if key is not None else None
+        known = memory.recall(cache, filenames, request.codes, settings)
         if known is not None:
             run.messages += known.messages
-            run.failed = run.failed or known.failed
             return known
     processes = config.jobs or os.cpu_count() or 1
     found = analyse(
@@ -159,8 +157,8 @@ def analyse(
     )
     run.messages += [each for each in found.messages if each not in run.messages]
     run.failed = run.failed or found.failed
-    if key is not None and request.cache is not None:
-        memory.remember(request.cache, key, found)
+    if cache is not None:
+        memory.remember(cache, filenames, request.codes, settings, found)
     return found
 
 

@@ -7,13 +7,9 @@ that cannot be read is no entry.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import tpulint
@@ -29,14 +25,68 @@ from tpulint.finding import (
     Step,
 )
 
-KEPT = 32  # runs
+RUNS = "runs"
+KEPT = 32
+
+
+def recall(
+    cache: str, filenames: Sequence[str], codes: Iterable[str], settings: Any
+) -> Analysis | None:
+    """What this very run found before, if its imported files are still as they were."""
+    folder = os.path.join(cache, RUNS)
+    if not os.path.isdir(folder):
+        return None
+    import json
+
+    key = key_of(filenames, codes, settings)
+    if key is None:
+        return None
+    try:
+        with open(os.path.join(folder, f"{key}.json"), encoding="utf-8") as stream:
+            data = json.load(stream)
+        if any(stamp(path) != known for path, known in data["imported"]):
+            return None
+        findings = [_finding(row) for row in data["findings"]]
+        return Analysis(findings, data["messages"], marked=data["marked"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def remember(
+    cache: str, filenames: Sequence[str], codes: Iterable[str], settings: Any, found: Analysis
+) -> None:
+    """Keep what the run found, unless it failed or there was nothing to read."""
+    key = None if found.failed or not found.read else key_of(filenames, codes, settings)
+    if key is None:
+        return
+    import json
+    import tempfile
+
+    data = {
+        "findings": [_row(each) for each in found.findings],
+        "messages": found.messages,
+        "imported": [[path, stamp(path)] for path in sorted(set(found.imported))],
+        "marked": found.marked,
+    }
+    folder = os.path.join(cache, RUNS)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        # Whole files only, for other runs may be reading.
+        handle, name = tempfile.mkstemp(dir=folder)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(data, stream, separators=(",", ":"))
+        os.replace(name, os.path.join(folder, f"{key}.json"))
+        _prune(folder)
+    except OSError:
+        return  # a cache that cannot be written was already spoken of by the summaries' store
 
 
 def key_of(filenames: Sequence[str], codes: Iterable[str], settings: Any) -> str | None:
-    """The name of this run; None where a file has just gone."""
-    digest = hashlib.sha256()
-    head = [tpulint.__version__, sys.version, source_stamp(), sorted(codes), repr(settings)]
-    digest.update(json.dumps([*head, os.getcwd()]).encode())
+    """The name of a run; None where a file has just gone."""
+    import hashlib
+
+    head = [tpulint.__version__, sys.version, source_stamp(), sorted(codes), settings, os.getcwd()]
+    digest = hashlib.sha256(repr(head).encode())
     for filename in filenames:
         found = stamp(filename)
         if found is None:
@@ -53,60 +103,21 @@ def stamp(path: str) -> str | None:
     return f"{seen.st_size}:{seen.st_mtime_ns}"
 
 
-def source_stamp() -> str:
+def source_stamp() -> int:
     """The age of the tool's own files: a developer's change is another version."""
-    here = Path(__file__).parent
     newest = 0
-    for folder, _, names in os.walk(here):
-        if "runtime" in folder or folder.endswith("__pycache__"):
-            continue
+    for folder, folders, names in os.walk(os.path.dirname(__file__)):
+        folders[:] = [each for each in folders if each not in ("runtime", "__pycache__")]
         for name in names:
             if name.endswith((".py", ".json")):
                 newest = max(newest, os.stat(os.path.join(folder, name)).st_mtime_ns)
-    return str(newest)
+    return newest
 
 
-def recall(cache: str, key: str) -> Analysis | None:
-    """What the run `key` found, if its imported files are still as they were."""
-    try:
-        with open(Path(cache) / "runs" / f"{key}.json", encoding="utf-8") as stream:
-            data = json.load(stream)
-        if any(stamp(path) != known for path, known in data["imported"]):
-            return None
-        findings = [_finding(row) for row in data["findings"]]
-        return Analysis(findings, data["messages"], marked=data["marked"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def remember(cache: str, key: str, analysis: Analysis) -> None:
-    """Keep what the run found; whole files only, for other runs may be reading."""
-    if analysis.failed:
-        return
-    imported = [[path, stamp(path)] for path in sorted(set(analysis.imported))]
-    rows = [_row(each) for each in analysis.findings]
-    data = {
-        "findings": rows,
-        "messages": analysis.messages,
-        "imported": imported,
-        "marked": analysis.marked,
-    }
-    folder = Path(cache) / "runs"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(data, stream, separators=(",", ":"))
-        os.replace(name, folder / f"{key}.json")
-        _prune(folder)
-    except OSError:
-        return  # a cache that cannot be written was already spoken of by the summaries' store
-
-
-def _prune(folder: Path) -> None:
-    kept = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
-    for path in kept[:-KEPT]:
-        path.unlink()
+def _prune(folder: str) -> None:
+    paths = [os.path.join(folder, name) for name in os.listdir(folder)]
+    for path in sorted(paths, key=lambda path: os.stat(path).st_mtime_ns)[:-KEPT]:
+        os.unlink(path)
 
 
 def _row(found: Finding) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from tpulint.knowledge.seam import SIGNS
 
 # Cheap screens first: every sign holds one of these.
 _SCREENS = (b"tpu", b"TPU", b"Tpu", b"outside_compilation", b"trategy", b"split_compile")
-_STRATEGY_RUN = re.compile(
-    rb"(?i:strategy|distribution|replicator)\w*(?:\.extended)?\.(?:run|experimental_run_v2"
-    rb"|experimental_run|call_for_each_replica)\("
-)
+_RUNS = (b".run(", b".experimental_run_v2(", b".experimental_run(", b".call_for_each_replica(")
+_STRATEGY = re.compile(rb"(?:strategy|distribution|replicator)\w*(?:\.extended)?$", re.IGNORECASE)
+_BEFORE = 48  # bytes before a `.run(` in which its receiver's name stands
 _CALLS = re.compile(rb"tpu\w*\.(?:replicate|rewrite|shard|batch_parallel)\b")
 _IMPORTS = re.compile(rb"\btpu\w*\s+import\b[^\n]*\b(?:replicate|rewrite|shard|batch_parallel)\b")
 
@@ -46,4 +45,18 @@ def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:
         return False
     if any(sign in data for sign in SIGNS):
         return True
-    return bool(_STRATEGY_RUN.search(data) or _CALLS.search(data) or _IMPORTS.search(data))
+    named = b"trategy" in data or b"istribution" in data or b"eplicator" in data
+    if named and _runs_a_strategy(data):
+        return True
+    return b"tpu" in data and bool(_CALLS.search(data) or _IMPORTS.search(data))
+
+
+def _runs_a_strategy(data: bytes) -> bool:
+    """Whether `run` or one of its older names is called on something named like a strategy."""
+    for word in _RUNS:
+        found = data.find(word)
+        while found >= 0:
+            if _STRATEGY.search(data[max(found - _BEFORE, 0) : found]):
+                return True
+            found = data.find(word, found + 1)
+    return False

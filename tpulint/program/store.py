@@ -28,8 +28,8 @@ Answer = tuple[str, "str | tuple[str, int, int]"]
 class Store:
     """Gives summaries; what cannot be parsed becomes a TPU001 finding."""
 
-    def __init__(self, cache: Path | None, jobs: int) -> None:
-        self._cache = cache
+    def __init__(self, cache: str | Path | None, jobs: int) -> None:
+        self._cache = None if cache is None else Path(cache)
         self._jobs = jobs
         self.findings: list[Finding] = []
         self.messages: list[str] = []

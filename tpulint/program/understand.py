@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tpulint.finding import Finding, Location, Span
-from tpulint.program.model import Program
 from tpulint.program.prefilter import passes
 from tpulint.program.settings import Settings
-from tpulint.source import Source, UnreadableSource, read_source
+from tpulint.source import UnreadableSource, read_source
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tpulint.program.model import Program
     from tpulint.program.store import Store
+    from tpulint.source import Source
 
 __all__ = ["Settings", "Understanding", "understand"]
 
@@ -28,7 +29,7 @@ STACK = 512 * 1024 * 1024  # bytes; deep programs nest deep readings
 class Understanding:
     """The program, findings TPU001 for what cannot be parsed, and lines for standard error."""
 
-    program: Program
+    program: Program | None  # None where no file holds anything to read
     findings: tuple[Finding, ...]
     messages: tuple[str, ...]
 
@@ -38,7 +39,7 @@ def understand(
     *,
     given: Mapping[str, bytes] | None = None,
     settings: Settings | None = None,
-    cache: Path | None = None,
+    cache: str | Path | None = None,
     jobs: int = 1,
     watch: Callable[[str, bytes], None] | None = None,
 ) -> Understanding:
@@ -61,7 +62,7 @@ def understand(
         if source is not None:
             sources.append(source)
     if not sources:
-        return Understanding(Program(), tuple(findings), ())
+        return Understanding(None, tuple(findings), ())
     from tpulint.program.store import Store
 
     store = Store(cache, jobs)
@@ -114,6 +115,8 @@ def _in_deep_thread(
     store: Store,
 ) -> Program:
     """Reading nests as deep as the program does: give it a stack of its own."""
+    import threading
+
     from tpulint.program.link import link
 
     outcome: list[Program | BaseException] = []
