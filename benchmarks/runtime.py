@@ -67,7 +67,9 @@ def steps() -> None:
         return tpu.replicate(layers, [[x] for x in given])
 
     values = [tf.random.stateless_normal([256, 256], [1, seed]) for seed in range(8)]
-    ours, theirs = medians(40, lambda: one(values[0])[0][0].numpy(), lambda: bare(values[0]).numpy())
+    ours, theirs = medians(
+        40, lambda: one(values[0])[0][0].numpy(), lambda: bare(values[0]).numpy()
+    )
     say("a step, 1 replica", ours, theirs, "bare jit_compile=True", 1.15)
     ours, theirs = medians(
         20,
@@ -167,7 +169,10 @@ def deadlocks() -> None:
             step(tf.constant(1.0))
         except tpu.DeadlockError:
             found.append(time.perf_counter() - start)
-    print(f"{'a deadlocked step, start to error':42} {statistics.median(found) * 1e3:10.1f} ms", end="")
+    print(
+        f"{'a deadlocked step, start to error':42} {statistics.median(found) * 1e3:10.1f} ms",
+        end="",
+    )
     print(f"  (at most 50 ms: {'met' if statistics.median(found) <= 0.05 else 'MISSED'})")
 
 

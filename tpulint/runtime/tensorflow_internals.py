@@ -472,7 +472,7 @@ def around_python_function(
 
     None where the function no longer lives.
     """
-    registered = script_ops._py_funcs.get(token)
+    registered = script_ops._py_funcs.get(token.decode())
     if registered is None:
         return None
     if isinstance(registered, script_ops.EagerFunc):
@@ -484,5 +484,4 @@ def around_python_function(
     if not hasattr(graph, "_py_funcs_used_in_graph"):
         graph._py_funcs_used_in_graph = []
     graph._py_funcs_used_in_graph.append(replaced)
-    new_token: str | bytes = script_ops._py_funcs.insert(replaced)
-    return new_token.encode() if isinstance(new_token, str) else new_token
+    return bytes(script_ops._py_funcs.insert(replaced).encode())

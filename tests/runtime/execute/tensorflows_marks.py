@@ -54,4 +54,3 @@ def ran(
 ) -> Ran:
     """Build the step of `computation` in the current graph."""
     return run_marked(marked_by_tensorflow(computation, inputs), options)
-

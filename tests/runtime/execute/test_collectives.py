@@ -34,7 +34,8 @@ def test_a_sum_over_all_replicas(replicas):
 
 def test_a_sum_over_groups():
     got = values_of(
-        lambda x: tpu_ops.cross_replica_sum(x, group_assignment=[[0, 3], [1, 2]]), [1.0, 2.0, 4.0, 8.0]
+        lambda x: tpu_ops.cross_replica_sum(x, group_assignment=[[0, 3], [1, 2]]),
+        [1.0, 2.0, 4.0, 8.0],
     )
     assert got == [9.0, 6.0, 6.0, 9.0]
 
@@ -70,9 +71,7 @@ def test_an_exchange_of_parts():
 
 
 def test_a_permutation():
-    got = values_of(
-        lambda x: tpu_ops.collective_permute(x, [[0, 1], [1, 2]]), [1.0, 2.0, 4.0]
-    )
+    got = values_of(lambda x: tpu_ops.collective_permute(x, [[0, 1], [1, 2]]), [1.0, 2.0, 4.0])
     assert got == [0.0, 1.0, 2.0]
 
 

@@ -47,7 +47,7 @@ def test_a_conditional_holds_a_cluster():
 def test_a_function_holds_a_cluster():
     @tf.function
     def double(x):
-        tf.print("seen", x)if False else None
+        tf.print("seen", x) if False else None
         return on_host(lambda a: a + 1.0, x) * 2.0
 
     def computation(x):

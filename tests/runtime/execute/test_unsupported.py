@@ -34,7 +34,9 @@ def test_an_operation_without_kernel_fails_also_where_its_inputs_are_constant(fe
 def test_an_operation_without_kernel_in_a_branch_not_taken_is_compiled_all_the_same():
     def computation(x):
         return tf.cond(
-            x > 0.0, lambda: x, lambda: tf.cast(tf.histogram_fixed_width(x, [0.0, 1.0])[0], tf.float32)
+            x > 0.0,
+            lambda: x,
+            lambda: tf.cast(tf.histogram_fixed_width(x, [0.0, 1.0])[0], tf.float32),
         )
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:

@@ -61,7 +61,9 @@ def _passed_on(first: Tensor, seat: Seat, join: Callable[[Tensor], Tensor]) -> T
     """Join the members' parts, rank by rank, and give all of them the whole."""
     dtype = first.dtype
     so_far = tf.cond(
-        tf.equal(seat.rank, 0), lambda: first, lambda: join(_take(in_this_graph(seat.before), dtype))
+        tf.equal(seat.rank, 0),
+        lambda: first,
+        lambda: join(_take(in_this_graph(seat.before), dtype)),
     )
 
     def last_one() -> Tensor:
@@ -131,4 +133,3 @@ def _empty(queue: Tensor, dtype: tf.DType) -> Operation:
             return tf.raw_ops.QueueSizeV2(handle=in_this_graph(queue)) > 0
 
     return tf.while_loop(is_left, take_one, [True], parallel_iterations=1)[0].op
-

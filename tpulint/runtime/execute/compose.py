@@ -17,6 +17,7 @@ from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
 from tpulint.runtime.execute.collectives import meet
 from tpulint.runtime.execute.copying import constant_or_image, copy, inputs_of
+from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.kernels import unsupported
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
@@ -39,6 +40,7 @@ class Composer:
     verdicts: Verdicts
     meetings: Meetings
     probes: Probes
+    deadline: Deadline
     deferred: list[Deferred] = field(default_factory=list)
     """What has been found to run when the device program has ended."""
 
@@ -92,6 +94,7 @@ class Composer:
                 tensorflow_internals.add_control_inputs(image, waits_for)
             if image.op_def.is_stateful:
                 places.effects.append(image)
+            self.deadline.bounds(op, image, _lane(piece))
         places.tensors.update(copied.tensors)
         places.operations.update(copied.operations)
         if started:
@@ -152,9 +155,7 @@ class Composer:
             self._fails(planned, piece, wanted, fault, places)
             return
 
-        images = {
-            name: constant_or_image(region, name, places, on_host=False) for name in given
-        }
+        images = {name: constant_or_image(region, name, places, on_host=False) for name in given}
         # XLA takes no variable twice, and a loop hands out again what it was handed.
         arguments = {image.name: image for image in images.values()}
 

@@ -156,4 +156,3 @@ def _source(body: Region, tensor: Tensor) -> str:
 
 def _result(body: Region, tensor: Tensor, places: Places) -> Tensor:
     return constant_or_image(body, tensor.name, places, on_host=False)
-

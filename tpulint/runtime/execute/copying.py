@@ -37,9 +37,7 @@ class Copied:
 def inputs_of(ops: Sequence[Operation]) -> dict[str, Tensor]:
     """The tensors, by name, that `ops` take from others."""
     own = {op.name for op in ops}
-    return {
-        tensor.name: tensor for op in ops for tensor in op.inputs if tensor.op.name not in own
-    }
+    return {tensor.name: tensor for op in ops for tensor in op.inputs if tensor.op.name not in own}
 
 
 def copy(

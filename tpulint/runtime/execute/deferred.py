@@ -112,4 +112,3 @@ def deferred(region: Region, places: Places) -> Deferred:
         {name: places.handles[name] for name, tensor in taken.items() if is_resource(tensor)},
         f"tpulint_deferred_{next(_names)}",
     )
-

@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import UnsupportedOpError
-from tpulint.runtime.execute.users_code import place_of
 from tpulint.runtime.extract.bodies import CALL, CASE, COLLECTIVES, IF, WHILE, bodies
 from tpulint.runtime.extract.region import NodeDef, Operation, Region
+from tpulint.runtime.place import place_of_operation
 
 _ALWAYS = (
     WHILE | IF | CASE | CALL | COLLECTIVES
@@ -31,7 +31,9 @@ def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError 
                 return fault
         node = region.nodes[op.name]
         if not has_kernel(node):
-            return _fault(op, f"No registered '{op.type}' OpKernel for XLA_TPU_JIT devices", "TPU501")
+            return _fault(
+                op, f"No registered '{op.type}' OpKernel for XLA_TPU_JIT devices", "TPU501"
+            )
         dtype = _absent_dtype(op)
         if dtype and op.type != "Assert" and not _feeds_assert(op):
             return _fault(op, f"Unsupported data type for TPU: {dtype}", "TPU504")
@@ -88,4 +90,4 @@ def _fault(op: Operation, message: str, rule: str) -> UnsupportedOpError:
         if rule == "TPU501"
         else f"{message}, operation {op.name} of type {op.type}"
     )
-    return UnsupportedOpError(text, place=place_of(op), rule=rule)
+    return UnsupportedOpError(text, place=place_of_operation(op), rule=rule)

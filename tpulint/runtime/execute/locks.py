@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from tpulint.runtime.errors import DeadlockError, DeviceVariableError, StaleVariableWarning
 from tpulint.runtime.execute.options import Options
-from tpulint.runtime.execute.users_code import place_of
 from tpulint.runtime.execute.variables import Variable
 from tpulint.runtime.execute.waits import Wait, WaitGraph
 from tpulint.runtime.extract.effects import Touch
 from tpulint.runtime.extract.region import Key, Operation, Region, Tensor, key_of
+from tpulint.runtime.place import place_of_operation
 
 DEVICE = "device"
 
@@ -62,7 +62,7 @@ def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdi
             if variable.mirrored:
                 raise DeviceVariableError(
                     f"The variable '{variable.name}' of a TPUStrategy scope is touched in a host cluster",
-                    place=place_of(touch.op),
+                    place=place_of_operation(touch.op),
                 )
             if not variable.on_device:
                 continue
@@ -91,7 +91,7 @@ def _stale(variable: Variable, touch: Touch) -> StaleVariableWarning:
     return StaleVariableWarning(
         f"A host cluster {does} the variable '{variable.name}', which the device program touches: "
         "neither sees in time what the other writes",
-        place=place_of(touch.op),
+        place=place_of_operation(touch.op),
     )
 
 
@@ -101,14 +101,14 @@ def _cycle(variable: Variable, touch: Touch, *, is_top: bool) -> tuple[Wait, ...
     lock = f"variable '{variable.name}'"
     holder = variable.on_device[0].op
     held = f"held by the {DEVICE} program, which touches it, until that ends"
-    graph.add(Wait(lock, DEVICE, held, place_of(holder)))
+    graph.add(Wait(lock, DEVICE, held, place_of_operation(holder)))
     graph.add(*_waits(touch.region, is_top=is_top))
     return graph.add(
         Wait(
             _lane(touch.region, touch.anchor),
             lock,
             f"waits for the variable '{variable.name}'",
-            place_of(touch.op),
+            place_of_operation(touch.op),
         )
     )
 
@@ -122,17 +122,21 @@ def _waits(region: Region, *, is_top: bool) -> Iterator[Wait]:
                 continue
             lane = _lane(region, source)
             if cluster is not None and cluster != region.cluster_of(source):
-                yield Wait(_lane(region, op), lane, f"waits for {lane}", place_of(op))
+                yield Wait(_lane(region, op), lane, f"waits for {lane}", place_of_operation(op))
             elif _takes_for_the_device(region, op, source, is_top=is_top):
-                yield Wait(DEVICE, lane, f"waits for the result of {lane}", place_of(op))
+                yield Wait(DEVICE, lane, f"waits for the result of {lane}", place_of_operation(op))
     if not is_top:
         for tensor in region.outputs:
             if tensor.op.name in region.names and region.cluster_of(tensor.op) is not None:
                 lane = _lane(region, tensor.op)
-                yield Wait(DEVICE, lane, f"waits for the result of {lane}", place_of(tensor.op))
+                yield Wait(
+                    DEVICE, lane, f"waits for the result of {lane}", place_of_operation(tensor.op)
+                )
 
 
-def _takes_for_the_device(region: Region, op: Operation, source: Operation, *, is_top: bool) -> bool:
+def _takes_for_the_device(
+    region: Region, op: Operation, source: Operation, *, is_top: bool
+) -> bool:
     """Whether `op` takes a result of `source` for the device, not only to hand it out of the computation."""
     if region.cluster_of(op) is not None or all(tensor.op is not source for tensor in op.inputs):
         return False

@@ -16,10 +16,10 @@ import tensorflow as tf
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.places import in_this_graph
 from tpulint.runtime.execute.raising import ticket_for
-from tpulint.runtime.execute.users_code import place_of
 from tpulint.runtime.execute.waits import Wait, WaitGraph
 from tpulint.runtime.extract.collectives import Collective
 from tpulint.runtime.extract.region import Key, Operation, Tensor
+from tpulint.runtime.place import place_of_operation
 
 
 class Meetings:
@@ -48,6 +48,10 @@ class Meetings:
         with tf.control_dependencies(waits_for):
             return [_told(lambda number: self._end(int(number)), [in_this_graph(replica)])]
 
+    def waits(self) -> tuple[Wait, ...]:
+        """Who waits for whom now."""
+        return self._waits.all()
+
     def _begin(self) -> None:
         with self._lock:
             self._waits = WaitGraph()
@@ -66,7 +70,9 @@ class Meetings:
                 if other != replica and self._times[key, other] == time and not missing:
                     self._waits.remove(_lane(other))
             cycle = self._waits.add(*waits)
-            gone = [wait for wait, other in zip(waits, missing, strict=True) if other in self._ended]
+            gone = [
+                wait for wait, other in zip(waits, missing, strict=True) if other in self._ended
+            ]
         if cycle or gone:
             raise ticket_for(_divergence(cycle or gone[:1], gone))
 
@@ -87,7 +93,7 @@ def _wait(meeting: Collective, replica: int, other: int) -> Wait:
         _lane(replica),
         _lane(other),
         f"waits in {meeting.op.type} '{meeting.op.name}' for replica {other}",
-        place_of(meeting.op),
+        place_of_operation(meeting.op),
     )
 
 

@@ -49,8 +49,15 @@ def failing(
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
+class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
+    """Of a class that TensorFlow makes "anew" from a message: gives the same fault again."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls.fault
+
+
 def _delivered(fault: RuntimeFault) -> RuntimeFault:
-    """`fault`, of a class that TensorFlow may make "anew" from a message: it stays the same fault.
+    """`fault`, of a class of its own: it stays the same fault wherever TensorFlow makes it anew.
 
     The class is an UnknownError too, because Python accepts no other in place of one.
     """
@@ -58,10 +65,10 @@ def _delivered(fault: RuntimeFault) -> RuntimeFault:
     namespace = {
         "__module__": kind.__module__,
         "__doc__": kind.__doc__,
-        "__new__": lambda cls, *args, **kwargs: fault,
         "__init__": lambda self, *args, **kwargs: None,
+        "fault": fault,
     }
-    fault.__class__ = type(kind.__name__, (kind, tf.errors.UnknownError), namespace)
+    fault.__class__ = _SameAgain(kind.__name__, (kind, tf.errors.UnknownError), namespace)
     return fault
 
 

@@ -86,6 +86,4 @@ def _seat_tensors(places: Places) -> list[Tensor]:
 
 def _seats(like: Mapping[Key, Seat], tensors: Sequence[Tensor]) -> dict[Key, Seat]:
     one_by_one = iter(tensors)
-    return {
-        key: Seat(*(next(one_by_one) for _ in seat.tensors())) for key, seat in like.items()
-    }
+    return {key: Seat(*(next(one_by_one) for _ in seat.tensors())) for key, seat in like.items()}

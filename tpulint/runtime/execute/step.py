@@ -16,6 +16,7 @@ from tpulint.runtime.execute.collectives import emptied, seats
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.copying import constant_or_image, copy
+from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.locks import Verdicts, judge
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.options import Options
@@ -26,7 +27,14 @@ from tpulint.runtime.execute.variables import Variable, variables_of
 from tpulint.runtime.extract.collectives import collectives
 from tpulint.runtime.extract.parts import part
 from tpulint.runtime.extract.program import Program, extract
-from tpulint.runtime.extract.region import Region, Tensor, graph_nodes, in_program_order, key_of, needed
+from tpulint.runtime.extract.region import (
+    Region,
+    Tensor,
+    graph_nodes,
+    in_program_order,
+    key_of,
+    needed,
+)
 from tpulint.runtime.mark.marked import Marked, Ran
 
 tensorflow_internals.sessions_place_only_what_they_run()
@@ -65,9 +73,7 @@ def run_marked(marked: Marked, options: Options | None = None) -> Ran:
 
 def _users_tensors(marked: Marked, program: Program) -> dict[str, Tensor]:
     """The user's tensors that the step needs, by the name that they have in the marked graph."""
-    needed_here = {
-        tensor.name: tensor for given in program.boundary.values() for tensor in given
-    }
+    needed_here = {tensor.name: tensor for given in program.boundary.values() for tensor in given}
     if marked.mode == "graph":
         return needed_here
     return {inner.name: outer for outer, inner in marked.graph.captures}
@@ -94,7 +100,11 @@ def _compute_boundary(marked: Marked, program: Program, places: Places) -> None:
 
 
 def _replicas(
-    program: Program, variables: Sequence[Variable], verdicts: Verdicts, options: Options, around: Places
+    program: Program,
+    variables: Sequence[Variable],
+    verdicts: Verdicts,
+    options: Options,
+    around: Places,
 ) -> list[list[Tensor]]:
     """For each replica a token, which has a value when all of it has run, and its outputs."""
     meetings = list(collectives(program.region, program.num_replicas))
@@ -114,10 +124,12 @@ def _replicas(
         *emptied(seat for here in all_seats.values() for seat in here),
     ]
     probes = Probes()
-    composer = Composer(verdicts, can_be_missed, probes)
+    deadline = Deadline(options.deadline, can_be_missed.waits)
+    composer = Composer(verdicts, can_be_missed, probes, deadline)
     replicas = Replicas(composer, places)
     before, during, after = _parts(program.region, verdicts)
-    first = tf.group(probes.begin())
+    first = tf.group(probes.begin(), deadline.begin())
+    watching = deadline.watch([first])
     started = [first, *replicas.run(before, [first])]
     copied = [one for one in variables if one.is_copied(program.num_replicas, options)]
     copies, filled = make_copies(copied, places, started)
@@ -126,8 +138,10 @@ def _replicas(
     ended = [*released, *replicas.run(after, released)]
     for later in composer.deferred:
         tensorflow_internals.add_control_inputs(first, [later.forgotten()])
-        ended.append(later.run(places[0], ended, Composer(Verdicts(), can_be_missed, probes).build))
-    token = token_after(ended)
+        ended.append(
+            later.run(places[0], ended, Composer(Verdicts(), can_be_missed, probes, deadline).build)
+        )
+    token = token_after([*ended, *deadline.end(ended), *watching])
     return [
         [
             tf.identity(token),

@@ -10,7 +10,6 @@ from tpulint.runtime.extract.region import (
     CLUSTER_ATTR,
     Graph,
     NodeDef,
-    Operation,
     Region,
     graph_nodes,
     in_program_order,
@@ -42,7 +41,9 @@ def function_names(node: NodeDef) -> tuple[str, ...]:
 
 def bodies(graph: Graph, node: NodeDef) -> tuple[Region, ...]:
     """The regions of the functions that `node`, of `graph`, holds."""
-    return tuple(_body(tensorflow_internals.function_graph(graph, name)) for name in function_names(node))
+    return tuple(
+        _body(tensorflow_internals.function_graph(graph, name)) for name in function_names(node)
+    )
 
 
 def crosses_the_seam(graph: Graph, node: NodeDef) -> bool:

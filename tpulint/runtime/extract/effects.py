@@ -71,7 +71,9 @@ def _touches(
 ) -> Iterator[Touch]:
     for op in region.ops:
         anchor = host or ((region, op) if region.cluster_of(op) is not None else None)
-        handles = [tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in known]
+        handles = [
+            tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in known
+        ]
         if holds_bodies(op):
             given = arguments(op)
             for body in bodies(region.graph, region.nodes[op.name]):

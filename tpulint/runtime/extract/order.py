@@ -15,7 +15,9 @@ from tpulint.runtime.extract.effects import resources_of, writes
 from tpulint.runtime.extract.pieces import Side
 from tpulint.runtime.extract.region import Operation, Region
 
-_UNORDERED = frozenset({"Assert", "VarHandleOp", "RandomStandardNormal", "RandomUniform", "RandomUniformInt"})
+_UNORDERED = frozenset(
+    {"Assert", "VarHandleOp", "RandomStandardNormal", "RandomUniform", "RandomUniformInt"}
+)
 
 
 def order(region: Region, side: Callable[[Operation], Side]) -> Mapping[str, frozenset[str]]:
@@ -29,7 +31,9 @@ def order(region: Region, side: Callable[[Operation], Side]) -> Mapping[str, fro
     return {name: frozenset(names - {name}) for name, names in before.items()}
 
 
-def _order_resources(region: Region, side: Callable[[Operation], Side], before: dict[str, set[str]]) -> None:
+def _order_resources(
+    region: Region, side: Callable[[Operation], Side], before: dict[str, set[str]]
+) -> None:
     """Accesses from one side; what the two sides do to each other is the locks' business."""
     last_write: dict[tuple[str, bool], str] = {}
     reads: dict[tuple[str, bool], list[str]] = defaultdict(list)
@@ -45,7 +49,9 @@ def _order_resources(region: Region, side: Callable[[Operation], Side], before: 
                 reads[key].append(op.name)
 
 
-def _order_effects(region: Region, side: Callable[[Operation], Side], before: dict[str, set[str]]) -> None:
+def _order_effects(
+    region: Region, side: Callable[[Operation], Side], before: dict[str, set[str]]
+) -> None:
     last: str | None = None
     for op in region.ops:
         if not _has_hidden_effect(op, side(op)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tpulint.runtime.extract.bodies import COLLECTIVES, crosses_the_seam
 from tpulint.runtime.extract.region import Operation, Region
@@ -94,4 +93,3 @@ def cut(
         elif rest and not any(before[name] <= done for name in rest):
             raise AssertionError(f"cyclic order among {sorted(rest)[:5]}")
     return tuple(pieces)
-

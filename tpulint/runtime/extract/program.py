@@ -48,10 +48,7 @@ def extract(marked: Marked) -> Program:
     ops = in_program_order(marked.graph, needed(roots, inside))
     own = {op.name for op in ops}
     from_outside = {
-        tensor.name: tensor
-        for op in ops
-        for tensor in op.inputs
-        if tensor.op.name not in own
+        tensor.name: tensor for op in ops for tensor in op.inputs if tensor.op.name not in own
     }
     from_outside |= {out.name: out for out in marked.outputs if out.op.name not in own}
     replicated = {op.outputs[0].name: op for op in marked.replicated_inputs}

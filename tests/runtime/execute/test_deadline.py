@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import tensorflow as tf
+
+import tpulint.runtime as tpu
+
+
+def hangs_in_python(_):
+    """A computation whose host cluster never comes back."""
+    never = threading.Event()
+
+    def computation(x):
+        def host(value):
+            result = tf.numpy_function(lambda v: never.wait() and v, [value], tf.float32)
+            result.set_shape([])
+            return result
+
+        return tpu.outside_compilation(host, x * 2.0) + 1.0
+
+    return computation
+
+
+def hangs_in_tensorflow(queue):
+    """A computation whose host cluster waits for what nobody puts into a queue."""
+
+    def computation(x):
+        def host(value):
+            with tf.control_dependencies([value]):
+                return tf.reshape(queue.dequeue(), [])
+
+        return tpu.outside_compilation(host, x * 2.0) + 1.0
+
+    return computation
+
+
+def hangs_in_eager_python(_):
+    """As the first, through py_function."""
+    never = threading.Event()
+
+    def computation(x):
+        def host(value):
+            result = tf.py_function(lambda v: never.wait() and v, [value], tf.float32)
+            result.set_shape([])
+            return result
+
+        return tpu.outside_compilation(host, x * 2.0) + 1.0
+
+    return computation
+
+
+computations = pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (hangs_in_python, "host cluster 0: waits for a Python function"),
+        (hangs_in_eager_python, "host cluster 0: waits for a Python function"),
+        (hangs_in_tensorflow, "The step has taken more than 0.3 s"),
+    ],
+)
+
+
+@computations
+def test_a_step_in_a_session_ends_at_its_deadline(make, reason):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        queue = tf.queue.FIFOQueue(1, [tf.float32])
+        with tpu.options(deadline=0.3):
+            built = tpu.replicate(make(queue), [[tf.constant(1.0)], [tf.constant(2.0)]])
+        started = time.perf_counter()
+        with pytest.raises(tpu.DeadlockError) as caught:
+            session.run(built)
+        assert time.perf_counter() - started < 30
+        assert reason in str(caught.value)
+
+
+@computations
+def test_a_step_in_a_function_ends_at_its_deadline(make, reason):
+    queue = tf.queue.FIFOQueue(1, [tf.float32])
+    with tpu.options(deadline=0.3), pytest.raises(tpu.DeadlockError) as caught:
+        tpu.replicate(make(queue), [[tf.constant(1.0)], [tf.constant(2.0)]])
+    assert reason in str(caught.value)
+
+
+def test_a_step_that_is_in_time_runs():
+    def computation(x):
+        def host(value):
+            result = tf.py_function(lambda v: v + 1.0, [value], tf.float32)
+            result.set_shape([])
+            return result
+
+        return tpu.outside_compilation(host, x * 2.0) + 1.0
+
+    with tpu.options(deadline=60.0):
+        values = tpu.replicate(computation, [[tf.constant(1.0)], [tf.constant(2.0)]])
+    assert [float(one[0]) for one in values] == [4.0, 6.0]

@@ -1,0 +1,144 @@
+"""The last resort: a step that takes too long fails, and tells who waits for whom.
+
+What TensorFlow waits for it gives up when the step fails. It cannot give up a Python function that
+does not return: with a deadline, those run in threads of their own, and are left behind.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.errors import DeadlockError
+from tpulint.runtime.execute.raising import Ticket, ticket_for
+from tpulint.runtime.execute.waits import Wait, WaitGraph
+from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.place import place_of_operation
+
+_TICK = 0.01
+"""Seconds for which a look at the clock may hold one of TensorFlow's threads."""
+_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+
+
+class Deadline:
+    """Watches the steps of one computation. One step runs at a time. Without `seconds` it does nothing."""
+
+    def __init__(self, seconds: float | None, waits: Callable[[], Sequence[Wait]]) -> None:
+        self._seconds = seconds
+        self._waits = waits
+        self._in_python = WaitGraph()
+        self._begin()
+
+    def begin(self) -> list[Operation]:
+        """Operations that start the clock."""
+        return [] if self._seconds is None else [_told(self._begin)]
+
+    def end(self, waits_for: Sequence[Operation]) -> list[Operation]:
+        """Operations that tell that the step has ended."""
+        if self._seconds is None:
+            return []
+        with tf.control_dependencies(waits_for):
+            return [_told(lambda: self._ended.set())]
+
+    def watch(self, waits_for: Sequence[Operation]) -> list[Operation]:
+        """Operations that run until the step has ended, and fail when it takes too long."""
+        if self._seconds is None:
+            return []
+
+        def is_running(before: Tensor) -> Tensor:
+            with tf.control_dependencies([before]):
+                running = tf.numpy_function(self._look, [], tf.bool, stateful=True)
+            running.set_shape([])
+            return running
+
+        with tf.control_dependencies(waits_for):
+            start = tf.identity(True)
+        loop = tf.while_loop(is_running, tf.identity, [start], parallel_iterations=1)
+        return [loop[0].op if isinstance(loop, (list, tuple)) else loop.op]
+
+    def bounds(self, op: Operation, image: Operation, lane: str) -> None:
+        """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
+        if self._seconds is None or op.type not in _PYTHON:
+            return
+        wait = Wait(lane, "Python", "waits for a Python function", place_of_operation(op))
+        token = tensorflow_internals.around_python_function(
+            op.get_attr("token"), lambda function: _Bounded(function, self, wait)
+        )
+        if token is not None:
+            tensorflow_internals.set_attr(
+                image, "token", tensorflow_internals.string_attr(token.decode())
+            )
+
+    def call(self, function: Callable[..., Any], arguments: Any, wait: Wait) -> Any:
+        """`function(*arguments)`, for as long as the step may take."""
+        results: list[Any] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                results.append(function(*arguments))
+            except BaseException as error:  # noqa: BLE001: it is raised again in the step's thread
+                errors.append(error)
+
+        self._in_python.add(wait)
+        thread = threading.Thread(target=run, daemon=True, name=f"tpulint {wait.lane}")
+        thread.start()
+        while thread.is_alive() and self._left() > 0 and not self._failed.is_set():
+            thread.join(min(_TICK, max(self._left(), 0.0)))
+        if thread.is_alive():
+            raise self._expired()
+        self._in_python.remove(wait.lane)
+        if errors:
+            raise errors[0]
+        return results[0]
+
+    def _begin(self) -> None:
+        self._started = time.monotonic()
+        self._ended = threading.Event()
+        self._failed = threading.Event()
+
+    def _left(self) -> float:
+        return (self._seconds or 0.0) - (time.monotonic() - self._started)
+
+    def _look(self) -> bool:
+        if self._ended.wait(_TICK):
+            return False
+        if self._left() <= 0:
+            raise self._expired()
+        return True
+
+    def _expired(self) -> Ticket:
+        self._failed.set()
+        waits = [*self._waits(), *self._in_python.all()]
+        lines = [f"  {wait}" for wait in waits] or ["  nobody waits for anybody that is known here"]
+        return ticket_for(
+            DeadlockError(
+                f"The step has taken more than {self._seconds} s\n" + "\n".join(lines),
+                place=next((wait.place for wait in waits if wait.place), None),
+            )
+        )
+
+
+class _Bounded:
+    """A Python function of the graph, called for as long as the step may take."""
+
+    def __init__(self, function: Callable[..., Any], deadline: Deadline, wait: Wait) -> None:
+        self._function = function
+        self._deadline = deadline
+        self._wait = wait
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._deadline.call(self._function, arguments, self._wait)
+
+
+def _told(tell: Callable[[], Any]) -> Operation:
+    def say() -> bool:
+        tell()
+        return True
+
+    return tf.numpy_function(say, [], tf.bool, stateful=True).op
