@@ -128,7 +128,8 @@ def subscript(act: Activation, base: Value, index: Value, site: Site) -> Value:
             known = base.items.get(index.value)
             if known is not None:
                 return known
-            return UNKNOWN
+            keyless = [item for key, item in base.items.items() if isinstance(key, tuple)]
+            return join([*keyless, UNKNOWN])
         return join([*base.items.values(), UNKNOWN]) if base.items else UNKNOWN
     if isinstance(base, Tensor):
         if base.sort == "structure":

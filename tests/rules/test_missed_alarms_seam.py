@@ -1,0 +1,358 @@
+"""Programs that are wrong in a way that is easily missed: what TPU1xx and TPU2xx must say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+
+V1 = "import tensorflow.compat.v1 as tf\n\n"
+STRATEGY = "import tensorflow as tf\n\nstrategy = tf.distribute.TPUStrategy()\n\n"
+
+PROGRAMS = {
+    "the flag of a thread, read by getattr": V1
+    + """
+import threading
+
+_state = threading.local()
+
+def on_host(function, *args):
+    if not getattr(_state, "on", False):
+        _state.on = True  # error: TPU204
+        result = tf.tpu.outside_compilation(function, *args)
+        _state.on = False
+        return result
+    return function(*args)
+""",
+    "a table that both sides ask": V1
+    + """
+table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)
+
+def computation(x, ids):
+    rates = table.lookup(ids)
+    y = tf.tpu.outside_compilation(lambda v: v * table.lookup(ids), x * 2.0)  # error: TPU101
+    return y * rates
+
+tf.tpu.rewrite(computation, [tf.zeros([4]), tf.zeros([4], tf.int64)])
+""",
+    "an update in a helper of another module, under functools.partial": """
+# file: project/state.py
+import tensorflow.compat.v1 as tf
+
+count = tf.get_variable("count", shape=[], use_resource=True)
+
+
+def bump(by, x):
+    with tf.control_dependencies([count.assign_add(by)]):  # error: TPU101
+        return tf.identity(x)
+
+
+# file: train.py
+import functools
+
+import tensorflow.compat.v1 as tf
+
+from project import state
+
+
+def computation(x):
+    y = tf.tpu.outside_compilation(functools.partial(state.bump, 2.0), x * 2.0)
+    return y * state.count
+
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "tf.compat.v1.assign": V1
+    + """
+count = tf.get_variable("count", shape=[], use_resource=True)
+
+def on_host(x):
+    with tf.control_dependencies([tf.assign(count, x)]):  # error: TPU101
+        return tf.identity(x)
+
+def computation(x):
+    y = tf.tpu.outside_compilation(on_host, tf.reduce_sum(x))
+    return y * count
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "an attribute by getattr with a literal, and an alias": V1
+    + """
+class State:
+    def __init__(self):
+        self.total = tf.get_variable("total", shape=[], use_resource=True)
+
+state = State()
+alias = state.total
+
+def on_host(x):
+    return x / getattr(state, "total").read_value()  # error: TPU101
+
+def computation(x):
+    y = tf.tpu.outside_compilation(on_host, tf.reduce_sum(x))
+    return y + alias.assign_add(1.0)
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "a variable of a dict that a loop fills": V1
+    + """
+state = {}
+for name in ("count", "limit"):
+    state[name] = tf.get_variable(name, shape=[], use_resource=True)
+
+def computation(x):
+    y = tf.tpu.outside_compilation(lambda v: v / state["count"], x * 2.0)  # possible: TPU101
+    return y + state["count"].assign_add(1.0)
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "a layer with weights, on both sides": V1
+    + """
+dense = tf.keras.layers.Dense(4)
+
+def computation(x):
+    hidden = dense(x)
+    y = tf.tpu.outside_compilation(lambda v: dense(v), hidden)  # error: TPU101
+    return y + hidden
+
+tf.tpu.rewrite(computation, [tf.zeros([4, 4])])
+""",
+    "the first cluster's result goes into the second, for which the device waits": V1
+    + """
+count = tf.get_variable("count", shape=[], use_resource=True)
+
+def computation(x):
+    first = tf.tpu.outside_compilation(lambda v: v / count, x * 2.0)  # error: TPU101
+    second = tf.tpu.outside_compilation(lambda v: v * 2.0, first)
+    return second + count.assign_add(1.0)
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "in a device loop, through a conditional": V1
+    + """
+count = tf.get_variable("count", shape=[], use_resource=True)
+
+def on_host(v):
+    return v / count.read_value()  # error: TPU101
+
+def computation(x):
+    def body(i, v):
+        v = tf.cond(tf.reduce_sum(v) > 0.0, lambda: tf.tpu.outside_compilation(on_host, v), lambda: v)
+        return i + 1, v + count.assign_add(1.0)
+
+    return tf.while_loop(lambda i, v: i < 3, body, [0, x])[1]
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "the iterations of a Keras optimizer": V1
+    + """
+optimizer = tf.keras.optimizers.Adam(0.1)
+weight = tf.get_variable("weight", shape=[], use_resource=True)
+
+def anneal(loss):
+    return loss / tf.cast(optimizer.iterations, tf.float32)  # error: TPU105
+
+def computation(x):
+    loss = tf.reduce_mean(x * weight)
+    rate = tf.tpu.outside_compilation(anneal, loss)
+    optimizer.apply_gradients([(rate, weight)])
+    return loss
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "a model_fn of a class, its host_call a method": V1
+    + """
+class Model:
+    def __init__(self, params):
+        self.params = params
+
+    def host_call_fn(self, loss):
+        step = tf.train.get_or_create_global_step()
+        tf.compat.v2.summary.scalar("loss", loss[0], step=step)  # possible: TPU105
+        return tf.summary.all_v2_summary_ops()
+
+    def model_fn(self, features, labels, mode, params):
+        loss = tf.reduce_mean(tf.layers.dense(features, 1))
+        optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.1))
+        train_op = optimizer.minimize(loss, global_step=tf.train.get_global_step())
+        return tf.estimator.tpu.TPUEstimatorSpec(
+            mode, loss=loss, train_op=train_op, host_call=(self.host_call_fn, [loss])
+        )
+
+model = Model({})
+tf.estimator.tpu.TPUEstimator(model_fn=model.model_fn, use_tpu=True, config=None)
+""",
+    "a variable of the scope, in a cluster of a method of a method": STRATEGY
+    + """
+class Trainer:
+    def __init__(self):
+        with strategy.scope():
+            self.best = tf.Variable(1.0)
+
+    def gain(self, loss):
+        return self.best - loss  # error: TPU102
+
+    def step(self, x):
+        return tf.compat.v1.tpu.outside_compilation(self.gain, x * 2.0) + 1.0
+
+    @tf.function
+    def train(self, x):
+        return strategy.run(self.step, args=(x,))
+
+trainer = Trainer()
+trainer.train(tf.zeros([4]))
+""",
+    "an optimizer and a metric of each step": STRATEGY
+    + """
+def step(x):
+    optimizer = tf.keras.optimizers.Adam(0.1)  # error: TPU104
+    metric = tf.keras.metrics.Mean()  # error: TPU104
+    metric.update_state(x)
+    return x
+
+@tf.function
+def train(x):
+    return strategy.run(step, args=(x,))
+""",
+    "a function that its caller makes a tf.function": STRATEGY
+    + """
+class Trainer:
+    def step(self, x):
+        return x * tf.Variable(1.0)  # possible: TPU104
+
+    def train(self, x):
+        return strategy.run(self.step, args=(x,))
+""",
+    "nested three deep, across a partial and a lambda": V1
+    + """
+import functools
+
+def inner(scale, x):
+    return tf.tpu.outside_compilation(tf.floor, x * scale)  # error: TPU201
+
+def outer(x):
+    return (lambda v: functools.partial(inner, 2.0)(v))(x)
+
+def computation(x):
+    return tf.tpu.outside_compilation(outer, x + 1.0)
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "nested, with one of two host functions": V1
+    + """
+import os
+
+def plain(x):
+    return tf.floor(x)
+
+def nested(x):
+    return tf.tpu.outside_compilation(tf.floor, x)  # possible: TPU201
+
+host = nested if os.environ.get("NESTED") else plain
+
+def computation(x):
+    return tf.tpu.outside_compilation(host, x + 1.0)
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "nested in a library that nothing here compiles": V1
+    + """
+def inner(x):
+    return tf.tpu.outside_compilation(tf.floor, x)  # possible: TPU201
+
+def outer(x):
+    return tf.tpu.outside_compilation(inner, x)
+""",
+    "the counter guards nothing": V1
+    + """
+def on_host(function, *args):
+    context = tf.get_default_graph()._get_control_flow_context()
+    if context is not None and context._outside_compilation_counter > 0:  # error: TPU204
+        return function(*args)
+    return tf.tpu.outside_compilation(function, *args)
+""",
+    "run inside a rewritten computation": """
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy()
+
+def computation(x):
+    return strategy.run(lambda v: v * 2.0, args=(x,))  # error: TPU202
+
+tf.compat.v1.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "a main that absl calls": V1
+    + """
+from absl import app
+
+def main(argv):
+    tf.tpu.outside_compilation(tf.floor, tf.ones([4]))  # error: TPU203
+
+if __name__ == "__main__":
+    app.run(main)
+""",
+    "called, not passed, with keywords, in a lambda's body": V1
+    + """
+def halve(x, by=2.0):
+    return x / by
+
+def computation(x):
+    return (lambda v: tf.tpu.outside_compilation(halve(v, by=4.0)))(x)  # error: TPU205
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "a method is given an argument too many, a class one too few": V1
+    + """
+class Meter:
+    def update(self, loss):
+        return loss
+
+    def __call__(self, loss, step):
+        return loss
+
+meter = Meter()
+
+def computation(x):
+    a = tf.tpu.outside_compilation(meter.update, x * 2.0, x)  # error: TPU208
+    b = tf.tpu.outside_compilation(meter, x * 2.0)  # error: TPU208
+    return a + b
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "Keras' minimize, and the loss through a loss function": V1
+    + """
+def model_fn(features, labels, mode, params):
+    logits = tf.layers.dense(features, 10)
+    logits = tf.tpu.outside_compilation(lambda x: tf.nn.l2_normalize(x, 1), logits)
+    loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    grads = optimizer.compute_gradients(loss)  # possible: TPU206
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=optimizer.apply_gradients(grads))
+
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+""",
+    "an attribute of another object, filled by a closure": V1
+    + """
+class Box:
+    pass
+
+box = Box()
+
+def computation(x):
+    def on_host(values):
+        box.mean = tf.reduce_mean(values)
+        return values
+
+    y = tf.tpu.outside_compilation(on_host, x * 2.0)
+    return y / box.mean  # error: TPU207
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_the_fault_is_said(text: str, tmp_path: Path) -> None:
+    assert reported(text, tmp_path, ("TPU1", "TPU2")) == expected(text, ("TPU1", "TPU2"))
