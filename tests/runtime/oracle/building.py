@@ -139,6 +139,7 @@ def helpers(tpu: Any) -> dict[str, Any]:
         "dynamic": dynamic,
         "queue": queue,
         "first_tensor": first_tensor,
+        "outputs": [],
     }
 
 

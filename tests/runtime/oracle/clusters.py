@@ -11,12 +11,12 @@ from tests.runtime.oracle.writer import Writer
 def cluster(w: Writer, place: Place) -> Place:
     """A call of outside_compilation, and what it returned."""
     kinds = [nested_def, nested_def, nested_def, no_result, structure, builtin, inline, method]
-    kinds += [partial, function, keywords, misused]
+    kinds += [partial, function, keywords] + [misused] * (not w.pure)
     return w.one_of(kinds)(w, place)
 
 
 def lift(w: Writer) -> str:
-    if w.chance(0.05):
+    if w.chance(0.05) and not w.pure:
         return "tpu.experimental_map_outside_compilation"
     return "tpu.outside_compilation"
 

@@ -23,9 +23,9 @@ class Program:
         return f"# seed {self.seed}, {self.mode}\n{self.source}"
 
 
-def program(seed: int) -> Program:
-    """The program of `seed`: the same one each time."""
-    w = Writer(random.Random(seed))
+def program(seed: int, pure: bool = False) -> Program:
+    """The program of `seed`: the same one each time. `pure`: see `Writer`."""
+    w = Writer(random.Random(seed), pure)
     mode = w.one_of(MODES)
     with w.block("def program():"):
         w.line("outer_tensor = tf.constant([5., 6.], name='outer')")
@@ -34,7 +34,7 @@ def program(seed: int) -> Program:
         for _ in range(w.one_of([1, 1, 1, 2])):
             with_scope = w.chance(0.25)
             if with_scope:
-                w.line(f"with {w.one_of(_OUTER_SCOPES)}:")
+                w.line(f"with {w.one_of(_OUTER_SCOPES[:1] if pure else _OUTER_SCOPES)}:")
                 w.depth += 1
             known.append(_call(w, known))
             if with_scope:
@@ -56,8 +56,10 @@ _OUTER_SCOPES = (
 
 def _call(w: Writer, known: list[str]) -> str:
     """One computation and its call. The name of a tensor that the call results in."""
-    families = [_replicated, _replicated, _replicated, _rewritten, _sharded, _padded, _misused]
-    return w.rng.choices(families, [3, 3, 3, 1.5, 1, 1, 1])[0](w, known)
+    families = {_replicated: 9, _rewritten: 1.5, _sharded: 1, _padded: 1, _misused: 1}
+    if w.pure:
+        families = {_replicated: 4, _rewritten: 1}
+    return w.rng.choices(list(families), list(families.values()))[0](w, known)
 
 
 def _computation(w: Writer, known: list[str], parameters: list[str], signature: str) -> str:
@@ -72,6 +74,9 @@ def _computation(w: Writer, known: list[str], parameters: list[str], signature: 
 
 def _returned(w: Writer, place: Place) -> str:
     a, b = tensor(w, place), tensor(w, place)
+    if w.pure:
+        nested = f"{{'a': {a}, 'b': ({b}, None)}}"
+        return w.one_of([a, f"[{a}, {b}]", nested, f"[{a}, [{b}]]", f"Pair({a}, {b})"])
     return w.rng.choices(
         [
             a,
@@ -150,6 +155,8 @@ def _value(w: Writer, style: str) -> str:
 
 
 def _options(w: Writer, replicas: int) -> str:
+    if w.pure:
+        return ""
     return w.rng.choices(
         [
             "",
@@ -250,6 +257,7 @@ def _misused(w: Writer, known: list[str]) -> str:
 def _finish(w: Writer, call: str, is_per_replica: bool) -> str:
     """The call, and something that uses a tensor of it. The name of that."""
     w.line(f"out = {call}")
+    w.line("outputs.append(out)")
     name = w.fresh("after")
     w.line(f"{name} = first_tensor(out)")
     w.line(f"{name} = outer_tensor if {name} is None else tf.reshape({name} + 1., [-1])[:2]")

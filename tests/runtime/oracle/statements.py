@@ -30,6 +30,8 @@ def statements(w: Writer, place: Place, least: int = 1, most: int = 3) -> Place:
     """Write some statements; the place after them, with what they have made."""
     for _ in range(w.rng.randint(least, most)):
         kinds = _HOST if place.in_cluster else _DEVICE
+        if w.pure:
+            kinds = [(kind, weight) for kind, weight in kinds if kind not in _IMPURE]
         if place.deep >= DEEPEST:
             kinds = [(arithmetic, 1)]
         write = w.rng.choices([k for k, _ in kinds], [weight for _, weight in kinds])[0]
@@ -46,20 +48,19 @@ def tensor(w: Writer, place: Place) -> str:
 
 def expression(w: Writer, place: Place) -> str:
     a, b = tensor(w, place), tensor(w, place)
-    return w.one_of(
-        [
-            f"{a} + {b}",
-            f"{a} * 2.",
-            f"tf.sin({a})",
-            f"tf.identity({a})",
-            f"tf.concat([{a}[:1], {b}[1:]], 0)",
-            f"tf.cast(tf.cast({a}, tf.int32), tf.float32)",
-            f"tf.reduce_sum({a}) + {b}",
-            f"tf.where({a} > 0., {a}, {b})",
-            "tf.constant([3., 4.])",
-            "tf.random.uniform([2], seed=7)",
-        ]
-    )
+    choices = [
+        f"{a} + {b}",
+        f"{a} * 2.",
+        f"tf.sin({a})",
+        f"tf.identity({a})",
+        f"tf.concat([{a}[:1], {b}[1:]], 0)",
+        f"tf.reduce_sum({a}) + {b}",
+        f"tf.where({a} > 0., {a}, {b})",
+        "tf.constant([3., 4.])",
+        f"tf.cast(tf.cast({a}, tf.int32), tf.float32)",
+        "tf.random.uniform([2], seed=7)",
+    ]
+    return w.one_of(choices[:8] if w.pure else choices)
 
 
 def predicate(w: Writer, place: Place) -> str:
@@ -105,7 +106,8 @@ def forbidden_on_device(w: Writer, place: Place) -> Place:
 
 
 def device_scope(w: Writer, place: Place) -> Place:
-    device = w.one_of(["tpu.core(0)", "tpu.core(1)", "'/device:CPU:0'", "None", "'/job:other'"])
+    devices = ["tpu.core(0)", "None", "'/device:CPU:0'", "tpu.core(1)", "'/job:other'"]
+    device = w.one_of(devices[:2] if w.pure else devices)
     with w.block(f"with tf.device({device}):"):
         return statements(w, place.deeper(), 1, 2)
 
@@ -129,18 +131,15 @@ def control_dependencies(w: Writer, place: Place) -> Place:
 
 def variable_use(w: Writer, place: Place) -> Place:
     name, a = w.fresh("v"), tensor(w, place)
-    w.line(
-        w.one_of(
-            [
-                f"{name} = variable + {a}",
-                f"{name} = variable.read_value()",
-                f"variable.assign_add({a}); {name} = {a} - 1.",
-                f"with tf.control_dependencies([variable.assign({a})]): {name} = tf.identity({a})",
-                f"{name} = made_here('v') + {a}",
-                f"made_here('w').assign_sub({a}); {name} = {a} / 2.",
-            ]
-        )
-    )
+    uses = [
+        f"{name} = variable + {a}",
+        f"{name} = variable.read_value()",
+        f"variable.assign_add({a}); {name} = {a} - 1.",
+        f"with tf.control_dependencies([variable.assign({a})]): {name} = tf.identity({a})",
+        f"{name} = made_here('v') + {a}",
+        f"made_here('w').assign_sub({a}); {name} = {a} / 2.",
+    ]
+    w.line(w.one_of(uses[:2] if w.pure else uses))
     return place.knowing(name)
 
 
@@ -295,3 +294,12 @@ _HOST: list[tuple[Statement, float]] = [
     (gradient, 0.4),
     (host_cluster, 0.25),
 ]
+_IMPURE = (
+    fault,
+    collective,
+    optimizer,
+    forbidden_on_device,
+    reference_variable,
+    cleared_context,
+    control_dependencies,
+)

@@ -13,9 +13,14 @@ T = TypeVar("T")
 
 @dataclass
 class Writer:
-    """The lines so far. All tensors that programs pass around are float32 of shape [2]."""
+    """The lines so far. All tensors that programs pass around are float32 of shape [2].
+
+    `pure`: the program can be run, and its values are those of the same Python with plain calls.
+    So it has no fault, no chance, no meeting of replicas, and changes no variable.
+    """
 
     rng: random.Random
+    pure: bool = False
     lines: list[str] = field(default_factory=list)
     depth: int = 0
     names: int = 0

@@ -15,6 +15,8 @@ from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.place import place_of_operation
 
+_GUARDS = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
+
 
 def check(context: TPUReplicateContext, marked: Marked, assignment: Any) -> None:
     """Raise the error of the first fault of the computation `marked`, made in `context`.
@@ -90,6 +92,9 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
             continue
         for tensor in op.inputs:
             if not _is_host(tensor.op) or tensor.name in returned:
+                continue
+            # The guard of a branch or a loop is marked as what needed it first.
+            if tensor.op.type in _GUARDS:
                 continue
             # The gradient of a host operation takes what it needs: that is TPU206's matter.
             if "." in _cluster(tensor.op) or tfi.is_of_gradient(op):
