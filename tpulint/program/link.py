@@ -42,5 +42,5 @@ def link(
         roots.read_all(machine, modules)
     finally:
         sys.setrecursionlimit(limit)
-    store.messages += machine.errors
+    store.messages += machine.ledger.errors
     return machine.program

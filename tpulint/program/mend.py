@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from tpulint.finding import Applicability, Edit, Fix, Location
 from tpulint.program.conflicts import Conflict
-from tpulint.program.model import Access, Argument
+from tpulint.program.guards import path_of
+from tpulint.program.model import Access, Argument, Cluster
+from tpulint.program.values import Bound, Function
 
 READS = ("read_value", "value")
 
@@ -28,12 +30,29 @@ def pass_by_value(conflict: Conflict) -> Fix | None:
     here = all(site.module is module for site in [each.site for each in wanted] + [cluster.site])
     if len(given) != 1 or not here or any(each.mode != "read" for each in wanted):
         return None
+    if not all(_by_parameter(given[0], cluster, each) for each in wanted):
+        return None
     edits = [_read_before(given[0]), *(_without_read(each) for each in wanted if each.how in READS)]
     if any(each is None for each in edits):
         return None
     message = f"read `{variable.name}` on the device and pass its value"
     found = tuple(dict.fromkeys(each for each in edits if each is not None))
     return Fix(Applicability.UNSAFE, message, found)
+
+
+def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
+    """Whether the host function itself takes the variable as its parameter, and not beside it."""
+    callee = cluster.callee.function if isinstance(cluster.callee, Bound) else cluster.callee
+    direct = len(access.where.frames) == len(cluster.where.frames) + 1
+    if not isinstance(callee, Function) or not direct:
+        return False
+    path = path_of(argument.node).split(".")
+    seen = [name for name in {path[0], path[-1]} if name in callee.code.mentions]
+    if len(path) > 1:
+        return len(seen) < 2
+    rows = callee.code.parameters
+    names = [name for name, _ in [*rows.positional_only, *rows.positional, *rows.keyword_only]]
+    return not seen or path[0] in names
 
 
 def _read_before(argument: Argument) -> Edit | None:

@@ -56,7 +56,7 @@ def read_all(machine: Machine, modules: list[Module]) -> None:
 def read(machine: Machine, module: Module, names: frozenset[str]) -> None:
     """Read the module's body, then each function that mentions `names` and is still unread."""
     machine.follow_all = opens_clusters(module.text.encode(), machine.settings.wrappers)
-    with machine.guarded(module.filename):
+    with machine.ledger.guarded(module.filename):
         machine.module_env(module)
     for value in list(machine.module_env(module).names.values()):
         _read_value(machine, module, value, names)
@@ -89,16 +89,16 @@ def _read_function(
     code = function.code
     if id(code) in machine.called or names.isdisjoint(code.mentions):
         return
-    with machine.guarded(f"{function.module.filename}: {function.name}"):
-        mark = machine.mark()
+    with machine.ledger.guarded(f"{function.module.filename}: {function.name}"):
+        mark = machine.ledger.mark()
         machine.passed_by = False
         _read_once(machine, function, receiver, names)
-        if machine.passed_by and machine.opened_since(mark) and not machine.follow_all:
-            machine.forget_since(mark)
+        if machine.passed_by and machine.ledger.opened_since(mark) and not machine.follow_all:
+            machine.ledger.forget_since(mark)
             machine.follow_all = True
             _read_once(machine, function, receiver, names)
             machine.follow_all = False
-        if machine.left_open_since(mark):
+        if machine.ledger.left_open_since(mark):
             machine.wanted.add(function.name)
             if function.owner is not None:
                 machine.wanted.add(function.owner.code.name)

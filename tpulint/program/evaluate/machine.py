@@ -1,19 +1,18 @@
-"""The reader of one program: modules on demand, budgets, and who answers an API call."""
+"""The reader of one program: its budgets, the identity of things, who answers an API call."""
 
 from __future__ import annotations
 
-import os
-import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tpulint.finding import Certainty
 from tpulint.program.apis import registry
 from tpulint.program.evaluate import calls, expressions, lanes, statements
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.evaluate.attributes import mro, weights
+from tpulint.program.evaluate.ledger import Ledger
+from tpulint.program.evaluate.linking import Linking
 from tpulint.program.evaluate.managers import SCOPE
 from tpulint.program.model import Argument, Program, Site
 from tpulint.program.module import Module
@@ -27,12 +26,9 @@ from tpulint.program.values import (
     Env,
     External,
     Function,
-    Imported,
     Instance,
-    ModuleValue,
     Opaque,
     Strategy,
-    Unread,
     Value,
     Variable,
 )
@@ -40,31 +36,26 @@ from tpulint.program.where import FUNCTION, Where
 
 DEPTH = 40  # calls inside one another
 VISITS = 6  # readings of one function in one run
-HOPS = 16  # re-exports of one name
 CALLS = 20_000  # readings of all functions in one run
 
 
-class Machine:
+class Machine(Linking):
     """Reads modules and functions; what it finds goes into `program`."""
 
     def __init__(self, project: Project, settings: Settings) -> None:
-        self.project = project
+        super().__init__(project, Program(), self._read_body)
         self.settings = settings
-        self.program = Program()
+        self.ledger = Ledger(self.program)
         self.variables: dict[Any, Variable] = {}
         self.global_step = Variable("global_step", "step", None, None)
         self.generic: dict[int, Instance] = {}
         self.called: set[int] = set()
-        self.errors: list[str] = []
-        self.follow_all = False
         self.wanted: set[str] = set()  # names of functions whose callers may know more
-        self.passed_by = False  # a module was not read that might have mattered to a cluster
         self.operations = 0
         self._active: list[int] = []
         self._visits: Counter[int] = Counter()
         self._calls = 0
         self._run = 0
-        self._outside = Where()
 
     # Runs and budgets
 
@@ -104,133 +95,8 @@ class Machine:
         finally:
             self._active.pop()
 
-    def mark(self) -> tuple[int, ...]:
-        """How much has been found so far."""
-        return tuple(len(each) for each in self._found())
-
-    def _found(self) -> tuple[list[Any], ...]:
-        found = self.program
-        return (found.computations, found.loose_clusters, found.calls, found.uses, found.accesses)
-
-    def forget_since(self, mark: tuple[int, ...]) -> None:
-        for each, length in zip(self._found(), mark, strict=True):
-            del each[length:]
-
-    def opened_since(self, mark: tuple[int, ...]) -> bool:
-        """Whether host clusters were opened since (those of a host_call need no more)."""
-        kinds = {
-            each.kind for made in self.program.computations[mark[0] :] for each in made.clusters
-        }
-        kinds |= {each.kind for each in self.program.loose_clusters[mark[1] :]}
-        return any(kind.endswith("outside_compilation") for kind in kinds)
-
-    def left_open_since(self, mark: tuple[int, ...]) -> bool:
-        """Whether a computation since depends on what only callers know."""
-        return any(
-            made.certainty is Certainty.POSSIBLE or isinstance(made.callee, Opaque)
-            for made in self.program.computations[mark[0] :]
-        )
-
-    @contextmanager
-    def guarded(self, what: str) -> Iterator[None]:
-        """A fault of the reader's own costs one root, never the run; it is said aloud."""
-        try:
-            yield
-        except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{os.path.basename(last.filename)}:{last.lineno}"
-            kind = type(error).__name__
-            self.errors.append(f"internal error while reading {what}: {kind}: {error} ({place})")
-            self._active.clear()
-
-    # Modules and names
-
-    def module_env(self, module: Module) -> Env:
-        """The names of `module`; its body is read at the first question."""
-        if module.env is None:
-            module.env = Env({})
-            self.program.modules.append(module)
-            act = Activation(self, module, module.env, self.new_run())
-            statements.block(act, module.facts.body)
-        return module.env
-
-    def module_name(self, module: Module, name: str) -> Value | None:
-        """A global of `module`, its star imports included; None where there is none."""
-        found = self.module_env(module).names.get(name)
-        if found is not None:
-            return found
-        for source in module.star_imports:
-            if isinstance(source, ModuleValue) and self.follows(source.path):
-                starred = self.project.module(source.path)
-                inner = self.module_name(starred, name) if starred is not None else None
-                if inner is not None:
-                    return inner
-        for source in module.star_imports:
-            if isinstance(source, External) and not name.startswith("_"):
-                return External(f"{source.path}.{name}")
-        return None
-
-    def follows(self, path: str, act: Activation | None = None) -> bool:
-        """Whether the module at `path` is read.
-
-        It is where it matters by itself, where computations are built in the module that
-        imports it, and where host clusters are opened around here.
-        """
-        if self.follow_all or self.project.matters(path):
-            return True
-        if act is not None and (act.where.cluster is not None or act.module.builds_computations):
-            return True
-        self.passed_by = True
-        return False
-
-    def module_attribute(
-        self, base: ModuleValue, name: str, act: Activation | None, hops: int = 0
-    ) -> Value:
-        """`module.name`: a global, or a module inside the package."""
-        found = None
-        if self.follows(base.path, act):
-            module = self.project.module(base.path)
-            found = self.module_name(module, name) if module is not None else None
-            again = Imported(base.path, base.dotted, name)
-            if found is not None and not isinstance(found, External) and found != again:
-                return self.looked_up(found, act, hops + 1)
-        inner = self.project.child(base.path, name)
-        if inner is not None:
-            return ModuleValue(inner, f"{base.dotted}.{name}")
-        return found if found is not None else Unread(f"{base.dotted}.{name}", base, name)
-
-    def read_after_all(self, value: Value) -> Value:
-        """`value`, its module read although it was passed by: it was given to an entry point."""
-        if not isinstance(value, Unread):
-            return value
-        module = self.project.module(value.base.path)
-        found = self.module_name(module, value.name) if module is not None else None
-        return value if found is None else self.looked_up(found, None)
-
-    def looked_up(self, value: Value, act: Activation | None, hops: int = 0) -> Value:
-        """`value`, an imported name followed to what it names (modules may import in a ring)."""
-        if not isinstance(value, Imported):
-            return value
-        if hops > HOPS:
-            return UNKNOWN
-        base = ModuleValue(value.path, value.dotted)
-        return self.module_attribute(base, value.name, act, hops)
-
-    def imported(self, module: Module, dotted: str, level: int) -> Value:
-        """What `import dotted` binds; outside names stay dotted names."""
-        found = self.project.locate(module, dotted, level)
-        name = dotted if level == 0 else f"{'.' * level}{dotted}"
-        return External(name) if found is None else ModuleValue(found, name)
-
-    def import_name(
-        self, module: Module, source: Value, dotted: str, level: int, name: str
-    ) -> Value:
-        """What `from source import name` binds."""
-        if isinstance(source, ModuleValue):
-            return Imported(source.path, source.dotted, name)
-        whole = f"{dotted}.{name}" if dotted else name
-        inner = self.project.locate(module, whole, level)
-        return External(whole) if inner is None else ModuleValue(inner, whole)
+    def _read_body(self, module: Module, env: Env) -> None:
+        statements.block(Activation(self, module, env, self.new_run()), module.facts.body)
 
     # Evaluation, as the other rooms call it
 
