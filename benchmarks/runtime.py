@@ -18,9 +18,9 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import tensorflow as tf  # noqa: E402
+import tensorflow as tf
 
-import tpulint.runtime as tpu  # noqa: E402
+import tpulint.runtime as tpu
 
 ITERATIONS = 1000
 
@@ -148,7 +148,7 @@ def building() -> None:
 
 
 def deadlocks() -> None:
-    """A step that deadlocks: from its start to the error in the user's hands, the cycle included."""
+    """A step that deadlocks: from its start to the error in the user's hands."""
     variable = tf.Variable(1.0)
 
     def host(value: Any) -> Any:

@@ -2,8 +2,8 @@
 
     python examples/runtime_deadlock.py
 
-The step counts itself in a variable, and its host cluster logs that variable. On a TPU the device
-program holds the variable until the program ends, the cluster waits for the variable, and the device
+The step counts itself in a variable, and its host cluster logs that variable. On a TPU the
+device program holds the variable until it ends, the cluster waits for the variable, and the device
 program waits for the cluster's result: for ever.
 """
 

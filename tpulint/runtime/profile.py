@@ -62,7 +62,7 @@ class Profile:
         return "\n".join(lines)
 
     def write_chrome_trace(self, path: str | PathLike[str]) -> None:
-        """Write the events as a trace that chrome://tracing and Perfetto open: times in microseconds."""
+        """Write a trace that chrome://tracing and Perfetto open: times in microseconds."""
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": [*_names(self.events), *map(_traced, self.events)]}, file)
 

@@ -275,7 +275,10 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
         self.users_graph = users_graph
         self.stand_ins: dict[str, Operation] = {}
         self._waits: list[tuple[Any, Any]] = []
-        self._names_in_use = users_graph._names_in_use
+        # A plain graph holds the marked nodes itself: there this graph is a second one of them.
+        shares_names = isinstance(users_graph, func_graph.FuncGraph)
+        names = users_graph._names_in_use
+        self._names_in_use = names if shares_names else dict(names)
         self._name_stack = users_graph._name_stack
         # Whether bodies of loops and branches get automatic control dependencies.
         self._add_control_dependencies = users_graph._add_control_dependencies
@@ -418,7 +421,8 @@ def _share_function(source: Graph, target: Graph, name: str) -> None:
 def sessions_place_only_what_they_run() -> None:
     """Make sessions created from now on leave operations that they do not run unplaced.
 
-    A session places its whole graph, and would refuse one that holds marked nodes: some of them have no kernel.
+    A session places its whole graph, and would refuse one that holds marked nodes: some have no
+    kernel.
     """
     original = session.BaseSession.__init__
     if hasattr(original, "of_tensorflow"):
@@ -443,7 +447,7 @@ def registered_kernels() -> Iterable[Any]:
 
 
 def unknown_errors_become(find: Callable[[str], Exception | None]) -> None:
-    """Where TensorFlow makes an UnknownError, make `find(message)` come out instead, unless it is None."""
+    """Where TensorFlow makes an UnknownError, let `find(message)` come out, unless it is None."""
 
     def __new__(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
         if cls is errors_impl.UnknownError and len(args) > 2:
@@ -461,7 +465,7 @@ def eager_mode() -> Any:
 
 
 def watched_variables(graph: Graph) -> list[Any]:
-    """The variables that were touched while the FuncGraph `graph` was traced, and are still alive."""
+    """The variables touched while the FuncGraph `graph` was traced that are still alive."""
     return list(getattr(graph, "_watched_variables", ()))
 
 

@@ -1,4 +1,4 @@
-"""Marked computations made by TensorFlow's own `tpu.replicate`, for the tests of what executes them."""
+"""Marked computations made by TensorFlow's own `tpu.replicate`, for the tests of the execution."""
 
 from __future__ import annotations
 

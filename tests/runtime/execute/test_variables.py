@@ -1,4 +1,4 @@
-"""The table of verdicts: who may touch a variable, when, and what comes of it. Each row is executed."""
+"""The table of verdicts: who may touch a variable, when, and what comes of it. All rows run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of variables that the device programs work on, in place of a variable that all replicas share."""
+"""What the device programs work on in place of a variable that all replicas share: copies."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def copy(
     *,
     on_device: bool = False,
 ) -> Copied:
-    """Copy `ops`. `image` gives what they take from others, `before` their order among themselves."""
+    """Copy `ops`. `image` gives what they take from others, `before` their own order."""
     graph_def = tf.compat.v1.GraphDef()
     graph_def.versions.CopyFrom(region.graph.graph_def_versions)
     own = {op.name for op in ops}

@@ -26,7 +26,7 @@ _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
 class Deadline:
-    """Watches the steps of one computation. One step runs at a time. Without `seconds` it does nothing."""
+    """Watches the steps of one computation, of which one runs at a time; or, with None, nothing."""
 
     def __init__(self, seconds: float | None, waits: Callable[[], Sequence[Wait]]) -> None:
         self._seconds = seconds
@@ -82,7 +82,7 @@ class Deadline:
         def run() -> None:
             try:
                 results.append(function(*arguments))
-            except BaseException as error:  # noqa: BLE001: it is raised again in the step's thread
+            except BaseException as error:  # it is raised again in the step's thread
                 errors.append(error)
 
         self._in_python.add(wait)

@@ -23,7 +23,7 @@ _names = itertools.count()
 
 @dataclass(frozen=True, eq=False)
 class Deferred:
-    """The operations `region`, reached in a body; `handles` maps its handles to the computation's."""
+    """The operations `region` of a body; `handles` maps its handles to the computation's."""
 
     region: Region
     values: tuple[Tensor, ...]

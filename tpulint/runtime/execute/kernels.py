@@ -1,4 +1,4 @@
-"""Whether the device can run an operation: what XLA has a kernel for, and which dtypes a TPU holds."""
+"""Whether the device can run an operation: XLA's kernels, and the dtypes that a TPU holds."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def has_kernel(node: NodeDef) -> bool:
 def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
     """By operation type, for each kernel its dtype constraints: attribute and allowed dtypes."""
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=True)  # type: ignore[untyped-decorator]
     def registers_the_kernels() -> Any:
         return tf.constant(1.0) + 1.0
 

@@ -1,8 +1,8 @@
 """What the device program's hold on its variables does to the host clusters that touch them.
 
-The device program holds each variable that it touches from its start to its end, and waits for every
-cluster whose result it takes. So a cluster that touches such a variable runs before (a head cluster),
-after (nothing on the device waits for it), or never: then the wait-for graph has a cycle.
+The device program holds each variable that it touches from its start to its end, and waits for
+every cluster whose result it takes. So a cluster that touches such a variable runs before (a head
+cluster), after (nothing on the device waits for it), or never: the wait-for graph has a cycle.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdi
         for touch in variable.on_host:
             if variable.mirrored:
                 raise DeviceVariableError(
-                    f"The variable '{variable.name}' of a TPUStrategy scope is touched in a host cluster",
+                    f"The variable '{variable.name}' of a TPUStrategy scope is touched "
+                    "in a host cluster",
                     place=place_of_operation(touch.op),
                 )
             if not variable.on_device:
@@ -137,7 +138,7 @@ def _waits(region: Region, *, is_top: bool) -> Iterator[Wait]:
 def _takes_for_the_device(
     region: Region, op: Operation, source: Operation, *, is_top: bool
 ) -> bool:
-    """Whether `op` takes a result of `source` for the device, not only to hand it out of the computation."""
+    """Whether `op` takes a result of `source` for the device, not only to hand it out."""
     if region.cluster_of(op) is not None or all(tensor.op is not source for tensor in op.inputs):
         return False
     return not (is_top and _hands_out(region, op))

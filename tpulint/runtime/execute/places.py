@@ -14,14 +14,14 @@ from tpulint.runtime.extract.region import Key, Operation, Tensor
 class Places:
     """Images by the region's own names.
 
-    A variable that the device works on in a copy of its own has two images: `tensors` has the one that
-    the host clusters see, `device_tensors` the copy.
+    A variable that the device works on in a copy of its own has two images: `tensors` has the one
+    that the host clusters see, `device_tensors` the copy.
     """
 
     tensors: dict[str, Tensor]
     device_tensors: dict[str, Tensor] = field(default_factory=dict)
     operations: dict[str, Operation] = field(default_factory=dict)
-    """For an operation of a region one that runs when it has run: its image, or its segment's call."""
+    """For an operation one that runs when it has run: its image, or its segment's call."""
     effects: list[Operation] = field(default_factory=list)
     """What must run though no output needs it."""
     entry: tuple[Operation, ...] = ()
@@ -42,7 +42,7 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class Seat:
-    """A replica's place in a collective: handles of queues, its rank in its group, the group's size."""
+    """A replica's place in a collective: queues, its rank in its group, the group's size."""
 
     before: Tensor
     after: Tensor

@@ -1,4 +1,4 @@
-"""Operations of the graph that note when a piece of the program starts and ends, and what crosses."""
+"""Operations of the graph that note when a piece starts and ends, and what crosses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _steps = itertools.count()
 
 @dataclass(frozen=True)
 class Event:
-    """One run of a piece. Times in seconds, of `time.perf_counter`; bytes of the tensors that cross the seam."""
+    """One run of a piece. Seconds of `time.perf_counter`; bytes of tensors that cross."""
 
     step: int
     replica: int

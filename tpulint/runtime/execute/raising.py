@@ -1,8 +1,8 @@
 """Raises the runtime's own errors out of a running graph.
 
-TensorFlow knows a failed operation by its status only, and makes the exception anew, of a class of its
-own, wherever the status leaves C++. A fault therefore travels as a ticket in the message of an
-unknown error; when that error would be made, the fault that waits under the ticket comes out instead.
+TensorFlow knows a failed operation by its status only, and makes the exception anew, of a class of
+its own, wherever the status leaves C++. A fault therefore travels as a ticket in the message of an
+unknown error; when that error would be made, the fault that waits under the ticket comes out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def ticket_for(fault: RuntimeFault) -> Ticket:
 def failing(
     make: Callable[..., RuntimeFault], given: Sequence[Tensor] = (), dtypes: Sequence[Any] = ()
 ) -> list[Tensor]:
-    """Tensors of `dtypes`, or one bool, that fail with the fault that `make` gives of the values of `given`."""
+    """Tensors of `dtypes`, or one bool, that fail with the fault `make(*values of given)`."""
 
     def fail(*values: Any) -> Any:
         raise ticket_for(make(*values))

@@ -1,7 +1,7 @@
 """A step: what one `replicate()` becomes in the user's graph.
 
 It is one call of one function. In it stands the program of one replica, once for each replica, so
-that TensorFlow's executor runs the replicas concurrently; XLA compiles each device segment once for all.
+that TensorFlow's executor runs them concurrently; XLA compiles each device segment once for all.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _users_tensors(marked: Marked, program: Program) -> dict[str, Tensor]:
 
 
 def _compute_boundary(marked: Marked, program: Program, places: Places) -> None:
-    """What stands around the cluster in a marked graph of its own, computed from what it captures."""
+    """What stands around the cluster in a marked graph of its own, from what it captures."""
     missing = [
         tensor.op
         for given in program.boundary.values()

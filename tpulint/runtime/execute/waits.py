@@ -1,8 +1,8 @@
 """The wait-for graph: who waits for whom, and the moment that closes a cycle.
 
-A lane (a device program, a host cluster, a replica) waits for others; a variable that is held stands in
-the graph too, waiting for its holder to end. Whoever waits needs all of what it waits for, so any
-cycle is a deadlock.
+A lane (a device program, a host cluster, a replica) waits for others; a variable that is held
+stands in the graph too, waiting for its holder to end. Whoever waits needs all of what it waits
+for, so any cycle is a deadlock.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def writes(region: Region, op: Operation, resource: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """`op`, of `region`, takes the variable whose handle the whole computation knows as `variable`."""
+    """`op` takes the variable whose handle the whole computation knows as `variable`."""
 
     variable: str
     op: Operation

@@ -1,8 +1,8 @@
 """Program order: which operations of a region must run before which others.
 
-A plain `tf.Graph` orders side effects only where the user wrote a control dependency. Within a replica
-they run here in program order: accesses of one resource if one of them writes, and host operations
-with an effect that no tensor shows (prints, Python functions).
+A plain `tf.Graph` orders side effects only where the user wrote a control dependency. Within a
+replica they run here in program order: accesses of one resource if one of them writes, and host
+operations with an effect that no tensor shows (prints, Python functions).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A region cut where it crosses the seam: device segments, host clusters, and what holds both.
 
 A device segment is as large as the order of the operations allows: all device operations that
-need nothing of a later cluster. So there is one crossing each way for a cluster, not for an operation.
+need nothing of a later cluster. So a cluster costs one crossing each way, not each operation.
 """
 
 from __future__ import annotations
@@ -74,14 +74,17 @@ def cut(
                 done.add(op.name)
         return tuple(taken)
 
+    def of_a_cluster(name: str | None) -> Piece:
+        taken = take(lambda other: side(other) is Side.HOST and cluster(other) == name)
+        return Piece(Side.HOST, taken, name)
+
+    def alone(op: Operation) -> Piece:
+        return Piece(side(op), take(lambda other: other.name == op.name))
+
     def next_other() -> Piece | None:
         for op in rest.values():
             if before[op.name] <= done and side(op) is not Side.DEVICE:
-                if side(op) is Side.HOST:
-                    name = cluster(op)
-                    same = take(lambda other: side(other) is Side.HOST and cluster(other) == name)
-                    return Piece(Side.HOST, same, name)
-                return Piece(side(op), take(lambda other, one=op.name: other.name == one))  # type: ignore[misc]
+                return of_a_cluster(cluster(op)) if side(op) is Side.HOST else alone(op)
         return None
 
     while rest:
