@@ -64,7 +64,7 @@ def build(use_count):
 
     def computation(x):
         if use_count:
-            x = tf.tpu.outside_compilation(lambda v: v / count.read_value(), x * 2.0)  # error: TPU101
+            x = tf.tpu.outside_compilation(lambda v: v / count, x * 2.0)  # error: TPU101
         if use_count:
             x += count.assign_add(1.0)
         return x
@@ -117,7 +117,9 @@ def model_fn(features, labels, mode, params):
 
     step = tf.reshape(tf.train.get_global_step(), [1])
     host_call = (host_call_fn, [step, tf.reshape(loss, [1])])
-    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=host_call)
+    return tf.estimator.tpu.TPUEstimatorSpec(
+        mode, loss=loss, train_op=train_op, host_call=host_call
+    )
 
 tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
 """,
@@ -316,7 +318,8 @@ def make(flag):
     return None
 
 def build(flag):
-    return tf.tpu.rewrite(lambda x: tf.tpu.outside_compilation(make(flag), x * 2.0), [tf.zeros([4])])
+    host = make(flag)
+    return tf.tpu.rewrite(lambda x: tf.tpu.outside_compilation(host, x * 2.0), [tf.zeros([4])])
 """,
     "a decorator may change what the function takes": V1
     + """

@@ -139,7 +139,8 @@ def on_host(v):
 
 def computation(x):
     def body(i, v):
-        v = tf.cond(tf.reduce_sum(v) > 0.0, lambda: tf.tpu.outside_compilation(on_host, v), lambda: v)
+        large = tf.reduce_sum(v) > 0.0
+        v = tf.cond(large, lambda: tf.tpu.outside_compilation(on_host, v), lambda: v)
         return i + 1, v + count.assign_add(1.0)
 
     return tf.while_loop(lambda i, v: i < 3, body, [0, x])[1]
@@ -329,7 +330,8 @@ def model_fn(features, labels, mode, params):
     loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
     optimizer = tf.train.GradientDescentOptimizer(0.1)
     grads = optimizer.compute_gradients(loss)  # possible: TPU206
-    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=optimizer.apply_gradients(grads))
+    train_op = optimizer.apply_gradients(grads)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
 tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
 """,
