@@ -271,7 +271,7 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
     """
 
     def __init__(self, users_graph: Graph) -> None:
-        super().__init__(users_graph.name)
+        super().__init__(getattr(users_graph, "name", "tpu"))
         self.users_graph = users_graph
         self.stand_ins: dict[str, Operation] = {}
         self._waits: list[tuple[Any, Any]] = []
@@ -413,7 +413,10 @@ def _share_function(source: Graph, target: Graph, name: str) -> None:
     for holder in graphs_outwards(source):
         function = holder._functions.get(name)
         if function is not None:
-            target._add_function_recursive(function)
+            if hasattr(target, "_add_function_recursive"):
+                target._add_function_recursive(function)
+            else:  # 2.12
+                function.add_to_graph(target)
             return
     raise KeyError(name)
 
