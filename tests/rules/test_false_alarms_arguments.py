@@ -89,6 +89,51 @@ def computation(x):
 def build(x, y):
     return tf.tpu.replicate(computation, [[x], [y]])
 """,
+    "an escape that may be another tensor": V1
+    + """
+def computation(x, keep):
+    last = x
+    def branch():
+        nonlocal last
+        if keep:
+            last = x * 2.0
+        return x
+    y = tf.cond(x > 0.0, branch, lambda: x)
+    return y + last
+
+def build(x, y, keep):
+    return tf.tpu.replicate(lambda value: computation(value, keep), [[x], [y]])
+""",
+    "a hook that the other branch adds to the same list": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    hooks = []
+    if params["strategy"] == "tpu":
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, training_hooks=hooks)
+    hooks.append(tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=10))
+    return tf.estimator.EstimatorSpec(mode, loss=loss, training_hooks=hooks)
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+""",
+    "an attribute that each branch sets anew": V1
+    + """
+class Gan:
+    def losses(self, x, flag):
+        if flag:
+            self.loss = x * 2.0
+        else:
+            self.loss = x * 3.0
+        return self.loss + 1.0
+
+    def step(self, x, flag):
+        first = tf.cond(x > 0.0, lambda: self.losses(x, flag), lambda: x)
+        return tf.cond(x > 1.0, lambda: self.losses(first, flag), lambda: first)
+
+def build(x, y, flag):
+    gan = Gan()
+    return tf.tpu.replicate(lambda value: gan.step(value, flag), [[x], [y]])
+""",
     "a branch's own list": V1
     + """
 def computation(x):

@@ -114,21 +114,6 @@ def computation(x):
 def build(x, y):
     return tf.tpu.replicate(computation, [[x], [y]])
 """,
-    "an escape that may be another tensor": V1
-    + """
-def computation(x, keep):
-    last = x
-    def branch():
-        nonlocal last
-        if keep:
-            last = x * 2.0
-        return x
-    y = tf.cond(x > 0.0, branch, lambda: x)
-    return y + last  # possible: TPU303
-
-def build(x, y, keep):
-    return tf.tpu.replicate(lambda value: computation(value, keep), [[x], [y]])
-""",
     "a block of several contexts, and one that does nothing at all": V1
     + """
 def computation(x):

@@ -15,10 +15,10 @@ def check(program: Program, report: Report) -> None:
         for use in computation.uses:
             layer = _ended(use)
             # Python's own `if` and `for` carry what they assign.
-            if layer is None or layer.kind not in PLACES or layer.autograph:
+            if layer is None or layer.kind not in PLACES or layer.autograph or use.alternative:
                 continue
             sure = computation.certainty
-            if use.alternative or use.where.is_guess or use.certainty is Certainty.POSSIBLE:
+            if use.where.is_guess or use.certainty is Certainty.POSSIBLE:
                 sure = Certainty.POSSIBLE
             report(
                 use.site.span,

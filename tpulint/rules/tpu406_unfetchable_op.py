@@ -83,11 +83,12 @@ def _is_hidden(tensor: Tensor, made: Computation) -> bool:
 
 def _hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
     """The calls that made the hooks of a TPUEstimatorSpec, which run outside the computation."""
-    for spec in computation.calls:
+    for number, spec in enumerate(computation.calls):
         if spec.last != "TPUEstimatorSpec":
             continue
         hooks = [each for name in HOOKS for each in _items(spec.argument(name))]
-        for call in computation.calls:
+        # Later calls may add to the same list, where no TPU is meant.
+        for call in computation.calls[:number]:
             if call.last.endswith("Hook") and any(call.result is each for each in hooks):
                 yield call
 
