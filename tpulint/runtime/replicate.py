@@ -13,9 +13,9 @@ from tpulint.runtime import hardware, results
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import PaddingWarning, UnfetchableError, as_fault
 from tpulint.runtime.execute import step
+from tpulint.runtime.mark import replicate as marking
 from tpulint.runtime.mark import runnable
 from tpulint.runtime.mark.marked import Mode
-from tpulint.runtime.mark.replicate import Outcome, mark
 from tpulint.runtime.mark.request import Request
 from tpulint.runtime.stepping import current_options
 from tpulint.runtime.undifferentiable import undifferentiable
@@ -148,7 +148,7 @@ def _without_operation(value: Any) -> Any:
 
 
 def _in_graph(request: Request, mode: Mode) -> list[Any]:
-    outcome = mark(request, mode)
+    outcome = marking.mark(request, mode)
     if outcome is None:
         return []
     runnable.check(outcome.context, outcome.marked, request.device_assignment)
@@ -156,13 +156,14 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
     if mode == "graph":
         tfi.guard_fetches(outcome.marked.graph, _refused)
     with _beside_the_users_nodes():
-        ran = undifferentiable(step.run_marked(outcome.marked, current_options()), outcome.marked)
+        marked = marking.marked_to_run(request, outcome)
+        ran = undifferentiable(step.run_marked(marked, current_options()), outcome.marked)
         status = tf.constant(b"") if request.use_tpu else tf.no_op()
         results.remember(status, outcome.marked, outcome.compile_status)
         return [status, [_result(outcome, r, ran) for r in range(outcome.marked.num_replicas)]]
 
 
-def _result(outcome: Outcome, replica: int, ran: Any) -> Any:
+def _result(outcome: marking.Outcome, replica: int, ran: Any) -> Any:
     """What the user gets for `replica`: executable tensors in the computation's structure."""
     twin = outcome.results[replica]
     if isinstance(twin, tf.Operation):
@@ -199,7 +200,7 @@ def _refused(op: Any) -> UnfetchableError:
     )
 
 
-def _warn_of_idle_padding(request: Request, outcome: Outcome) -> None:
+def _warn_of_idle_padding(request: Request, outcome: marking.Outcome) -> None:
     if request.padding_spec is None:
         return
     if not request.maximum_shapes:

@@ -12,6 +12,7 @@ import pytest
 from tests.runtime.oracle.building import THEIRS, build
 from tests.runtime.oracle.compare import difference
 from tests.runtime.oracle.programs import MODES, program
+from tests.runtime.oracle.values import difference_of_values
 
 PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "1000"))
 CHUNKS = 20
@@ -32,6 +33,13 @@ def test_programs_are_marked_as_tensorflow_marks_them(chunk: int) -> None:
     for seed in range(chunk, PROGRAMS, CHUNKS):
         found = difference(program(seed))
         assert found is None, f"{program(seed)}\n{found}"
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_values_are_those_of_plain_calls(chunk: int) -> None:
+    for seed in range(chunk, PROGRAMS // 10, CHUNKS):
+        found = difference_of_values(program(seed, pure=True))
+        assert found is None, f"{program(seed, pure=True)}\n{found}"
 
 
 def test_a_program_is_its_seed() -> None:
