@@ -181,6 +181,16 @@ def step(x):
 def train(x):
     return strategy.run(step, args=(x,))
 """,
+    "a layer that is only asked for a state": STRATEGY
+    + """
+def step(x):
+    cell = tf.keras.layers.LSTMCell(4)
+    return x, cell.get_initial_state(batch_size=2, dtype=tf.float32)
+
+@tf.function
+def train(x):
+    return strategy.run(step, args=(x,))
+""",
     "a graph of one's own is traced once": """
 import tensorflow.compat.v1 as tf
 

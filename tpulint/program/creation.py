@@ -22,13 +22,17 @@ class Creation:
 
 
 def creations(computation: Computation) -> Iterator[Creation]:
-    """Variables, and objects of TensorFlow's classes that own variables."""
+    """Variables, and objects of TensorFlow's classes that own variables.
+
+    A layer makes them when it is called first: one that is not called makes none.
+    """
     for access in computation.accesses:
         if access.mode == "create" and access.variable.sort == "variable":
             yield Creation(f"the variable `{access.variable.name}`", access.site, access.where)
+    built = {each.variable.site for each in computation.accesses if each.variable.sort == "weights"}
     for call in computation.calls:
         owner = owner_of_variables(call)
-        if owner is not None:
+        if owner is not None and (owner != "layer" or call.site in built):
             yield Creation(f"the {owner} `{call.last}`", call.site, call.where)
 
 
