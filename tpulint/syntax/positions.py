@@ -14,6 +14,7 @@ from typing import Any
 
 from tpulint.finding import Location
 from tpulint.syntax import ir
+from tpulint.syntax.deep import deeply
 
 Range = tuple[Location, Location]
 
@@ -35,7 +36,7 @@ class Positions:
         if self._ordered is None and self._by_place is None:
             self._ordered = paired(self._text, self._counts)
             if self._ordered is None:
-                self._by_place = provided(self._text)
+                self._by_place = deeply(lambda: provided(self._text))
         if self._ordered is not None:
             ordinal, kind = divmod(place, ir.PLACE_BASE)
             return self._ordered[kind][ordinal]
