@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Certainty, Span
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from tpulint.program.where import Where
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(NamedTuple):
     """A place in a module. Rows and columns are looked up when `span` is asked for."""
 
     module: Module
@@ -26,16 +25,14 @@ class Site:
         return self.module.span(self.place)
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """A call on the way to a place: `site` is the call, `name` who is called."""
 
     site: Site
     name: str
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(NamedTuple):
     """One argument of a call as it was written. `node` is its summary expression."""
 
     keyword: str | None

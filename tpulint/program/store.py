@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from tpulint.finding import Finding, Location, Span
 from tpulint.source import Source
@@ -22,7 +23,8 @@ from tpulint.syntax import ir
 FEW = 4  # files that one process parses faster than two start
 STACK = 256 * 1024 * 1024  # bytes, for libcst's recursive parser
 
-Answer = tuple[str, "str | tuple[str, int, int]"]
+# A summary, or why there is none, with row and column.
+Answer: TypeAlias = "ir.ModuleFacts | tuple[str, int, int]"
 
 
 class Store:
@@ -41,10 +43,10 @@ class Store:
         if kept is not None:
             return kept
         answer = summarize_here(text)
-        if not isinstance(answer, str):
+        if isinstance(answer, tuple):
             return None
         self._keep(key, answer)
-        return ir.from_json(json.loads(answer))
+        return answer
 
     def many(self, sources: list[Source]) -> Iterator[tuple[Source, ir.ModuleFacts | None]]:
         """The summaries of `sources`, in order; None where there is a finding instead."""
@@ -53,14 +55,14 @@ class Store:
         missing = [number for number, facts in enumerate(known) if facts is None]
         answers = self._parse([sources[number] for number in missing])
         for number, answer in zip(missing, answers, strict=True):
-            if isinstance(answer, str):
-                self._keep(keys[number], answer)
-                known[number] = ir.from_json(json.loads(answer))
-            else:
+            if isinstance(answer, tuple):
                 self._refuse(sources[number].filename, *answer)
+            else:
+                self._keep(keys[number], answer)
+                known[number] = answer
         yield from zip(sources, known, strict=True)
 
-    def _parse(self, sources: list[Source]) -> list[str | tuple[str, int, int]]:
+    def _parse(self, sources: list[Source]) -> list[Answer]:
         if self._jobs > 1 and len(sources) > FEW:
             from tpulint.program.workers import summarize_all
 
@@ -84,7 +86,7 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
-    def _keep(self, key: str, answer: str) -> None:
+    def _keep(self, key: str, facts: ir.ModuleFacts) -> None:
         """Write whole files only: another run may be reading."""
         if self._cache is None:
             return
@@ -93,16 +95,16 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=folder)
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(answer)
+                json.dump(ir.to_json(facts), stream, separators=(",", ":"))
             os.replace(name, folder / f"{key}.json")
         except OSError as error:
             self.messages.append(f"cache not written: {error.strerror}")
             self._cache = None
 
 
-def summarize(text: str) -> str | tuple[str, int, int]:
+def summarize(text: str) -> Answer:
     """`summarize_here` on a thread with a deep stack."""
-    outcome: list[str | tuple[str, int, int]] = []
+    outcome: list[Answer] = []
     before = threading.stack_size(STACK)
     try:
         thread = threading.Thread(target=lambda: outcome.append(summarize_here(text)))
@@ -113,13 +115,12 @@ def summarize(text: str) -> str | tuple[str, int, int]:
     return outcome[0] if outcome else ("the parser gave up", 1, 1)
 
 
-def summarize_here(text: str) -> str | tuple[str, int, int]:
-    """The summary of `text` as JSON, or why there is none, with row and column."""
+def summarize_here(text: str) -> Answer:
+    """The summary of `text`, or why there is none."""
     from tpulint.syntax.lower import lower
     from tpulint.syntax.parse import SyntaxProblem, parse
 
     try:
-        facts = lower(parse(text))
+        return lower(parse(text))
     except SyntaxProblem as problem:
         return (problem.reason, problem.row, problem.column)
-    return json.dumps(ir.to_json(facts), separators=(",", ":"))

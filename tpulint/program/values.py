@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tpulint.syntax import ir
 
 CHOICES = 6
+EQUALS = " == "
 
 
 class Value:
@@ -71,6 +72,15 @@ class Opaque(Value):
     def child(self, name: str, path: str) -> Value:
         """The attribute or item `name`, the same each time."""
         return self.children.setdefault(name, Opaque(path, {}, self))
+
+    def equal_to(self, other: str) -> Value:
+        """The answer to `this == other`, the same each time."""
+        return self.child(f"{EQUALS}{other}", f"{self.path}{EQUALS}{other}")
+
+    def contradicts(self, other: Opaque) -> bool:
+        """Whether two comparisons cannot both be true: of one thing with two constants."""
+        both = EQUALS in self.path and EQUALS in other.path
+        return both and self.parent is other.parent and self.path != other.path
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ conditions the place is reached.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tpulint.program.model import Cluster, Computation, Frame, Site
@@ -29,7 +29,8 @@ DATA = "data"  # a function of an input pipeline
 # is given to an operation and may be called, one of several values.
 CALLEE, CALLED, ALTERNATIVE = "callee", "called", "alternative"
 GUESSES = frozenset([CALLEE, CALLED, ALTERNATIVE])
-FLAGS = ("value", "name")  # keys of tests that have one answer in a whole run
+VALUE, NAME = "value", "name"
+FLAGS = (VALUE, NAME)  # keys of tests that have one answer in a whole run
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +47,7 @@ class Layer:
     perhaps: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Where:
+class Where(NamedTuple):
     """`conditions` are (key, branch taken) pairs; equal keys are the same Python test.
 
     `run` numbers the root whose reading led here: places of different runs say nothing
@@ -61,17 +61,17 @@ class Where:
     run: int = 0
 
     def inside(self, layer: Layer) -> Where:
-        return replace(self, layers=(*self.layers, layer))
+        return self._replace(layers=(*self.layers, layer))
 
     def called(self, frame: Frame) -> Where:
-        return replace(self, frames=(*self.frames, frame))
+        return self._replace(frames=(*self.frames, frame))
 
     def when(self, key: Any, branch: Any) -> Where:
-        return replace(self, conditions=self.conditions | {(key, branch)})
+        return self._replace(conditions=self.conditions | {(key, branch)})
 
     def quietly(self) -> Where:
         """The same place, with nothing recorded."""
-        return replace(self, muted=True)
+        return self._replace(muted=True)
 
     @property
     def computation(self) -> Computation | None:
@@ -128,10 +128,12 @@ class Where:
 
     def excludes(self, other: Where) -> bool:
         """Whether no run reaches both: they stand under one flag, taken differently."""
-        mine = dict(self.conditions)
-        return any(
-            key[0] in FLAGS and mine.get(key, branch) != branch for key, branch in other.conditions
-        )
+        mine = {key: branch for key, branch in self.conditions if key[0] in FLAGS}
+        if any(mine.get(key, branch) != branch for key, branch in other.conditions):
+            return True
+        held = [key[2] for key, branch in mine.items() if key[0] == VALUE and branch]
+        theirs = [key[2] for key, branch in other.conditions if key[0] == VALUE and branch]
+        return any(one.contradicts(each) for one in held for each in theirs)
 
     def reached_whenever(self, other: Where) -> bool:
         """Whether this place is reached on every run that reaches `other`."""

@@ -8,17 +8,15 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 
-from tpulint.program.store import summarize
+from tpulint.program.store import Answer, summarize
 
 KILLED = ("the parser was killed by this file", 1, 1)
 
-Answer = "str | tuple[str, int, int]"
 
-
-def summarize_all(texts: list[str], jobs: int) -> list[str | tuple[str, int, int]]:
+def summarize_all(texts: list[str], jobs: int) -> list[Answer]:
     """The summaries of `texts`, the largest first in the queue."""
     order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
-    answers: dict[int, str | tuple[str, int, int]] = {}
+    answers: dict[int, Answer] = {}
     with ProcessPoolExecutor(min(jobs, len(texts)), mp_context=safe_context()) as pool:
         futures = {number: pool.submit(summarize, texts[number]) for number in order}
         for number, future in futures.items():
@@ -32,7 +30,7 @@ def summarize_all(texts: list[str], jobs: int) -> list[str | tuple[str, int, int
     return [answers[number] for number in range(len(texts))]
 
 
-def _alone(text: str) -> str | tuple[str, int, int]:
+def _alone(text: str) -> Answer:
     """One text in a process of its own, after a pool broke: only the guilty one fails."""
     with ProcessPoolExecutor(1, mp_context=safe_context()) as pool:
         try:

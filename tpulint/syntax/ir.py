@@ -23,7 +23,7 @@ Statements
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 VERSION = 3
@@ -99,7 +99,9 @@ class ModuleFacts:
 
 
 def to_json(facts: ModuleFacts) -> dict[str, Any]:
-    return asdict(facts)
+    """The summary as JSON's types; its lists are shared, not copied."""
+    functions = [{**vars(each), "parameters": vars(each.parameters)} for each in facts.functions]
+    return {**vars(facts), "functions": functions, "classes": [vars(e) for e in facts.classes]}
 
 
 def from_json(data: dict[str, Any]) -> ModuleFacts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tpulint.finding import Certainty
 from tpulint.program.evaluate import lanes
@@ -68,7 +68,7 @@ class Call:
         before = self.act.where
         self.act.where = before.inside(layer)
         result = call(self.act, callee, args, self.site, "")
-        self.act.where = replace(before, layers=before.layers)
+        self.act.where = before
         return result
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tpulint.finding import Certainty
 from tpulint.program.apis.call import Call
 from tpulint.program.evaluate import calls
@@ -51,7 +49,7 @@ def trace(
         args = arguments
         if args is None:
             args = tensor_arguments(act, option, this.site, opaque)
-        inputs = tuple(replace(each, value=as_input(act, each.value, this.site)) for each in args)
+        inputs = tuple(each._replace(value=as_input(act, each.value, this.site)) for each in args)
         made.parameters = tuple(each.value for each in inputs)
         results.append(calls.call(act, option, inputs, this.site))
     act.where = before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tpulint.program.evaluate import lanes, operators
@@ -53,7 +52,7 @@ def _settled(act: Activation, node: Any, known: bool) -> bool:
     ended = act.machine.block(act, node[3] if known else node[4])
     leaves = not known and bool(node[3]) and node[3][-1][0] in ("return", "raise")
     if not leaves:
-        act.where = replace(act.where, layers=before.layers)
+        act.where = act.where._replace(layers=before.layers)
     return ended
 
 

@@ -62,7 +62,7 @@ def _enter_one_of(act: Activation, manager: Choice, site: Site) -> Value:
     effects = [each.payload[0] for each in extra if each.kind == CONTEXT]
     sure = len(effects) == len(manager.options) and len(set(effects)) == 1
     first = [replace(each, perhaps=not sure) for each in extra[:1]]
-    act.where = replace(act.where, layers=(*layers, *first))
+    act.where = act.where._replace(layers=(*layers, *first))
     return bound[0]
 
 
@@ -89,7 +89,7 @@ def _enter_generator(act: Activation, manager: Managed, site: Site) -> Value:
     if not inner.yields:
         return UNKNOWN
     item, layers = inner.yields[0]
-    act.where = replace(act.where, layers=layers)
+    act.where = act.where._replace(layers=layers)
     return item
 
 

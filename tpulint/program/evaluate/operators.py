@@ -16,6 +16,7 @@ from tpulint.program.values import (
     Choice,
     Class,
     Const,
+    External,
     Function,
     Instance,
     Mapping,
@@ -57,6 +58,8 @@ def compare(act: Activation, op: str, left: Value, right: Value, site: Site) -> 
         return UNKNOWN if same is None else Const(same is (op == "Is"))
     if isinstance(left, Const) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
         return Const((left.value == right.value) is (op == "Equal"))
+    if isinstance(left, Opaque) and op == "Equal" and isinstance(right, (Const, External)):
+        return left.equal_to(right.last if isinstance(right, External) else repr(right.value))
     if op in ("In", "NotIn"):
         if isinstance(right, Mapping) and isinstance(left, Const) and not right.open:
             return Const((left.value in right.items) is (op == "In"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tpulint.program.evaluate import attributes, branches, managers, operators
@@ -113,7 +112,7 @@ def _with(act: Activation, node: Any) -> bool:
     ended = block(act, node[3])
     for manager, site in reversed(opened):
         managers.leave(act, manager, site, act.machine.operations - built)
-    act.where = replace(act.where, layers=before.layers)
+    act.where = act.where._replace(layers=before.layers)
     return ended
 
 

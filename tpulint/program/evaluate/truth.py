@@ -18,9 +18,9 @@ from tpulint.program.values import (
     Sequence,
     Strategy,
     Value,
-    Variable,
     options,
 )
+from tpulint.program.where import NAME, VALUE
 
 # Kinds of keys.
 GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
@@ -52,10 +52,10 @@ def condition_key(value: Value, node: Any, site: Site) -> tuple[Any, ...]:
         return (STATE, site)
     if guards_creation(node):
         return (GUARD, site)
-    if isinstance(value, (Opaque, Variable)):
-        return ("value", id(value), value)
+    if isinstance(value, Opaque):
+        return (VALUE, id(value), value)
     if isinstance(value, External):
-        return ("name", value.path)
+        return (NAME, value.path)
     return (PLACE, site)
 
 
