@@ -155,9 +155,9 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
     _warn_of_idle_padding(request, outcome)
     if mode == "graph":
         tfi.guard_fetches(outcome.marked.graph, _refused)
+    marked = marking.marked_to_run(request, outcome)
     with _beside_the_users_nodes():
-        marked = marking.marked_to_run(request, outcome)
-        ran = undifferentiable(step.run_marked(marked, current_options()), outcome.marked)
+        ran = step.run_marked(marked, current_options())
         status = tf.constant(b"") if request.use_tpu else tf.no_op()
         results.remember(status, outcome.marked, outcome.compile_status)
         return [status, [_result(outcome, r, ran) for r in range(outcome.marked.num_replicas)]]
@@ -175,8 +175,7 @@ def _result(outcome: marking.Outcome, replica: int, ran: Any) -> Any:
     for marked_tensor in twin:
         tensor = None
         if marked_tensor is not None:
-            tensor = next(tensors)
-            tensor.set_shape(marked_tensor.shape)
+            tensor = undifferentiable(next(tensors), marked_tensor)
             results.remember(tensor, outcome.marked, marked_tensor)
         flat.append(tensor)
     return tfi.nest.pack_sequence_as(outcome.structure, flat, expand_composites=True)

@@ -7,7 +7,6 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
-from tpulint.runtime.mark.marked import Marked, Ran
 
 _GRADIENT = "TpulintReplicatedOutput"
 _OUTPUT = "_tpulint_output"
@@ -21,26 +20,20 @@ _MESSAGE = (
 )
 
 
-def undifferentiable(ran: Ran, marked: Marked) -> Ran:
-    """`ran` with outputs whose gradient is a LookupError, by `tf.gradients` and by a tape."""
-    names = [op.name for op in marked.replicated_outputs]
-    graph = tfi.default_graph()
-    with graph.gradient_override_map({"Identity": _GRADIENT}):
-        outputs = tuple(
-            tuple(_refusing(tensor, name) for tensor, name in zip(replica, names, strict=True))
-            for replica in ran.outputs
-        )
-    return Ran(outputs, ran.done)
+def undifferentiable(tensor: Any, marked: Any) -> Any:
+    """`tensor`, which stands for the marked output `marked`, with its shape and name.
 
-
-def _refusing(tensor: Any, name: str) -> Any:
-    if not tensor.dtype.is_floating:
-        return tensor
-    if tfi.is_recording():
-        return _refusing_on_tape(tensor, name)
-    refusing = tf.identity(tensor)
-    tfi.set_attr(refusing.op, _OUTPUT, tfi.string_attr(name))
-    return refusing
+    Its gradient is a LookupError, by `tf.gradients` and by a tape.
+    """
+    refused = marked.op.inputs[0].op.name
+    if tfi.is_recording() and tensor.dtype.is_floating:
+        result = _refusing_on_tape(tensor, refused)
+    else:
+        with tfi.default_graph().gradient_override_map({"Identity": _GRADIENT}):
+            result = tf.identity(tensor, marked.op.name)
+        tfi.set_attr(result.op, _OUTPUT, tfi.string_attr(refused))
+    result.set_shape(marked.shape)
+    return result
 
 
 @tf.RegisterGradient(_GRADIENT)  # type: ignore[untyped-decorator]
@@ -48,9 +41,9 @@ def _gradient(op: Any, *_: Any) -> None:
     raise LookupError(_MESSAGE.format(op.get_attr(_OUTPUT).decode()))
 
 
-def _refusing_on_tape(tensor: Any, name: str) -> Any:
+def _refusing_on_tape(tensor: Any, refused: str) -> Any:
     def gradient(*_: Any) -> None:
-        raise LookupError(_MESSAGE.format(name))
+        raise LookupError(_MESSAGE.format(refused))
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
     def refusing(value: Any) -> Any:

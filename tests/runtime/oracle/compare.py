@@ -102,7 +102,7 @@ def _difference_of_errors(theirs: Exception | None, ours: Exception | None) -> s
         if not isinstance(ours, type(theirs)):
             return f"{type(theirs)} is none of {type(ours).__mro__}"
         text, tail = str(ours).rsplit("\n", 1)
-        if not re.fullmatch(r"  at program_\d+\.py:\d+ \[TPU\d{3} [a-z-]+\]", tail):
+        if not re.fullmatch(r"  at \S+\.py:\d+ \[TPU\d{3} [a-z-]+\]", tail):
             return f"no place and rule in {ours}"
     else:
         if type(ours) is not type(theirs):
@@ -114,8 +114,8 @@ def _difference_of_errors(theirs: Exception | None, ours: Exception | None) -> s
 
 
 def _plain(text: str) -> str:
-    """`text` without what counts up in a process."""
-    return re.sub(r"id=\d+|0x[0-9a-f]+|_\d+\b|line \d+", "", text)
+    """`text` without what counts up in a process, and where results that can be run stand."""
+    return re.sub(r"id=\d+|0x[0-9a-f]+|_\d+\b|line \d+|\btpulint/", "", text)
 
 
 def _difference_of_graphs(theirs: Built, ours: Built) -> str | None:
