@@ -85,6 +85,19 @@ def build(use_count):
 
     return tf.tpu.rewrite(computation, [tf.zeros([4])])
 """,
+    "the two sides in two modes": V1
+    + """
+def model_fn(features, labels, mode, params):
+    average = tf.get_variable("average", shape=[], use_resource=True)
+    loss = tf.reduce_mean(features * 2.0)
+    if mode == tf.estimator.ModeKeys.TRAIN:
+        loss += average.assign(loss)
+    if mode == tf.estimator.ModeKeys.EVAL:
+        loss += tf.tpu.outside_compilation(lambda v: v / average.read_value(), loss)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+""",
     "two that only read disagree on nothing": V1
     + """
 rate = tf.get_variable("rate", shape=[], use_resource=True)

@@ -130,6 +130,20 @@ def computation(x):
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
 """,
+    "both sides in one mode": V1
+    + """
+def model_fn(features, labels, mode, params):
+    average = tf.get_variable("average", shape=[], use_resource=True)
+    loss = tf.reduce_mean(features * 2.0)
+    is_training = mode == tf.estimator.ModeKeys.TRAIN
+    if is_training:
+        loss += average.assign(loss)
+    if mode == tf.estimator.ModeKeys.TRAIN:
+        loss += tf.tpu.outside_compilation(lambda v: v / average, loss)  # error: TPU101
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+""",
     "in a device loop, through a conditional": V1
     + """
 count = tf.get_variable("count", shape=[], use_resource=True)
