@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.conftest import ROOT, flake8
+from tests.integration.conftest import ROOT, flake8, run
 from tests.integration.programs import ACROSS, HELPER, NESTED
+from tpulint import app
 from tpulint.analyse import Analysis
 
 FAULT = "main.py:9:12: TPU201"
@@ -81,8 +83,12 @@ def test_odd_files(plugin: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch) -> Any:
+def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The plugin's module, in a project of one sound file."""
     monkeypatch.syspath_prepend(str(ROOT / "plugins/flake8"))
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "main.py").write_text("x = 1\n")
+    monkeypatch.chdir(tmp_path)
     return importlib.import_module("flake8_tpulint")
 
 
@@ -90,21 +96,74 @@ def test_it_never_raises(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> object:
         raise RuntimeError("out of\norder")
 
-    monkeypatch.setattr(module.app, "check", broken)
+    monkeypatch.setattr(app, "check", broken)
     plugin = module.Plugin(ast.parse(""), ["x = 1\n"], "main.py")
     ((row, column, message, kind),) = plugin.run()
     assert (row, column, kind) == (1, 0, module.Plugin)
     assert message.startswith("TPU000 internal error: RuntimeError: out of order at ")
 
 
-def test_what_failed_in_part_is_said_too(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def partly(filenames: object, given: object, request: object, run: Any) -> Any:
-        module.app.fail(run, "internal error in rule TPU101: KeyError: 1")
+def test_what_failed_in_part_is_said_once(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def partly(filenames: object, given: object, request: object, run: app.Run) -> Analysis:
+        app.fail(run, "internal error in rule TPU101: KeyError: 1")
         return Analysis()
 
-    monkeypatch.setattr(module.app, "analyse", partly)
+    monkeypatch.setattr(app, "analyse", partly)
     ((_, _, message, _),) = module.Plugin(ast.parse(""), ["x = 1\n"], "main.py").run()
     assert message == "TPU000 internal error in rule TPU101: KeyError: 1"
+    assert not list(module.Plugin(ast.parse(""), ["x = 1\n"], "main.py").run())
+
+
+def test_a_project_is_understood_once(
+    module: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write(tmp_path, main=ACROSS, helper=HELPER, windows="")
+    (tmp_path / "windows.py").write_bytes(b"\xef\xbb\xbf" + NESTED.replace("\n", "\r\n").encode())
+    asked = []
+    analyse = app.analyse
+
+    def counted(*arguments: Any) -> Analysis:
+        asked.append(arguments)
+        return analyse(*arguments)
+
+    monkeypatch.setattr(app, "analyse", counted)
+
+    def codes(name: str, text: str) -> list[str]:
+        rows = module.Plugin(ast.parse(""), text.splitlines(keepends=True), f"{name}.py").run()
+        return [message.split()[0] for _, _, message, _ in rows]
+
+    assert codes("main", ACROSS) == []
+    assert codes("helper", HELPER) == ["TPU201"]
+    assert codes("windows", NESTED) == ["TPU201"]  # flake8 drops the mark and the line ends
+    assert len(asked) == 1
+    assert codes("main", "x = 1\n") == []  # what an editor has not saved is analysed anew
+    assert codes("helper", HELPER.replace("tf.tpu.outside_compilation", "map")) == []
+    assert len(asked) == 3
+
+
+def test_what_the_project_leaves_out_is_left_out(plugin: Path, tmp_path: Path) -> None:
+    write(tmp_path, main=NESTED, made=NESTED, old=NESTED)
+    (tmp_path / "script").write_text(NESTED)
+    (tmp_path / "pyproject.toml").write_text('[tool.tpulint]\nexclude = ["old.py"]\n')
+    (tmp_path / ".gitignore").write_text("made.py\n")
+    out = flake8(plugin, tmp_path, "main.py", "made.py", "old.py", "script").out
+    assert [line.split(":")[0] for line in out.splitlines()] == ["main.py", "script"]
+    given = ("--stdin-display-name", "old.py", "-")
+    assert flake8(plugin, tmp_path, *given, data=b"#\n" + NESTED.encode()).out == ""
+
+
+def test_nothing_is_parsed_where_no_file_names_the_seam(plugin: Path, tmp_path: Path) -> None:
+    write(tmp_path, plain="x = 1\n", other="y = 1\n")
+    (tmp_path / "pyproject.toml").write_text("")
+    script = (
+        "import sys\n"
+        "from flake8.main.cli import main\n"
+        "assert main(['--isolated', '-j1', '--select=TPU', '.']) == 0\n"
+        "assert 'tpulint.single' in sys.modules\n"
+        "assert not {'libcst', 'tensorflow', 'tpulint.rules'} & set(sys.modules)\n"
+    )
+    answer = run([sys.executable, "-c", script], tmp_path, None, plugin)
+    assert (answer.status, answer.err) == (0, "")
 
 
 def test_it_stays_small() -> None:

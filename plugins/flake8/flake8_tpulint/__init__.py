@@ -1,4 +1,4 @@
-"""tpulint as a flake8 plugin: one file at a time, seen with the modules that it imports.
+"""tpulint as a flake8 plugin: what `tpulint check` says of a file, seen within its project.
 
 flake8 keeps its own word in selection and `# noqa`; the plugin never raises.
 """
@@ -6,17 +6,11 @@ flake8 keeps its own word in selection and `# noqa`; the plugin never raises.
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from tpulint import __version__, app
-from tpulint.analyse import describe
-from tpulint.cache import tag
-from tpulint.config import ConfigError, find_config
-from tpulint.discover import shown
+from tpulint import __version__, single
+from tpulint.config import ConfigError
 from tpulint.source import declared_encoding
-from tpulint.verdict.select import Layer, selected
 
 Row = tuple[int, int, str, type]
 
@@ -38,41 +32,19 @@ class Plugin:
         except ConfigError as error:
             yield 1, 0, f"TPU000 configuration: {error}", type(self)
         except Exception as error:  # one file's trouble must not end flake8's run
+            from tpulint.analyse import describe
+
             yield 1, 0, f"TPU000 internal error: {describe(error)}", type(self)
 
     def rows(self) -> Iterator[Row]:
-        name = shown(self.filename)
-        config = find_config(os.path.dirname(os.path.abspath(name)))
-        layer = Layer(config.select, config.extend_select, config.ignore)
-        data = self.data()
-        request = app.Request(
-            replace(config, jobs=1),
-            selected([layer]),
-            paths=(name,),
-            stdin=None if on_disk(name) == data else data,
-            stdin_filename=name,
-            baseline=config.baseline_path,
-            cache=config.cache_path,
-            noqa=False,
-        )
-        run = app.check(*app.prepare(request), {})
-        tag(config.cache_path)
-        for finding in run.findings:
+        answer = single.check(self.filename, self.data())
+        for finding in answer.findings:
             start = finding.span.start
             yield start.row, start.column - 1, f"{finding.code} {finding.message}", type(self)
-        if run.failed:
-            yield 1, 0, f"TPU000 {'; '.join(run.messages)}", type(self)
+        if answer.failures:
+            yield 1, 0, f"TPU000 {'; '.join(answer.failures)}", type(self)
 
     def data(self) -> bytes:
         """The lines as bytes again, in the encoding that they declare."""
         text = "".join(self.lines)
         return text.encode(declared_encoding(text.encode("utf-8", "surrogateescape")))
-
-
-def on_disk(filename: str) -> bytes | None:
-    """What the file holds there; flake8 may have read something else, from standard input."""
-    try:
-        with open(filename, "rb") as file:
-            return file.read()
-    except OSError:
-        return None
