@@ -20,12 +20,25 @@ from tensorflow.python.client import session
 from tensorflow.python.compiler.xla import xla
 from tensorflow.python.distribute import device_util
 from tensorflow.python.eager import context as eager_context
-from tensorflow.python.framework import composite_tensor, errors_impl, func_graph, kernels, ops
+from tensorflow.python.framework import (
+    composite_tensor,
+    errors_impl,
+    func_graph,
+    kernels,
+    ops,
+    random_seed,
+)
 from tensorflow.python.framework import device as pydev
 from tensorflow.python.framework.errors_impl import (
     InaccessibleTensorError as InaccessibleTensorError,
 )
-from tensorflow.python.ops import control_flow_ops, script_ops, variable_scope
+from tensorflow.python.ops import (
+    control_flow_ops,
+    control_flow_util,
+    handle_data_util,
+    script_ops,
+    variable_scope,
+)
 from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu import tpu_function, tpu_name_util, tpu_replication
 from tensorflow.python.tpu import training_loop as training_loop
@@ -287,7 +300,7 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
     def going_on(self) -> Iterator[None]:
         """Enter the graph, with the devices and control dependencies of the user's."""
         users = self.users_graph
-        with self.as_default(), contextlib.ExitStack() as waiting:
+        with self.as_default(), contextlib.ExitStack() as waiting, _counting_seeds_on(users, self):
             self._device_function_stack = users._device_function_stack.copy()
             self._colocation_stack = users._colocation_stack.copy()
             for scope in users._control_dependencies_stack:
@@ -358,6 +371,18 @@ def _capture(graph: Graph, tensor: Tensor, name: str | None = None, shape: Any =
 
 
 func_graph.FuncGraph.capture = _capture
+
+
+@contextlib.contextmanager
+def _counting_seeds_on(users: Graph, scratch: Graph) -> Iterator[None]:
+    """Let random operations in `scratch` get the seeds that they would have got in `users`."""
+    counts = random_seed._graph_to_seed_dict
+    counts[scratch] = counts.get(users, 0)
+    try:
+        yield
+    finally:
+        if isinstance(users, func_graph.FuncGraph):
+            counts[users] = counts[scratch]
 
 
 @contextlib.contextmanager
@@ -492,3 +517,48 @@ def around_python_function(
         graph._py_funcs_used_in_graph = []
     graph._py_funcs_used_in_graph.append(replaced)
     return bytes(script_ops._py_funcs.insert(replaced).encode())
+
+
+def is_while(context: Context) -> bool:
+    """Whether `context` is of a loop of TensorFlow 1."""
+    return bool(context.IsWhileContext())
+
+
+def is_cond_or_while(context: Context) -> bool:
+    """Whether `context` is of a loop or of a branch of a conditional of TensorFlow 1."""
+    return bool(context.IsWhileContext() or context.IsCondContext())
+
+
+def plain_function_graph(name: str) -> Graph:
+    """An empty FuncGraph, outside all others, in which nothing is ordered by itself."""
+    with tf.Graph().as_default():
+        graph = FuncGraph(name)
+    graph._add_control_dependencies = False
+    return graph
+
+
+@contextlib.contextmanager
+def control_flow_v2() -> Iterator[None]:
+    """In here, `tf.cond` and `tf.while_loop` make the operations of TensorFlow 2."""
+    saved = control_flow_util.ENABLE_CONTROL_FLOW_V2
+    control_flow_util.ENABLE_CONTROL_FLOW_V2 = True
+    try:
+        yield
+    finally:
+        control_flow_util.ENABLE_CONTROL_FLOW_V2 = saved
+
+
+def captured_here(tensor: Tensor) -> Tensor:
+    """`tensor`, captured where the current graph is one inside its own."""
+    graph = ops.get_default_graph()
+    return tensor if tensor.graph is graph else graph.capture(tensor)
+
+
+def copy_handle_data(source: Tensor, target: Tensor) -> None:
+    """Tell `target`, if it is a handle, what `source` is a handle of."""
+    handle_data_util.copy_handle_data(source, target)
+
+
+def stands_for(image: Operation, original: Operation) -> None:
+    """Let `image`, a copy, be said to be made where `original` was made."""
+    image._traceback = original._traceback

@@ -30,6 +30,8 @@ def program(seed: int, pure: bool = False) -> Program:
     with w.block("def program():"):
         w.line("outer_tensor = tf.constant([5., 6.], name='outer')")
         w.line("outer_op = tf.no_op(name='outer_op')")
+        if w.chance(0.2):
+            w.line("tf.compat.v1.set_random_seed(5)")
         known = ["outer_tensor"]
         for _ in range(w.one_of([1, 1, 1, 2])):
             with_scope = w.chance(0.25)

@@ -59,6 +59,7 @@ def expression(w: Writer, place: Place) -> str:
         "tf.constant([3., 4.])",
         f"tf.cast(tf.cast({a}, tf.int32), tf.float32)",
         "tf.random.uniform([2], seed=7)",
+        "tf.random.normal([2])",
     ]
     return w.one_of(choices[:8] if w.pure else choices)
 
