@@ -93,7 +93,7 @@ def tensorflows_outside_compilation(is_map: bool, *args: Any, **kwargs: Any) -> 
     """TensorFlow's own `outside_compilation`, or its `experimental_map_outside_compilation`."""
     if is_map:
         return tpu_replication.experimental_map_outside_compilation(*args, **kwargs)
-    return tpu_replication.outside_compilation(*args, **kwargs)
+    return tf.compat.v1.tpu.outside_compilation(*args, **kwargs)
 
 
 def is_eager_tensor(value: Any) -> bool:
@@ -172,7 +172,8 @@ def is_ref(tensor: Tensor) -> bool:
 
 def stack_of(op: Operation) -> list[tuple[str, int]]:
     """(file, line) of each frame in which `op` was made, outermost first."""
-    return [(frame.filename, frame.lineno) for frame in op.traceback]
+    original = getattr(op.graph, "_tpulint_originals", {}).get(op.name, op)
+    return [(frame.filename, frame.lineno) for frame in original.traceback]
 
 
 def stack_here() -> list[tuple[str, int]]:
@@ -561,4 +562,7 @@ def copy_handle_data(source: Tensor, target: Tensor) -> None:
 
 def stands_for(image: Operation, original: Operation) -> None:
     """Let `image`, a copy, be said to be made where `original` was made."""
-    image._traceback = original._traceback
+    graph = image.graph
+    if not hasattr(graph, "_tpulint_originals"):
+        graph._tpulint_originals = {}
+    graph._tpulint_originals[image.name] = original
