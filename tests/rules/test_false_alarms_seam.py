@@ -110,7 +110,7 @@ tf.tpu.rewrite(computation, [tf.zeros([4])])
     "the initial value of a variable is no touch": V1
     + """
 def computation(x):
-    count = tf.get_variable("count", initializer=tf.zeros([]), use_resource=True)
+    count = tf.get_variable("count", shape=[], use_resource=True)
     return tf.tpu.outside_compilation(lambda v: v / count.read_value(), x * 2.0) + 1.0
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
@@ -281,18 +281,6 @@ def on_host(function, *args):
 
 def computation(x):
     return on_host(lambda v: on_host(tf.floor, v), x * 2.0)  # possible: TPU201
-
-tf.tpu.rewrite(computation, [tf.zeros([4])])
-""",
-    "a computation in a graph of its own": V1
-    + """
-def scores():
-    with tf.Graph().as_default():
-        return tf.tpu.rewrite(lambda x: x * 2.0, [tf.zeros([4])])
-
-def computation(x):
-    scores()
-    return x + 1.0
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
 """,

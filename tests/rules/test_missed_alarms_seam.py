@@ -288,6 +288,18 @@ def on_host(function, *args):
         return function(*args)
     return tf.tpu.outside_compilation(function, *args)
 """,
+    "a computation in a graph of its own: TensorFlow counts those of the thread": V1
+    + """
+def scores():
+    with tf.Graph().as_default():
+        return tf.tpu.rewrite(lambda x: x * 2.0, [tf.zeros([4])])  # error: TPU202
+
+def computation(x):
+    scores()
+    return x + 1.0
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
     "run inside a rewritten computation": """
 import tensorflow as tf
 

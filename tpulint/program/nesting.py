@@ -1,11 +1,10 @@
-"""Clusters and computations inside one another: in which mode, and under which guard."""
+"""Clusters inside one another: in which mode, and under which guard."""
 
 from __future__ import annotations
 
-from tpulint.program.evaluate.managers import GRAPH, INIT_SCOPE
 from tpulint.program.evaluate.truth import GUARD, PLACE, STATE
-from tpulint.program.model import Cluster, Computation
-from tpulint.program.where import COMPUTATION, COND, CONTEXT, FUNCTION, WHILE, Where
+from tpulint.program.model import Cluster
+from tpulint.program.where import COMPUTATION, COND, FUNCTION, WHILE, Where
 
 
 def is_graph_mode(cluster: Cluster) -> bool:
@@ -35,11 +34,3 @@ def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
         around = inner.computation.where
     between = inner.where.conditions - around.conditions
     return any(key[0] in (GUARD, PLACE) for key, _ in between)
-
-
-def in_another_graph(computation: Computation) -> bool:
-    """Whether a new graph, or none, stands between a computation and the one around it."""
-    return any(
-        layer.kind == CONTEXT and layer.payload[0] in (GRAPH, INIT_SCOPE)
-        for layer in computation.where.since(COMPUTATION)
-    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.program import trace
 from tpulint.program.model import Computation, Program
-from tpulint.program.nesting import in_another_graph
 from tpulint.rules.base import Report
 
 
@@ -13,7 +12,7 @@ def check(program: Program, report: Report) -> None:
     for inner in program.computations:
         outer = inner.where.computation
         # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
-        if outer is None or inner.kind == "model_fn" or in_another_graph(inner):
+        if outer is None or inner.kind == "model_fn":
             continue
         sure = all(each.certainty is Certainty.DEFINITE for each in (inner, outer))
         name = trace.callee_name(inner.callee)
