@@ -16,15 +16,15 @@ from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
 from tpulint.runtime.execute.collectives import meet
-from tpulint.runtime.execute.copying import constant_or_image, copy, inputs_of
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.kernels import unsupported
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
 from tpulint.runtime.execute.meetings import Meetings
-from tpulint.runtime.execute.places import Places, in_this_graph
+from tpulint.runtime.execute.places import Places, constant_or_image, in_this_graph
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.raising import failing
+from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.parts import part
 from tpulint.runtime.extract.pieces import Piece, Side
 from tpulint.runtime.extract.plan import Plan, plan

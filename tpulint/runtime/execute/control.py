@@ -8,8 +8,7 @@ from typing import Protocol
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.copying import constant_or_image
-from tpulint.runtime.execute.places import Places, token_after
+from tpulint.runtime.execute.places import Places, constant_or_image, token_after
 from tpulint.runtime.extract.bodies import CALL, CASE, IF, WHILE, bodies
 from tpulint.runtime.extract.effects import arguments, is_resource
 from tpulint.runtime.extract.region import Operation, Region, Tensor

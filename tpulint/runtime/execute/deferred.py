@@ -13,8 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.copying import constant_or_image
-from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.places import Places, constant_or_image
 from tpulint.runtime.extract.effects import is_resource
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import tensorflow as tf
 
-from tpulint.runtime.extract.region import Key, Operation, Tensor
+from tpulint.runtime.extract.copying import copy
+from tpulint.runtime.extract.region import Key, Operation, Region, Tensor
 
 
 @dataclass(eq=False)
@@ -67,3 +68,12 @@ def token_after(effects: Sequence[Operation]) -> Tensor:
         token = tf.identity(tf.constant(True))
     tf.compat.v1.get_default_graph().control_outputs.append(token.op)
     return token
+
+
+def constant_or_image(region: Region, name: str, places: Places, *, on_host: bool) -> Tensor:
+    """The image, in the graph that is being built, of the tensor `name`; a constant is copied."""
+    if name in places.tensors:
+        return in_this_graph(places.of(name, on_host=on_host))
+    constant = region.graph.get_tensor_by_name(name).op
+    made = copy(region, [constant], places.tensors.__getitem__, {constant.name: frozenset()})
+    return made.tensors[name]

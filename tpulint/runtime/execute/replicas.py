@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from tpulint.runtime.execute.compose import Composer
-from tpulint.runtime.execute.copying import constant_or_image
-from tpulint.runtime.execute.places import Places, Seat, token_after
+from tpulint.runtime.execute.places import Places, Seat, constant_or_image, token_after
 from tpulint.runtime.extract.region import Key, Operation, Region, Tensor
 
 

@@ -15,16 +15,16 @@ from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.collectives import emptied, seats
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
-from tpulint.runtime.execute.copying import constant_or_image, copy
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.locks import Verdicts, judge
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.options import Options
-from tpulint.runtime.execute.places import Places, token_after
+from tpulint.runtime.execute.places import Places, constant_or_image, token_after
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.replicas import Replicas
 from tpulint.runtime.execute.variables import Variable, variables_of
 from tpulint.runtime.extract.collectives import collectives
+from tpulint.runtime.extract.copying import copy
 from tpulint.runtime.extract.parts import part
 from tpulint.runtime.extract.program import Program, extract
 from tpulint.runtime.extract.region import (

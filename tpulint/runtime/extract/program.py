@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tpulint.runtime.extract.functionalize import functionalized, is_flat
 from tpulint.runtime.extract.region import (
     REPLICATE_ATTR,
     Operation,
@@ -59,14 +60,20 @@ def extract(marked: Marked) -> Program:
         outputs=marked.outputs,
         nodes=nodes,
     )
+    names = region.inputs
+    if is_flat(region):
+        region = functionalized(region)
+    names_inside = dict(zip(names, region.inputs, strict=True))
     return Program(
         region=region,
         boundary={
-            name: _per_replica(tensor, replicated.get(name), marked.num_replicas)
+            names_inside[name]: _per_replica(tensor, replicated.get(name), marked.num_replicas)
             for name, tensor in from_outside.items()
         },
         mirrored=frozenset(
-            name for name, op in replicated.items() if op.get_attr("is_mirrored_variable")
+            names_inside[name]
+            for name, op in replicated.items()
+            if name in names_inside and op.get_attr("is_mirrored_variable")
         ),
         num_replicas=marked.num_replicas,
     )

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
-from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 _MARKS = (
@@ -47,6 +46,7 @@ def copy(
     before: Mapping[str, frozenset[str]],
     *,
     on_device: bool = False,
+    with_marks: bool = False,
 ) -> Copied:
     """Copy `ops`. `image` gives what they take from others, `before` their own order."""
     graph_def = tf.compat.v1.GraphDef()
@@ -57,7 +57,7 @@ def copy(
         node = graph_def.node.add()
         node.CopyFrom(region.nodes[op.name])
         node.device = ""
-        for mark in _MARKS:
+        for mark in () if with_marks else _MARKS:
             node.attr.pop(mark, None)
         del node.input[:]
         if on_device and op.type in _DROPPED_ON_DEVICE:
@@ -81,12 +81,3 @@ def copy(
     )
     made = results[len(wanted) :]
     return Copied(dict(zip(wanted, results)), {op.name: copied for op, copied in zip(ops, made)})
-
-
-def constant_or_image(region: Region, name: str, places: Places, *, on_host: bool) -> Tensor:
-    """The image, in the graph that is being built, of the tensor `name`; a constant is copied."""
-    if name in places.tensors:
-        return in_this_graph(places.of(name, on_host=on_host))
-    constant = region.graph.get_tensor_by_name(name).op
-    made = copy(region, [constant], places.tensors.__getitem__, {constant.name: frozenset()})
-    return made.tensors[name]
