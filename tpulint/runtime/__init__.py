@@ -17,6 +17,7 @@ from tpulint.runtime import errors
 from tpulint.runtime.errors import *  # noqa: F403
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
+from tpulint.runtime.profile import Profile, profile
 from tpulint.runtime.replicate import replicate, rewrite, split_compile_and_replicate
 from tpulint.runtime.results import marked_graph
 from tpulint.runtime.sharding import batch_parallel, shard, split_compile_and_shard
@@ -32,6 +33,7 @@ cross_replica_sum = _tf.compat.v1.tpu.cross_replica_sum
 __all__ = [
     "CrossShardOptimizer",
     "PaddingSpec",
+    "Profile",
     "TPUReplicateContext",
     "XLAOptions",
     "batch_parallel",
@@ -42,6 +44,7 @@ __all__ = [
     "marked_graph",
     "options",
     "outside_compilation",
+    "profile",
     "replicate",
     "rewrite",
     "shard",

@@ -27,7 +27,6 @@ __all__ = [
     "DeviceAssignmentError",
     "DeviceVariableError",
     "DivergentCollectiveError",
-    "EagerRunError",
     "EscapedTensorError",
     "InputsNotPerReplicaError",
     "MaximumShapesError",
@@ -240,12 +239,6 @@ class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError):  # type:
     """An operation with no TPU kernel stands in device code."""
 
     rule = "TPU501"
-
-
-class EagerRunError(RuntimeFault, NotImplementedError):
-    """`TPUStrategy.run` in eager mode, with no `tf.function` around it."""
-
-    rule = "TPU701"
 
 
 _Fault = TypeVar("_Fault", bound=RuntimeFault)
