@@ -136,6 +136,50 @@ def model_fn(features, labels, mode, params):
 
 tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
 """,
+    "the step itself goes through the outfeed": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    step = tf.train.get_global_step()
+    train_op = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.1)).minimize(loss, step)
+
+    def host_call_fn(step, loss):
+        tf.compat.v2.summary.scalar("loss", loss[0], step=step)
+        return tf.summary.all_v2_summary_ops()
+
+    host_call = (host_call_fn, [step, tf.reshape(loss, [1])])
+    return tf.estimator.tpu.TPUEstimatorSpec(
+        mode, loss=loss, train_op=train_op, host_call=host_call
+    )
+
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+""",
+    "a step that nothing counts": V1
+    + """
+step = tf.train.get_or_create_global_step()
+
+def computation(x):
+    rate = tf.train.exponential_decay(0.1, step, 100, 0.9)
+    return rate * tf.tpu.outside_compilation(lambda v: v / tf.cast(step, tf.float32), x * 2.0)
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
+    "a step that only a flag has counted": V1
+    + """
+import os
+
+step = tf.train.get_or_create_global_step()
+
+def computation(x):
+    rate = tf.train.exponential_decay(0.1, step, 100, 0.9)
+    if os.environ.get("COUNT"):
+        step.assign_add(1)
+    return rate * tf.tpu.outside_compilation(
+        lambda v: v / tf.cast(step, tf.float32), x * 2.0  # possible: TPU105
+    )
+
+tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
     "a variable of another strategy is the host's": V1
     + """
 mirrored = tf.distribute.MirroredStrategy()

@@ -56,8 +56,14 @@ def conflicts(program: Program) -> Iterator[Conflict]:
                 for other in held.get(id(each.variable), [])
                 if not other.where.excludes(each.where)
             ]
-            if others:
+            if others and not _only_asked(each, others):
                 yield _conflict(computation, each, _surest(others, each))
+
+
+def _only_asked(host: Access, others: list[Access]) -> bool:
+    """Whether this is a step that both sides read and neither counts."""
+    asked = all(each.mode != "write" for each in [host, *others])
+    return host.variable.sort == "step" and asked
 
 
 def host_touches(computation: Computation) -> Iterator[Access]:
@@ -68,10 +74,19 @@ def host_touches(computation: Computation) -> Iterator[Access]:
 
 
 def _surest(others: list[Access], host: Access) -> Access:
-    """The touch on the device that tells most: sure before unsure, a write before a read."""
+    """The touch on the device that tells most: sure before unsure, a write before a read.
+
+    Of a step, where it is counted.
+    """
+    step = host.variable.sort == "step"
     return min(
         others,
-        key=lambda each: (not _together(each, host), each.mode != "write", each.mode != "read"),
+        key=lambda each: (
+            step and each.mode != "write",
+            not _together(each, host),
+            each.mode != "write",
+            each.mode != "read",
+        ),
     )
 
 

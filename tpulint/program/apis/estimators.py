@@ -5,6 +5,7 @@ from __future__ import annotations
 from tpulint.program.apis.call import Call
 from tpulint.program.apis.clusters import open_cluster
 from tpulint.program.apis.tracing import trace
+from tpulint.program.evaluate import lanes
 from tpulint.program.model import Argument
 from tpulint.program.values import (
     NONE,
@@ -53,12 +54,21 @@ def _spec(this: Call) -> Value:
     return Built(this.path, this.site, this.act.where)
 
 
+def _outfed(this: Call, value: Value) -> Value:
+    """What goes to the host through the outfeed: a variable is read on the device."""
+    if not any(True for _ in lanes.variables(value)):
+        return value
+    lanes.touch(this.act, [value], this.site, "outfeed")
+    return lanes.result(this.act, [value], this.site)
+
+
 def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
     """The tensors as the host function's arguments: a list by position, a dict by name."""
     if isinstance(sent, Sequence) and not sent.open:
-        return tuple(Argument(None, "", each, this.site, []) for each in sent.items)
+        return tuple(Argument(None, "", _outfed(this, each), this.site, []) for each in sent.items)
     if isinstance(sent, Mapping) and not sent.open:
         return tuple(
-            Argument(str(key), "", each, this.site, []) for key, each in sent.items.items()
+            Argument(str(key), "", _outfed(this, each), this.site, [])
+            for key, each in sent.items.items()
         )
     return (Argument(None, "*", UNKNOWN, this.site, []),)
