@@ -172,7 +172,8 @@ def is_ref(tensor: Tensor) -> bool:
 
 def stack_of(op: Operation) -> list[tuple[str, int]]:
     """(file, line) of each frame in which `op` was made, outermost first."""
-    original = getattr(op.graph, "_tpulint_originals", {}).get(op.name, op)
+    originals: dict[str, Any] = getattr(op.graph, "_tpulint_originals", {})
+    original: Any = originals.get(op.name, op)
     return [(frame.filename, frame.lineno) for frame in original.traceback]
 
 

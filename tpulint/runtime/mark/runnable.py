@@ -75,8 +75,10 @@ def _check_assignment(assignment: Any, num_replicas: int) -> None:
 
 def _check_cores(context: TPUReplicateContext, cores: int) -> None:
     for op in context.operations:
+        if "TPU_REPLICATED_CORE" not in op.device:
+            continue
         device = tfi.DeviceSpec.from_string(op.device)
-        if device.device_type == "TPU_REPLICATED_CORE" and (device.device_index or 0) >= cores:
+        if (device.device_index or 0) >= cores:
             raise DeviceAssignmentError(
                 f"Invalid core ID: {device.device_index}. The valid core IDs are [0..{cores})",
                 place=place_of_operation(op),
@@ -85,7 +87,7 @@ def _check_cores(context: TPUReplicateContext, cores: int) -> None:
 
 def _check_side_doors(context: TPUReplicateContext) -> None:
     returned = context.clusters.returned
-    if returned is None:
+    if returned is None or not context.clusters.count:
         return
     for op in context.operations:
         if _is_host(op):
