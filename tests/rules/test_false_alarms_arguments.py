@@ -162,6 +162,34 @@ def model_fn(features, labels, mode, params):
 
 estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
 """,
+    "a hook that the other branch adds to the same list": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    hooks = []
+    if params["strategy"] == "tpu":
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, training_hooks=hooks)
+    hooks.append(tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=10))
+    return tf.estimator.EstimatorSpec(mode, loss=loss, training_hooks=hooks)
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+""",
+    "hooks where no TPU is used": V1
+    + """
+flags = tf.flags.FLAGS
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    make = tf.estimator.tpu.TPUEstimatorSpec
+    hook = tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=10)
+    if not flags.use_tpu and mode == "train":
+        return make(mode, loss=loss, training_hooks=[hook])
+    if params.get("use_tpu", False) or params["strategy"] == "tpu":
+        return make(mode, loss=loss)
+    return make(mode, loss=loss, training_hooks=[hook] if not params["use_tpu"] else None)
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=flags.use_tpu)
+""",
     "a host operation of one replica may be fetched": V1
     + """
 def build(x):

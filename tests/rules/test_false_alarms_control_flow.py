@@ -104,18 +104,6 @@ def computation(x, keep):
 def build(x, y, keep):
     return tf.tpu.replicate(lambda value: computation(value, keep), [[x], [y]])
 """,
-    "a hook that the other branch adds to the same list": V1
-    + """
-def model_fn(features, labels, mode, params):
-    loss = tf.reduce_mean(features)
-    hooks = []
-    if params["strategy"] == "tpu":
-        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, training_hooks=hooks)
-    hooks.append(tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=10))
-    return tf.estimator.EstimatorSpec(mode, loss=loss, training_hooks=hooks)
-
-estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
-""",
     "an attribute that each branch sets anew": V1
     + """
 class Gan:

@@ -120,6 +120,19 @@ def model_fn(features, labels, mode, params):
 
 estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
 """,
+    "hooks where a TPU is used": V1
+    + """
+flags = tf.flags.FLAGS
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    hook = None
+    if flags.use_tpu:
+        hook = tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=10)  # error: TPU406
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, training_hooks=[hook])
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=flags.use_tpu)
+""",
     "operations in deep and in flat outputs": V1
     + """
 def nested(x):

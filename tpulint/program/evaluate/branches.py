@@ -7,6 +7,7 @@ from typing import Any
 from tpulint.program.evaluate import lanes, operators
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.evaluate.expressions import value
+from tpulint.program.evaluate.tpu_flags import says_tpu
 from tpulint.program.evaluate.truth import condition_key, guards_creation, truth
 from tpulint.program.values import UNKNOWN, Built, Tensor, Value, join
 from tpulint.program.where import COND, LOOP, ONCE, WHILE, Layer
@@ -19,6 +20,9 @@ def if_(act: Activation, node: Any) -> bool:
     known = truth(test)
     if known is not None:
         return _settled(act, node, known)
+    on_tpu = says_tpu(node[2]) if act.where.computation is not None else None
+    if on_tpu is not None:
+        return act.machine.block(act, node[3] if on_tpu else node[4])
     site = act.site(node[1])
     if isinstance(test, Tensor) and act.machine.autograph(act.where):
         return _traced_if(act, node, test)

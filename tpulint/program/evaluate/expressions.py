@@ -7,6 +7,7 @@ from typing import Any
 
 from tpulint.program.evaluate import attributes, calls, operators
 from tpulint.program.evaluate.activation import Activation
+from tpulint.program.evaluate.tpu_flags import says_tpu
 from tpulint.program.evaluate.truth import condition_key, truth
 from tpulint.program.model import Argument
 from tpulint.program.values import (
@@ -136,6 +137,8 @@ def _lambda(act: Activation, node: Any) -> Value:
 def _ifexp(act: Activation, node: Any) -> Value:
     test = value(act, node[2])
     known = truth(test)
+    if known is None and act.where.computation is not None:
+        known = says_tpu(node[2])
     if known is not None:
         return value(act, node[3] if known else node[4])
     site = act.site(node[1])
