@@ -68,7 +68,9 @@ def loop_in_a_conditional(host):
 def loop_in_a_loop(host):
     def computation(x):
         def body(i, v):
-            inner = tf.while_loop(lambda j, w: j < i, lambda j, w: (j + 1, host(lambda a: a + x, w)), (0, v))
+            inner = tf.while_loop(
+                lambda j, w: j < i, lambda j, w: (j + 1, host(lambda a: a + x, w)), (0, v)
+            )
             return i + 1, inner[1] * 1.5
 
         return tf.while_loop(lambda i, v: i < 4, body, (0, x))[1]

@@ -1,8 +1,8 @@
 """Conditionals and loops of TensorFlow 1, made anew as those of TensorFlow 2.
 
 The old ones are Switch, Merge, Enter, Exit and NextIteration operations in one flat graph, held
-together by control-flow contexts. Here each becomes one operation with graphs inside, in a copy of the
-region; all that follows knows only that kind.
+together by control-flow contexts. Here each becomes one operation with graphs inside, in a copy of
+the region; all that follows knows only that kind.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.copying import copy
-from tpulint.runtime.extract.region import Operation, Region, Tensor, graph_nodes, in_program_order, needed
+from tpulint.runtime.extract.region import (
+    Operation,
+    Region,
+    Tensor,
+    graph_nodes,
+    in_program_order,
+    needed,
+)
 
 PLUMBING = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
 
@@ -217,9 +224,7 @@ class _Level:
 
     def _copy(self, ops: Sequence[Operation]) -> None:
         own = frozenset(op.name for op in ops)
-        before = {
-            op.name: frozenset(other.name for other in op.control_inputs) & own for op in ops
-        }
+        before = {op.name: frozenset(other.name for other in op.control_inputs) & own for op in ops}
         copied = copy(self.region, ops, self.image, before, with_marks=True)
         for op in ops:
             image = copied.operations[op.name]
@@ -236,9 +241,7 @@ class _Level:
 
     def _make(self, unit: _Unit) -> None:
         with tf.control_dependencies(self._waits_for(unit.ops)):
-            results = (
-                self._loop(unit) if isinstance(unit.inner, _Loop) else self._conditional(unit)
-            )
+            results = self._loop(unit) if isinstance(unit.inner, _Loop) else self._conditional(unit)
         self.tensors.update(results)
         runs = list({tensor.op.name: tensor.op for tensor in results.values()}.values())
         self.done.update(dict.fromkeys(unit.names, runs))

@@ -1,0 +1,98 @@
+"""What a step runs, in which order: clusters before, the device programs, clusters after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.execute.collectives import emptied, seats
+from tpulint.runtime.execute.compose import Composer
+from tpulint.runtime.execute.copies import make_copies, write_back
+from tpulint.runtime.execute.deadline import Deadline
+from tpulint.runtime.execute.locks import Verdicts
+from tpulint.runtime.execute.meetings import Meetings
+from tpulint.runtime.execute.options import Options
+from tpulint.runtime.execute.places import Places, constant_or_image, token_after
+from tpulint.runtime.execute.probes import Probes
+from tpulint.runtime.execute.replicas import Replicas
+from tpulint.runtime.execute.variables import Variable
+from tpulint.runtime.extract.collectives import collectives
+from tpulint.runtime.extract.parts import part
+from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.region import (
+    Region,
+    Tensor,
+    key_of,
+    needed,
+)
+
+
+def run_replicas(
+    program: Program,
+    variables: Sequence[Variable],
+    verdicts: Verdicts,
+    options: Options,
+    around: Places,
+) -> list[Tensor]:
+    """A token, which has a value when all has run, and the outputs, replica by replica."""
+    meetings = list(collectives(program.region, program.num_replicas))
+    can_be_missed = Meetings(meetings, program.num_replicas)
+    all_seats = {one.key: seats(one, program.num_replicas) for one in meetings}
+    places = tuple(
+        Places(
+            {name: around.tensors[given[replica].name] for name, given in program.boundary.items()},
+            replica=tf.constant(replica),
+            seats={key: here[replica] for key, here in all_seats.items()},
+            handles={name: name for name in program.region.inputs},
+        )
+        for replica in range(program.num_replicas)
+    )
+    cleared = [
+        *can_be_missed.begin(),
+        *emptied(seat for here in all_seats.values() for seat in here),
+    ]
+    probes = Probes()
+    deadline = Deadline(options.deadline, can_be_missed.waits)
+    composer = Composer(verdicts, can_be_missed, probes, deadline)
+    replicas = Replicas(composer, places)
+    before, during, after = _parts(program.region, verdicts)
+    first = tf.group(probes.begin(), deadline.begin())
+    watching = deadline.watch([first])
+    started = [first, *replicas.run(before, [first])]
+    copied = [one for one in variables if one.is_copied(program.num_replicas, options)]
+    copies, filled = make_copies(copied, places, started)
+    held = replicas.run(during, [*started, *filled, *cleared])
+    released = [*held, *write_back(copies, held)]
+    ended = [*released, *replicas.run(after, released)]
+    for later in composer.deferred:
+        tensorflow_internals.add_control_inputs(first, [later.forgotten()])
+        ended.append(
+            later.run(places[0], ended, Composer(Verdicts(), can_be_missed, probes, deadline).build)
+        )
+    token = token_after([*ended, *deadline.end(ended), *watching])
+    outputs = [
+        constant_or_image(program.region, out.name, here, on_host=False)
+        for here in places
+        for out in program.region.outputs
+    ]
+    return [token, *outputs]
+
+
+def _parts(region: Region, verdicts: Verdicts) -> tuple[Region, Region, Region]:
+    """What runs before the device program, with it, and after it."""
+    by_name = {op.name: op for op in region.ops}
+    early = needed(
+        (op for op in region.ops if key_of(region, op) in verdicts.before),
+        lambda op: op.name in by_name and region.cluster_of(op) is not None,
+    )
+    late = {op.name for op in region.ops if key_of(region, op) in verdicts.after}
+    for op in region.ops:
+        if op.type == "Identity" and op.inputs[0].op.name in late:
+            late.add(op.name)
+    return (
+        part(region, lambda op: op.name in early),
+        part(region, lambda op: op.name not in early and op.name not in late),
+        part(region, lambda op: op.name in late),
+    )
