@@ -136,6 +136,18 @@ def model_fn(features, labels, mode, params):
 
 tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
 """,
+    "outside_compilation in a host_call, where no TPU context is left": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+
+    def host_call_fn(loss):
+        return tf.tpu.outside_compilation(tf.print, tf.tpu.rewrite(lambda v: v * 2.0, [loss]))
+
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(host_call_fn, [loss]))
+
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+""",
     "the step itself goes through the outfeed": V1
     + """
 def model_fn(features, labels, mode, params):

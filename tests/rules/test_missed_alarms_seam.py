@@ -219,6 +219,21 @@ class Trainer:
 trainer = Trainer()
 trainer.train(tf.zeros([4]))
 """,
+    "a metric of the scope": STRATEGY
+    + """
+with strategy.scope():
+    metric = tf.keras.metrics.Mean()
+
+def on_host(x):
+    metric.update_state(x)  # error: TPU102
+    return x
+
+@tf.function
+def train(x):
+    return strategy.run(
+        lambda v: tf.compat.v1.tpu.outside_compilation(on_host, v * 2.0) + 1.0, args=(x,)
+    )
+""",
     "an optimizer and a metric of each step": STRATEGY
     + """
 def step(x):

@@ -150,6 +150,14 @@ LAYERS_WITH_WEIGHTS = _words(
 # Methods that a framework calls once an object.
 BUILD_METHODS = _words("build _build setup add_weight create_variables")
 
+# keras/src/metrics/metric.py: methods that touch the variables that a metric owns.
+METRIC_METHODS = {
+    "update_state": "write",
+    "reset_state": "write",
+    "reset_states": "write",
+    "result": "read",
+}
+
 # Optimizer methods that update variables, and the step that they count.
 OPTIMIZER_UPDATES = _words("minimize apply_gradients apply")
 

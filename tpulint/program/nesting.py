@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from tpulint.program.evaluate.truth import GUARD, PLACE, STATE
 from tpulint.program.model import Cluster
-from tpulint.program.where import COMPUTATION, COND, FUNCTION, WHILE, Where
+from tpulint.program.where import CLUSTER, COMPUTATION, COND, FUNCTION, WHILE, Where
+
+OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
+
+
+def after_the_step(where: Where) -> bool:
+    """Whether this is a `host_call` or `eval_metrics` function: no TPU context is left there."""
+    clusters = [each for each in where.since(COMPUTATION) if each.kind == CLUSTER]
+    return any(each.payload.kind not in OPENED_BY_CALL for each in clusters)
 
 
 def is_graph_mode(cluster: Cluster) -> bool:

@@ -5,16 +5,22 @@ from __future__ import annotations
 from tpulint.finding import Certainty
 from tpulint.program import trace
 from tpulint.program.model import Cluster, Program
-from tpulint.program.nesting import guards_nesting, is_graph_mode, may_be_guarded
+from tpulint.program.nesting import (
+    OPENED_BY_CALL,
+    after_the_step,
+    guards_nesting,
+    is_graph_mode,
+    may_be_guarded,
+)
 from tpulint.rules.base import Report
-
-OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 
 
 def check(program: Program, report: Report) -> None:
     for cluster in [*program.clusters(), *program.loose_clusters]:
         outer = cluster.parent
-        if outer is None or cluster.kind not in OPENED_BY_CALL or guards_nesting(cluster.where):
+        if outer is None or cluster.kind not in OPENED_BY_CALL or after_the_step(cluster.where):
+            continue
+        if guards_nesting(cluster.where):
             continue
         graph = is_graph_mode(cluster)
         report(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.program import trace
 from tpulint.program.model import Computation, Program
+from tpulint.program.nesting import after_the_step
 from tpulint.rules.base import Report
 
 
@@ -12,7 +13,7 @@ def check(program: Program, report: Report) -> None:
     for inner in program.computations:
         outer = inner.where.computation
         # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
-        if outer is None or inner.kind == "model_fn":
+        if outer is None or inner.kind == "model_fn" or after_the_step(inner.where):
             continue
         sure = all(each.certainty is Certainty.DEFINITE for each in (inner, outer))
         name = trace.callee_name(inner.callee)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.finding import Certainty
 from tpulint.program.model import Cluster, Program
+from tpulint.program.nesting import OPENED_BY_CALL
 from tpulint.program.values import (
     Const,
     Mapping,
@@ -14,13 +15,11 @@ from tpulint.program.values import (
 )
 from tpulint.rules.base import Report
 
-CLUSTERS = ("outside_compilation", "map_outside_compilation")
-
 
 def check(program: Program, report: Report) -> None:
     for cluster in [*program.clusters(), *program.loose_clusters]:
         given = cluster.given
-        if cluster.kind not in CLUSTERS or given is None or not is_call(given.node):
+        if cluster.kind not in OPENED_BY_CALL or given is None or not is_call(given.node):
             continue
         if all(is_no_function(each) for each in options(given.value)):
             report(given.site.span, message(given.node), certainty=certainty(cluster))

@@ -6,15 +6,14 @@ from tpulint.finding import Certainty
 from tpulint.program import trace
 from tpulint.program.arity import misfit
 from tpulint.program.model import Program
+from tpulint.program.nesting import OPENED_BY_CALL
 from tpulint.program.values import options
 from tpulint.rules.base import Report
-
-CLUSTERS = ("outside_compilation", "map_outside_compilation")
 
 
 def check(program: Program, report: Report) -> None:
     for cluster in [*program.clusters(), *program.loose_clusters]:
-        if cluster.kind not in CLUSTERS:
+        if cluster.kind not in OPENED_BY_CALL:
             continue
         callees = options(cluster.callee)
         wrong = [(each, misfit(each, cluster.arguments)) for each in callees]

@@ -6,6 +6,7 @@ from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.program.apis.call import Call, parameter_count
 from tpulint.program.evaluate import lanes
+from tpulint.program.evaluate.attributes import weights
 from tpulint.program.evaluate.calls import call, given
 from tpulint.program.values import (
     UNKNOWN,
@@ -83,6 +84,9 @@ def _call_given(this: Call) -> None:
 
 def _of_built(this: Call, receiver: Built) -> Value:
     """A method of an outside object: a layer reads its weights, a dataset gives another."""
+    if this.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
+        mode = seam.METRIC_METHODS[this.name]
+        lanes.access(this.act, weights(this.act, receiver), mode, this.name, this.site)
     lanes.touch(this.act, this.values, this.site, this.name, Certainty.DEFINITE, "unknown")
     if any(True for each in this.values for _ in tensors(each)):
         if this.name in ("call", "__call__", "apply"):
