@@ -15,7 +15,7 @@ from tpulint.runtime.errors import PaddingWarning, UnfetchableError, as_fault
 from tpulint.runtime.execute import step
 from tpulint.runtime.mark import replicate as marking
 from tpulint.runtime.mark import runnable
-from tpulint.runtime.mark.marked import Mode
+from tpulint.runtime.mark.marked import Mode, Ran
 from tpulint.runtime.mark.request import Request
 from tpulint.runtime.stepping import current_options
 from tpulint.runtime.undifferentiable import undifferentiable
@@ -160,25 +160,31 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
         ran = step.run_marked(marked, current_options())
         status = tf.constant(b"") if request.use_tpu else tf.no_op()
         results.remember(status, outcome.marked, outcome.compile_status)
-        return [status, [_result(outcome, r, ran) for r in range(outcome.marked.num_replicas)]]
+        return [status, _results(outcome, ran)]
 
 
-def _result(outcome: marking.Outcome, replica: int, ran: Any) -> Any:
-    """What the user gets for `replica`: executable tensors in the computation's structure."""
-    twin = outcome.results[replica]
-    if isinstance(twin, tf.Operation):
-        done = tf.group(ran.done[replica])
-        results.remember(done, outcome.marked, twin)
-        return done
-    tensors = iter(ran.outputs[replica])
-    flat = []
-    for marked_tensor in twin:
-        tensor = None
-        if marked_tensor is not None:
-            tensor = undifferentiable(next(tensors), marked_tensor)
-            results.remember(tensor, outcome.marked, marked_tensor)
-        flat.append(tensor)
-    return tfi.nest.pack_sequence_as(outcome.structure, flat, expand_composites=True)
+def _results(outcome: marking.Outcome, ran: Ran) -> list[Any]:
+    """What the user gets for each replica: what can be run, in the computation's structure."""
+    if isinstance(outcome.results[0], tf.Operation):
+        return [
+            _standing_for(outcome, tf.group(done), twin)
+            for done, twin in zip(ran.done, outcome.results, strict=True)
+        ]
+    twins = [twin for replica in outcome.results for twin in replica if twin is not None]
+    tensors = undifferentiable([tensor for replica in ran.outputs for tensor in replica], twins)
+    rest = iter(tensors)
+    packed = []
+    for replica in outcome.results:
+        flat = [
+            twin if twin is None else _standing_for(outcome, next(rest), twin) for twin in replica
+        ]
+        packed.append(tfi.nest.pack_sequence_as(outcome.structure, flat, expand_composites=True))
+    return packed
+
+
+def _standing_for(outcome: marking.Outcome, executable: Any, twin: Any) -> Any:
+    results.remember(executable, outcome.marked, twin)
+    return executable
 
 
 @contextmanager

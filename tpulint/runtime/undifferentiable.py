@@ -9,7 +9,7 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals as tfi
 
 _GRADIENT = "TpulintReplicatedOutput"
-_OUTPUT = "_tpulint_output"
+_OUTPUTS = "_tpulint_outputs"
 _MESSAGE = (
     "No gradient defined for operation'{}' (op type: TPUReplicatedOutput). In general every "
     "operation must have an associated `@tf.RegisterGradient` for correct autodiff, which this "
@@ -20,25 +20,38 @@ _MESSAGE = (
 )
 
 
-def undifferentiable(tensor: Any, marked: Any) -> Any:
-    """`tensor`, which stands for the marked output `marked`, with its shape and name.
+def undifferentiable(tensors: list[Any], marked: list[Any]) -> list[Any]:
+    """`tensors`, which stand for the `marked` outputs, with their shapes.
 
-    Its gradient is a LookupError, by `tf.gradients` and by a tape.
+    Their gradient is a LookupError, by `tf.gradients` and by a tape. One operation does it for
+    all, since there may be many replicas.
     """
-    refused = marked.op.inputs[0].op.name
-    if tfi.is_recording() and tensor.dtype.is_floating:
-        result = _refusing_on_tape(tensor, refused)
-    else:
-        with tfi.default_graph().gradient_override_map({"Identity": _GRADIENT}):
-            result = tf.identity(tensor, marked.op.name)
-        tfi.set_attr(result.op, _OUTPUT, tfi.string_attr(refused))
-    result.set_shape(marked.shape)
-    return result
+    if not tensors:
+        return []
+    refused = [tensor.op.inputs[0].op.name for tensor in marked]
+    with tfi.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
+        results = tf.identity_n(tensors, name="outputs")
+    tfi.set_attr(results[0].op, _OUTPUTS, tfi.string_list_attr(refused))
+    if tfi.is_recording():
+        results = [
+            _refusing_on_tape(tensor, name) if tensor.dtype.is_floating else tensor
+            for tensor, name in zip(results, refused, strict=True)
+        ]
+    for result, tensor in zip(results, marked, strict=True):
+        result.set_shape(tensor.shape)
+    return list(results)
 
 
 @tf.RegisterGradient(_GRADIENT)  # type: ignore[untyped-decorator]
-def _gradient(op: Any, *_: Any) -> None:
-    raise LookupError(_MESSAGE.format(op.get_attr(_OUTPUT).decode()))
+def _gradient(op: Any, *gradients: Any) -> None:
+    names = op.get_attr(_OUTPUTS)
+    taken = [name for name, gradient in zip(names, gradients, strict=True) if _is_taken(gradient)]
+    raise LookupError(_MESSAGE.format((taken or names)[0].decode()))
+
+
+def _is_taken(gradient: Any) -> bool:
+    """Whether it is a gradient, and not the zeros that stand for one that was not asked for."""
+    return gradient is not None and not gradient.op.name.rsplit("/")[-1].startswith("zeros")
 
 
 def _refusing_on_tape(tensor: Any, refused: str) -> Any:

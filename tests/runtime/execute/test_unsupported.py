@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
+import tpulint.runtime as tpu
 from tests.runtime.execute.tensorflows_marks import ran
 from tpulint.runtime.errors import UnsupportedOpError
 
@@ -64,3 +65,40 @@ def test_a_dtype_that_no_tpu_holds():
         with pytest.raises(UnsupportedOpError, match="complex128") as caught:
             session.run(built.outputs)
     assert caught.value.rule == "TPU504"
+
+
+@pytest.mark.parametrize("in_session", [True, False])
+def test_a_shape_that_hangs_on_data(in_session):
+    def computation(x):
+        how_many = tf.cast(tf.reduce_sum(x), tf.int32)
+        return tf.reduce_sum(tf.random.stateless_uniform([how_many], [1, 2]))
+
+    def run():
+        if not in_session:
+            return tpu.replicate(computation, [[tf.ones([3])]])
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            given = tf.compat.v1.placeholder(tf.float32, [3])
+            return session.run(tpu.replicate(computation, [[given]]), {given: [1.0, 1.0, 1.0]})
+
+    for _ in range(2):
+        with pytest.raises(UnsupportedOpError) as caught:
+            run()
+        assert caught.value.rule == "TPU502"
+        assert says_the_line(caught.value, "must be a compile-time constant")
+
+
+def test_tensor_lists_on_the_device_are_compiled():
+    def computation(x):
+        array = tf.TensorArray(tf.float32, size=3)
+
+        def body(i, a):
+            return i + 1, a.write(i, tf.math.xlogy(x, x) + x)
+
+        return tf.while_loop(lambda i, _: i < 3, body, (0, array))[1].stack()
+
+    graph = tf.Graph()
+    with graph.as_default():
+        ran(computation, [[tf.constant(1.0)]])
+    functions = graph.as_graph_def().library.function
+    compiled = [one for one in functions if one.attr["_XlaMustCompile"].b]
+    assert any(node.op in ("While", "StatelessWhile") for one in compiled for node in one.node_def)

@@ -114,8 +114,9 @@ def _difference_of_errors(theirs: Exception | None, ours: Exception | None) -> s
 
 
 def _plain(text: str) -> str:
-    """`text` without what counts up in a process, and where results that can be run stand."""
-    return re.sub(r"id=\d+|0x[0-9a-f]+|_\d+\b|line \d+|\btpulint/", "", text)
+    """`text` without what counts up in a process, and with one name for all results."""
+    text = re.sub(r"(?:\w+/)*output_\d+_shard_\d+(?:_\d+)?:0|tpulint/\w+:\d+", "result", text)
+    return re.sub(r"id=\d+|0x[0-9a-f]+|_\d+\b|line \d+", "", text)
 
 
 def _difference_of_graphs(theirs: Built, ours: Built) -> str | None:
