@@ -377,6 +377,18 @@ def computation(x):
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
 """,
+    "a method that is there to be overridden": V1
+    + """
+class Model:
+    def make(self):
+        pass
+
+    def step(self, x):
+        return tf.tpu.outside_compilation(self.make(), x * 2.0)  # possible: TPU205
+
+    def build(self):
+        return tf.tpu.rewrite(self.step, [tf.zeros([4])])
+""",
     "a builder that may return None": V1
     + """
 def make(flag):

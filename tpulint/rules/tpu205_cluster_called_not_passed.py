@@ -6,6 +6,7 @@ from tpulint.finding import Certainty
 from tpulint.program.model import Cluster, Program
 from tpulint.program.nesting import OPENED_BY_CALL
 from tpulint.program.values import (
+    NONE,
     Const,
     Mapping,
     Sequence,
@@ -37,7 +38,10 @@ def is_no_function(value: Value) -> bool:
 
 
 def certainty(cluster: Cluster) -> Certainty:
-    return Certainty.POSSIBLE if cluster.where.is_guess else Certainty.DEFINITE
+    """A method that returns nothing may be there to be overridden."""
+    given = cluster.given
+    sure = given is not None and given.value != NONE and not cluster.where.is_guess
+    return Certainty.DEFINITE if sure else Certainty.POSSIBLE
 
 
 def message(node: list[object]) -> str:
