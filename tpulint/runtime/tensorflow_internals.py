@@ -476,17 +476,21 @@ def registered_kernels() -> Iterable[Any]:
     return kernel_defs
 
 
-def unknown_errors_become(find: Callable[[str], Exception | None]) -> None:
-    """Where TensorFlow makes an UnknownError, let `find(message)` come out, unless it is None."""
+def errors_become(name: str, find: Callable[[str], Exception | None]) -> None:
+    """Where TensorFlow makes its error `name`, let `find(message)` come out, unless it is None.
+
+    What comes out must be of a subclass of that error.
+    """
+    kind = getattr(errors_impl, name)
 
     def __new__(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
-        if cls is errors_impl.UnknownError and len(args) > 2:
+        if cls is kind and len(args) > 2:
             found = find(str(args[2]))
             if found is not None:
                 return found
         return Exception.__new__(cls, *args)
 
-    errors_impl.UnknownError.__new__ = __new__
+    kind.__new__ = __new__
 
 
 def eager_mode() -> Any:

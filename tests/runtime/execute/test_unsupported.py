@@ -68,10 +68,10 @@ def test_a_dtype_that_no_tpu_holds():
 
 
 @pytest.mark.parametrize("in_session", [True, False])
-def test_a_shape_that_hangs_on_data(in_session):
+def test_a_shape_that_hangs_on_chance(in_session):
     def computation(x):
-        how_many = tf.cast(tf.reduce_sum(x), tf.int32)
-        return tf.reduce_sum(tf.random.stateless_uniform([how_many], [1, 2]))
+        how_many = tf.random.uniform([], 1, 4, tf.int32)
+        return tf.reduce_sum(x) + tf.cast(tf.reduce_sum(tf.range(how_many)), tf.float32)
 
     def run():
         if not in_session:

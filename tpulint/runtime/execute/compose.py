@@ -16,6 +16,7 @@ from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
 from tpulint.runtime.execute.collectives import meet
+from tpulint.runtime.execute.compile_errors import remember_segment
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.kernels import unsupported
@@ -55,10 +56,10 @@ class Composer:
                 self._control(planned, piece.ops[0], places)
             elif piece.side is Side.COLLECTIVE:
                 self._collective(planned, piece.ops[0], places)
-            elif piece.side is Side.DEVICE and any(op.type not in _FREE for op in piece.ops):
-                self._segment(planned, piece, places)
-            else:
+            elif piece.side is Side.HOST:
                 self._plain(planned, piece, places)
+            else:
+                self._device(planned, piece, places)
         if later:
             places.effects.append(later.put(places))
 
@@ -139,27 +140,25 @@ class Composer:
         ]
         places.effects += self.probes.end(_lane(piece), places.replica, gives, made)
 
+    def _device(self, planned: Plan, piece: Piece, places: Places) -> None:
+        fault = unsupported(planned.region, piece.ops)
+        if fault:
+            self._fails(planned, piece, fault, places)
+        elif piece.side is Side.DEVICE and any(op.type not in _FREE for op in piece.ops):
+            self._segment(planned, piece, places)
+        else:
+            self._plain(planned, piece, places)
+
     def _segment(self, planned: Plan, piece: Piece, places: Places) -> None:
         region = planned.region
         own = frozenset(op.name for op in piece.ops)
         given = inputs_of(piece.ops)
-        wanted = [
-            tensor
-            for op in piece.ops
-            for tensor in op.outputs
-            if op.type != "Const" and region.leaves(tensor, own)
-        ]
-
-        fault = unsupported(region, piece.ops)
-        if fault:
-            self._fails(planned, piece, wanted, fault, places)
-            return
-
+        wanted = _wanted(region, piece, own)
         images = {name: constant_or_image(region, name, places, on_host=False) for name in given}
         # XLA takes no variable twice, and a loop hands out again what it was handed.
         arguments = {image.name: image for image in images.values()}
 
-        def segment(*parameters: Tensor) -> list[Tensor]:
+        def tpu_device_segment(*parameters: Tensor) -> list[Tensor]:
             inside = dict(zip(arguments, parameters, strict=True))
             for name, tensor in given.items():
                 inside[images[name].name].set_shape(tensor.shape)
@@ -173,11 +172,12 @@ class Composer:
             return [copied.tensors[tensor.name] for tensor in wanted] or [tf.constant(True)]
 
         compiled = tf.function(
-            segment,
+            tpu_device_segment,
             jit_compile=True,
             autograph=False,
             input_signature=[tf.TensorSpec(None, image.dtype) for image in arguments.values()],
         ).get_concrete_function()
+        remember_segment(compiled.graph, region)
         started = self._starts(planned, piece, own, places)
         with tf.control_dependencies([*_all_wait_for(planned, piece, own, places), *started]):
             results = compiled(*arguments.values())
@@ -195,12 +195,12 @@ class Composer:
         self,
         planned: Plan,
         piece: Piece,
-        wanted: list[Tensor],
         fault: RuntimeFault,
         places: Places,
     ) -> None:
         """In place of a segment that no device can run: what fails when it is reached."""
         own = frozenset(op.name for op in piece.ops)
+        wanted = _wanted(planned.region, piece, own)
         with tf.control_dependencies(_all_wait_for(planned, piece, own, places)):
             results = failing(lambda: fault, (), [tensor.dtype for tensor in wanted])
         places.effects.append(results[0].op)
@@ -281,6 +281,12 @@ def _all_wait_for(
         other.name: other for op in piece.ops for other in _waits_for(planned, op, own, places)
     }
     return list(found.values())
+
+
+def _wanted(region: Region, piece: Piece, own: frozenset[str]) -> list[Tensor]:
+    """What others take of `piece`."""
+    made = [tensor for op in piece.ops if op.type != "Const" for tensor in op.outputs]
+    return [tensor for tensor in made if region.leaves(tensor, own)]
 
 
 def _lane(piece: Piece) -> str:

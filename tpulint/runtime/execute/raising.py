@@ -33,7 +33,7 @@ def ticket_for(fault: RuntimeFault) -> Ticket:
     """What to raise in a Python function of the graph, so that `fault` comes out of the step."""
     with _lock:
         number = next(_numbers)
-        _waiting[number] = _delivered(fault)
+        _waiting[number] = delivered(fault)
     return Ticket(f"tpulint fault #{number}#\n{fault}")
 
 
@@ -56,7 +56,7 @@ class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
         return cls.fault
 
 
-def _delivered(fault: RuntimeFault) -> RuntimeFault:
+def delivered(fault: RuntimeFault) -> RuntimeFault:
     """`fault`, of a class of its own: it stays the same fault wherever TensorFlow makes it anew.
 
     The class is an UnknownError too, because Python accepts no other in place of one.
@@ -77,4 +77,4 @@ def _fault_in(message: str) -> RuntimeFault | None:
     return _waiting.pop(int(found[1]), None) if found else None
 
 
-tensorflow_internals.unknown_errors_become(_fault_in)
+tensorflow_internals.errors_become("UnknownError", _fault_in)

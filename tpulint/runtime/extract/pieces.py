@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from tpulint.runtime.extract.bodies import COLLECTIVES, crosses_the_seam
 from tpulint.runtime.extract.region import Operation, Region
 
-VARIANT = "variant"
-
 
 class Side(enum.Enum):
-    """Where an operation runs. `PLAIN`: on the device, but not compiled (see `side_of`)."""
+    """Where an operation runs. `PLAIN`: on the device, but not compiled (see `tensor_lists`)."""
 
     DEVICE = "device"
     HOST = "host"
@@ -36,19 +34,13 @@ class Piece:
 
 
 def side_of(region: Region, op: Operation) -> Side:
-    """The side of `op`.
-
-    A tensor list (dtype variant) cannot enter or leave an XLA program, so in a region that is cut
-    the operations on it are not compiled.
-    """
+    """The side that `op` is on by its marks."""
     if region.cluster_of(op) is not None:
         return Side.HOST
     if op.type in COLLECTIVES:
         return Side.COLLECTIVE
     if crosses_the_seam(region.graph, region.nodes[op.name]):
         return Side.CONTROL
-    if any(tensor.dtype.base_dtype.name == VARIANT for tensor in (*op.inputs, *op.outputs)):
-        return Side.PLAIN
     return Side.DEVICE
 
 

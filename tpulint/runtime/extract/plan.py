@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tpulint.runtime.extract.order import order
 from tpulint.runtime.extract.pieces import Piece, Side, cut, side_of
 from tpulint.runtime.extract.region import Operation, Region
+from tpulint.runtime.extract.tensor_lists import operations_on_crossing_lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,13 @@ class Plan:
 def plan(region: Region) -> Plan:
     """Cut `region`."""
     sides = {op.name: side_of(region, op) for op in region.ops}
+    planned = _plan(region, sides)
+    lists = operations_on_crossing_lists(region, planned.pieces)
+    plain = {name: Side.PLAIN for name in lists if sides[name] is Side.DEVICE}
+    return _plan(region, sides | plain) if plain else planned
 
+
+def _plan(region: Region, sides: Mapping[str, Side]) -> Plan:
     def side(op: Operation) -> Side:
         return sides[op.name]
 

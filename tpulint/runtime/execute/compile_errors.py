@@ -1,0 +1,54 @@
+"""What XLA refuses when it compiles a device segment, as the runtime's own errors.
+
+Which operations have no kernel is known before (see kernels). That a shape is not a compile-time
+constant, or that a kernel refuses its attributes, only XLA finds out, when the step runs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from weakref import WeakValueDictionary
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.errors import RuntimeFault, UnsupportedOpError
+from tpulint.runtime.execute.raising import delivered
+from tpulint.runtime.extract.region import Graph, Region
+from tpulint.runtime.place import place_of_operation
+
+_SEGMENT = re.compile(r"__inference_tpu_device_segment_\d+")
+_NODE = re.compile(r"\{\{node ([^}]+)\}\}")
+_REFUSALS = {
+    "must be a compile-time constant": "TPU502",
+    "Detected unsupported operations": "TPU501",
+}
+_graphs: WeakValueDictionary[str, Any] = WeakValueDictionary()
+
+
+def remember_segment(graph: Graph, region: Region) -> None:
+    """The function whose graph is `graph` is a segment of `region`; as long as the graph lives."""
+    graph.tpulint_region = region
+    _graphs[graph.name] = graph
+
+
+def refused(message: str) -> RuntimeFault | None:
+    """The fault that `message`, of an InvalidArgumentError, tells of a segment, or None."""
+    if not _SEGMENT.search(message):
+        return None
+    rule = next((rule for text, rule in _REFUSALS.items() if text in message), None)
+    if rule is None:
+        return None
+    return delivered(UnsupportedOpError(message, place=_place(message), rule=rule))
+
+
+def _place(message: str) -> str | None:
+    """The user's line of the first node that `message` names and a segment knows."""
+    for graph in list(_graphs.values()):
+        by_name = {op.name: op for op in graph.tpulint_region.ops}
+        for name in _NODE.findall(message):
+            if name in by_name:
+                return place_of_operation(by_name[name])
+    return None
+
+
+tensorflow_internals.errors_become("InvalidArgumentError", refused)
