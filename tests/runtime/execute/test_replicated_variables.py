@@ -1,0 +1,93 @@
+"""Variables that each replica has for itself, and those that all share."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
+
+from tests.runtime.execute.tensorflows_marks import (
+    marked_by_tensorflow,
+    outside_compilation,
+    run_marked,
+)
+from tpulint.runtime.errors import DeadlockError, DeviceVariableError
+
+
+def variables(count):
+    return [
+        tf.compat.v1.get_variable(f"v{number}", initializer=10.0 * number, use_resource=True)
+        for number in range(count)
+    ]
+
+
+def marked_with_mirrored(computation, given, owned):
+    """Marks where `computation` is given the handle of each replica's own variable."""
+    marked = marked_by_tensorflow(
+        computation, [[x, v.handle] for x, v in zip(given, owned, strict=True)]
+    )
+    (handle,) = [op for op in marked.replicated_inputs if op.get_attr("T") == tf.resource]
+    handle._set_attr("is_mirrored_variable", attr_value_pb2.AttrValue(b=True))
+    return marked
+
+
+def add(x, handle):
+    with tf.control_dependencies([tf.raw_ops.AssignAddVariableOp(resource=handle, value=x)]):
+        return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32) * 1.0
+
+
+def test_each_replica_writes_its_own():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        owned = variables(3)
+        given = [tf.constant(1.0), tf.constant(2.0), tf.constant(3.0)]
+        built = run_marked(marked_with_mirrored(add, given, owned))
+        session.run([v.initializer for v in owned])
+        assert session.run(built.outputs) == ((1.0,), (12.0,), (23.0,))
+        assert session.run(owned) == [1.0, 12.0, 23.0]
+
+
+def test_a_cluster_may_not_touch_a_strategys_variable():
+    def computation(x, handle):
+        return outside_compilation(add, x, handle) * 2.0
+
+    with tf.Graph().as_default(), pytest.raises(DeviceVariableError) as caught:
+        run_marked(marked_with_mirrored(computation, [tf.constant(1.0)] * 2, variables(2)))
+    assert caught.value.rule == "TPU102"
+    assert __file__ in str(caught.value)
+
+
+def test_a_variable_of_all_replicas_is_free_when_all_have_ended():
+    """What a cluster of one replica adds comes after the first replica's copy is written back."""
+
+    def computation(x):
+        v = shared[0]
+        with tf.control_dependencies([v.assign_add(x)]):
+            y = x * 2.0
+        done = outside_compilation(lambda a: v.assign_add(a * 100.0, read_value=False), y)
+        return y, done
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        shared = variables(1)
+        given = [[tf.constant(1.0)], [tf.constant(5.0)]]
+        with pytest.warns(UserWarning, match="TPU103"):
+            built = run_marked(marked_by_tensorflow(computation, given))
+        session.run(shared[0].initializer)
+        session.run(built.done)
+        assert session.run(shared[0]) == 1.0 + 200.0 + 1000.0
+
+
+def test_two_replicas_deadlock_over_a_variable_of_all():
+    def computation(x):
+        with tf.control_dependencies([shared[0].assign_add(x)]):
+            y = x * 2.0
+        return outside_compilation(lambda a: a + shared[0].read_value(), y) * 2.0
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        shared = variables(1)
+        given = [[tf.constant(1.0)], [tf.constant(5.0)]]
+        built = run_marked(marked_by_tensorflow(computation, given))
+        session.run(shared[0].initializer)
+        for _ in range(20):
+            with pytest.raises(DeadlockError):
+                session.run(built.outputs)
+        assert session.run(shared[0]) == 0.0
