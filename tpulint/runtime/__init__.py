@@ -28,6 +28,8 @@ from tpulint.runtime.tensorflow_internals import core, training_loop
 CrossShardOptimizer = _tf.compat.v1.tpu.CrossShardOptimizer
 PaddingSpec = _tf.compat.v1.tpu.PaddingSpec
 XLAOptions = _tf.tpu.XLAOptions
+bfloat16_scope = _tf.compat.v1.tpu.bfloat16_scope
+experimental = _tf.compat.v1.tpu.experimental
 cross_replica_sum = _tf.compat.v1.tpu.cross_replica_sum
 
 __all__ = [
@@ -37,9 +39,11 @@ __all__ = [
     "TPUReplicateContext",
     "XLAOptions",
     "batch_parallel",
+    "bfloat16_scope",
     "core",
     "cross_replica_sum",
     "errors",
+    "experimental",
     "experimental_map_outside_compilation",
     "marked_graph",
     "options",

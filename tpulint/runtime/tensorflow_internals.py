@@ -319,7 +319,7 @@ class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
             with _as_if_here(self, self.users_graph):
                 tensor = self.users_graph.capture(tensor, name=name)
         with self._naming(tensor.op.name if tensor.value_index == 0 else None):
-            placeholder = super().capture(tensor)
+            placeholder = super().capture(tensor, shape=shape)
         self.stand_ins[placeholder.op.name] = tensor.op
         for users, ours in self._waits:
             # What has an input that was made in such a scope already waits through that.
@@ -369,7 +369,7 @@ def _capture(graph: Graph, tensor: Tensor, name: str | None = None, shape: Any =
             if isinstance(around, ScratchGraph) and tensor.graph is around.users_graph:
                 with ops.Graph.as_default(around):
                     tensor = around.capture(tensor)
-    return _plain_capture(graph, tensor, name=name)
+    return _plain_capture(graph, tensor, name=name, shape=shape)
 
 
 func_graph.FuncGraph.capture = _capture

@@ -1,4 +1,4 @@
-"""Variables of a TPUStrategy's scope in a computation: one handle for all copies, as TensorFlow's."""
+"""Variables of a TPUStrategy's scope in a computation have one handle for all copies."""
 
 from __future__ import annotations
 
