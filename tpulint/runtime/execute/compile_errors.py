@@ -16,7 +16,8 @@ from tpulint.runtime.execute.raising import delivered
 from tpulint.runtime.extract.region import Graph, Region
 from tpulint.runtime.place import place_of_operation
 
-_SEGMENT = re.compile(r"__inference_tpu_device_segment_\d+")
+_SEGMENT = re.compile(r"__inference_tpu_device_segment_\d+|\[\[tpulint/")
+"""A segment's name; TensorFlow 2.12 names only the step's call, by the scope that it stands in."""
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _REFUSALS = {
     "must be a compile-time constant": "TPU502",
