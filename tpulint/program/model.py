@@ -96,6 +96,10 @@ class Computation:
     inner: list[Computation] = field(default_factory=list)
 
 
+# What takes only that something has run: it is ordered on the host, and no value crosses back.
+CONTROL_TAKERS = frozenset(["control_dependencies", "group", "no_op"])
+
+
 @dataclass(eq=False)
 class Cluster:
     """One host cluster: what a callable given to outside_compilation (or host_call) makes.
@@ -135,6 +139,10 @@ class Cluster:
             return True
         return any(each.computed_inputs for each in self.fed_by)
 
+    def is_around(self, where: Where) -> bool:
+        """Whether `where` is inside this cluster."""
+        return any(layer.payload is self for layer in where.layers)
+
     def waits(self, place: Where | None = None) -> Certainty | None:
         """Whether the device waits for this cluster (facts of TensorFlow: results cross back).
 
@@ -151,6 +159,7 @@ class Cluster:
             if place is None or use.where.reached_whenever(place)
             else Certainty.POSSIBLE
             for use in self.uses
+            if use.taker not in CONTROL_TAKERS
         ]
         found += [sure for fed in self.feeds if (sure := fed._waits(seen, place)) is not None]
         if not found:

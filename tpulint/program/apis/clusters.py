@@ -96,9 +96,14 @@ def _send(act: Activation, cluster: Cluster, each: Argument) -> None:
 
 
 def received(act: Activation, cluster: Cluster, made: Value) -> Value:
-    """The results as the device (or an outer cluster) sees them."""
+    """The results as the device (or an outer cluster) sees them.
+
+    A tensor that the host function only hands back was never sent.
+    """
 
     def back(tensor: Tensor) -> Value:
+        if tensor.made is not None and not cluster.is_around(tensor.made):
+            return tensor
         flags = [tensor, *(use.tensor for use in cluster.receives)]
         found = lanes.flow(act, flags, cluster.site, tensor.sort)
         found.clusters = found.clusters | {cluster}
