@@ -44,12 +44,11 @@ def check(filename: str, data: bytes) -> Answer:
     ConfigError for a configuration that cannot be used.
     """
     name = shown(filename)
-    here = os.getcwd()
-    config = configuration(os.path.dirname(os.path.abspath(name)))
-    root = root_of(os.path.dirname(os.path.abspath(name)))
+    folder = os.path.dirname(os.path.abspath(name))
+    root, config = setting(folder)
     if root is None or not same_text(on_disk(name), data):
         return alone(name, data, config)
-    project = understood(root, config, here)
+    project = understood(root, config, os.getcwd())
     failures = tuple(project.untold)
     project.untold.clear()
     if name in project.filenames or name.endswith(SUFFIXES):
@@ -57,8 +56,12 @@ def check(filename: str, data: bytes) -> Answer:
     return alone(name, data, config)
 
 
-configuration = functools.cache(find_config)
-root_of = functools.cache(app.project_of)
+@functools.cache
+def setting(folder: str) -> tuple[str | None, Config]:
+    """The project that the folder is in, and its configuration; without a file, as at its top."""
+    root = app.project_of(folder)
+    config = find_config(folder)
+    return root, replace(config, root=root) if root and config.file is None else config
 
 
 @functools.cache

@@ -117,7 +117,9 @@ def test_what_failed_in_part_is_said_once(module: Any, monkeypatch: pytest.Monke
 def test_a_project_is_understood_once(
     module: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    write(tmp_path, main=ACROSS, helper=HELPER, windows="")
+    (tmp_path / "below").mkdir()
+    write(tmp_path / "below", plain="x = 1\n")
+    write(tmp_path, main=ACROSS, helper=HELPER)
     (tmp_path / "windows.py").write_bytes(b"\xef\xbb\xbf" + NESTED.replace("\n", "\r\n").encode())
     asked = []
     analyse = app.analyse
@@ -135,6 +137,7 @@ def test_a_project_is_understood_once(
     assert codes("main", ACROSS) == []
     assert codes("helper", HELPER) == ["TPU201"]
     assert codes("windows", NESTED) == ["TPU201"]  # flake8 drops the mark and the line ends
+    assert codes("below/plain", "x = 1\n") == []
     assert len(asked) == 1
     assert codes("main", "x = 1\n") == []  # what an editor has not saved is analysed anew
     assert codes("helper", HELPER.replace("tf.tpu.outside_compilation", "map")) == []
