@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from tpulint.finding import Step
 from tpulint.knowledge import seam
 from tpulint.program.model import ApiCall, Computation, Program
 from tpulint.program.values import Built, Const, Tensor, Value, Variable, options, tensors
+from tpulint.program.where import Layer
+from tpulint.rules.ways import device, way
 
 # Keras' way to say that gradients are already summed, in older and newer releases.
 ALONE = {"experimental_aggregate_gradients": False, "skip_gradients_aggregation": True}
 
 
-def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, list[Value]]]:
-    """Collectives of device code under traced control flow, each with what that depends on."""
+def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tuple[Layer, ...]]]:
+    """Collectives of device code, each with the traced control flow around it."""
     for computation in program.computations:
         for call in computation.calls:
             layers = call.where.control()
             if layers and call.where.on_device and synchronizes(computation, call):
-                yield computation, call, [each.payload for each in layers]
+                yield computation, call, layers
 
 
 def synchronizes(computation: Computation, call: ApiCall) -> bool:
@@ -35,10 +38,11 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
     return wrapped or (computation.kind in seam.STRATEGY_RUN and not alone)
 
 
-def deciding(payloads: list[Value]) -> list[Tensor | Variable]:
+def deciding(layers: Iterable[Layer]) -> list[Tensor | Variable]:
     """The tensors and variables that decide, but for those that all replicas have alike."""
     found: list[Tensor | Variable] = []
-    for payload in payloads:
+    for layer in layers:
+        payload: Value | None = layer.payload
         if payload is None:
             continue
         found += [each for each in options(payload) if isinstance(each, Variable)]
@@ -49,3 +53,10 @@ def deciding(payloads: list[Value]) -> list[Tensor | Variable]:
 def differs(decider: Tensor | Variable) -> bool:
     """Whether each replica has its own of it."""
     return isinstance(decider, Tensor) and (decider.replica_id or decider.per_replica)
+
+
+def told(computation: Computation, call: ApiCall, layers: tuple[Layer, ...]) -> tuple[Step, ...]:
+    """The conditions on the way to a collective, and the wait."""
+    decides = [device(layer.site, "decides whether what follows is reached") for layer in layers]
+    waits = device(call.site, f"`{call.last}` waits for every replica")
+    return way(computation, call.where, *decides, waits)

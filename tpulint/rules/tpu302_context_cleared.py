@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Step
 from tpulint.program.evaluate.managers import CLEARS, INIT_SCOPE
 from tpulint.program.model import Cluster, Program, Site
 from tpulint.program.where import Layer
 from tpulint.rules.base import Report
+from tpulint.rules.ways import device, way
 
 KINDS = ("outside_compilation", "map_outside_compilation")
 NAMES = {CLEARS: "tf.control_dependencies(None)", INIT_SCOPE: "tf.init_scope()"}
@@ -21,18 +22,31 @@ def check(program: Program, report: Report) -> None:
             by_call[cluster.named].append(cluster)
     for site, clusters in by_call.items():
         found = [_clearing(each) for each in clusters]
-        cleared = next((layer for layer in found if layer is not None), None)
-        if cleared is None:
+        by = [(each, layer) for each, layer in zip(clusters, found, strict=True) if layer]
+        if not by:
             continue
+        cluster, cleared = by[0]
+        name = NAMES[cleared.payload[0]]
         certain = [each.computation.certainty for each in clusters if each.computation]
         certain += [Certainty.POSSIBLE for layer in found if layer is None or layer.perhaps]
         sure = Certainty.POSSIBLE not in certain
         report(
             site.span,
-            f"`{NAMES[cleared.payload[0]]}` has cleared the TPU context: the function runs in "
+            f"`{name}` has cleared the TPU context: the function runs in "
             "place, outside the computation",
             certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+            trace=_told(cluster, cleared, name),
         )
+
+
+def _told(cluster: Cluster, cleared: Layer, name: str) -> tuple[Step, ...]:
+    if cluster.computation is None:
+        return ()
+    steps = (
+        device(cleared.site, f"`{name}` clears the TPU context"),
+        device(cluster.site, "finds no TPU context"),
+    )
+    return way(cluster.computation, cluster.where, *steps)
 
 
 def _clearing(cluster: Cluster) -> Layer | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tpulint.finding import Certainty
-from tpulint.program.model import Program, Use
+from tpulint.finding import Certainty, Step
+from tpulint.program.model import Computation, Program, Use
 from tpulint.program.where import COND, WHILE, Layer
 from tpulint.rules.base import Report
+from tpulint.rules.ways import device, way
 
 PLACES = {COND: "a branch", WHILE: "a loop's body"}
 
@@ -25,7 +26,14 @@ def check(program: Program, report: Report) -> None:
                 f"a tensor that is made in {PLACES[layer.kind]} is used outside it: return it "
                 "from there",
                 certainty=sure,
+                trace=_told(computation, use, layer),
             )
+
+
+def _told(computation: Computation, use: Use, layer: Layer) -> tuple[Step, ...]:
+    made = use.tensor.site
+    steps = [] if made is None else [device(made, f"is made in {PLACES[layer.kind]}")]
+    return way(computation, use.where, *steps, device(use.site, "is used outside it"))
 
 
 def _ended(use: Use) -> Layer | None:

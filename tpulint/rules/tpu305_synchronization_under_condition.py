@@ -5,16 +5,17 @@ from __future__ import annotations
 from tpulint.finding import Certainty
 from tpulint.program.model import Program
 from tpulint.rules.base import Report
-from tpulint.rules.collectives import deciding, differs, under_control
+from tpulint.rules.collectives import deciding, differs, told, under_control
 
 
 def check(program: Program, report: Report) -> None:
-    for _, call, payloads in under_control(program):
-        deciders = deciding(payloads)
+    for computation, call, layers in under_control(program):
+        deciders = deciding(layers)
         if deciders and not any(differs(each) for each in deciders):
             report(
                 call.site.span,
                 f"`{call.last}` stands under a condition on a tensor: replicas that decide "
                 "otherwise never reach it, and the others wait for them",
                 certainty=Certainty.POSSIBLE,
+                trace=told(computation, call, layers),
             )

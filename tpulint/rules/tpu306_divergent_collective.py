@@ -6,19 +6,20 @@ from tpulint.finding import Certainty
 from tpulint.program.model import Program
 from tpulint.program.values import Choice, Tensor
 from tpulint.rules.base import Report
-from tpulint.rules.collectives import deciding, differs, under_control
+from tpulint.rules.collectives import deciding, differs, told, under_control
 
 
 def check(program: Program, report: Report) -> None:
-    for computation, call, payloads in under_control(program):
-        deciders = [each for each in deciding(payloads) if differs(each)]
+    for computation, call, layers in under_control(program):
+        deciders = [each for each in deciding(layers) if differs(each)]
         if not deciders:
             continue
         by_id = any(isinstance(each, Tensor) and each.replica_id for each in deciders)
-        guess = call.where.is_guess or any(isinstance(each, Choice) for each in payloads)
+        guess = call.where.is_guess or any(isinstance(each.payload, Choice) for each in layers)
         what = "the replica id" if by_id else "the replica's own data"
         report(
             call.site.span,
             f"only some replicas reach `{call.last}`: the condition depends on {what}",
             certainty=computation.certainty if by_id and not guess else Certainty.POSSIBLE,
+            trace=told(computation, call, layers),
         )

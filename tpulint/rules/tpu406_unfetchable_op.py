@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Step
 from tpulint.program.model import ApiCall, Argument, Computation, Program
-from tpulint.program.values import Built, Mapping, Opaque, Sequence, Tensor, Value, told_apart
+from tpulint.program.values import Sequence, Tensor, Value, told_apart
 from tpulint.program.where import COMPUTATION
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import SIGNATURES, replicas
+from tpulint.rules.fetches import taken_by
+from tpulint.rules.ways import device, way
 
-SESSION = re.compile(r"sess(ion)?\b", re.IGNORECASE)
-RUNS = frozenset(["run", "partial_run", "make_callable"])
 HOOKS = ("training_hooks", "evaluation_hooks", "prediction_hooks")
 
 
 def check(program: Program, report: Report) -> None:
     for call in program.calls:
-        for taken, argument in _taken(call):
+        for taken, argument in taken_by(call):
             _judge(call, taken, argument, report)
     for computation in program.computations:
         for call in _hooks_of_spec(computation):
             for each in call.arguments:
                 _judge_hook(computation, each, report)
-
-
-def _taken(call: ApiCall) -> Iterator[tuple[Value, Argument | None]]:
-    """What a session fetches or is fed by this call."""
-    if call.last in RUNS and _is_session(call.receiver):
-        for each in call.arguments:
-            yield each.value, each
-            if isinstance(each.value, Mapping):
-                yield Sequence("list", each.value.keys), each
-    elif call.last == "eval" and isinstance(call.receiver, Tensor):
-        yield call.receiver, None
-    elif call.last.endswith("Hook") or call.last == "SessionRunArgs":
-        for each in call.arguments:
-            yield each.value, each
-
-
-def _is_session(receiver: Value | None) -> bool:
-    name = receiver.last if isinstance(receiver, (Built, Opaque)) else ""
-    return bool(SESSION.search(name))
 
 
 def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
@@ -57,7 +37,14 @@ def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Repor
             f"this was made inside the computation of `{made.kind}` and does not exist outside: "
             "return it from the computation",
             certainty=Certainty.POSSIBLE if call.where.is_guess else made.certainty,
+            trace=_told(made, tensor),
         )
+
+
+def _told(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
+    if tensor.made is None or tensor.site is None:
+        return ()
+    return way(computation, tensor.made, device(tensor.site, "is made in the computation"))
 
 
 def _maker(tensor: Tensor, call: ApiCall) -> Computation | None:
@@ -108,4 +95,5 @@ def _judge_hook(computation: Computation, argument: Argument, report: Report) ->
                 argument.site.span,
                 "this is made on the device and a session hook cannot fetch it: use `host_call`",
                 certainty=computation.certainty,
+                trace=_told(computation, tensor),
             )
