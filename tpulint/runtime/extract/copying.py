@@ -20,7 +20,6 @@ _MARKS = (
     "_tpu_input_identity",
     "_tpu_output_identity",
     "_post_device_rewrite",
-    "_class",
 )
 _DROPPED_ON_DEVICE = frozenset({"Assert"})
 
@@ -57,6 +56,7 @@ def copy(
         node = graph_def.node.add()
         node.CopyFrom(region.nodes[op.name])
         node.device = ""
+        node.attr.pop("_class", None)
         for mark in () if with_marks else _MARKS:
             node.attr.pop(mark, None)
         del node.input[:]
