@@ -85,6 +85,18 @@ def build(use_count):
 
     return tf.tpu.rewrite(computation, [tf.zeros([4])])
 """,
+    "the two sides under a flag and its opposite": V1
+    + """
+def build(on_host):
+    count = tf.get_variable("count", shape=[], use_resource=True)
+
+    def computation(x):
+        if not on_host:
+            return x + count.assign_add(1.0)
+        return tf.tpu.outside_compilation(lambda v: v / count, x * 2.0) + 1.0
+
+    return tf.tpu.rewrite(computation, [tf.zeros([4])])
+""",
     "the two sides in two modes": V1
     + """
 def model_fn(features, labels, mode, params):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CHOICES = 6
 EQUALS = " == "
+NOT = "not "
 
 
 class Value:
@@ -76,6 +77,15 @@ class Opaque(Value):
     def equal_to(self, other: str) -> Value:
         """The answer to `this == other`, the same each time."""
         return self.child(f"{EQUALS}{other}", f"{self.path}{EQUALS}{other}")
+
+    def negated(self) -> Value:
+        """The answer to `not this`, the same each time."""
+        return self.child(NOT, f"{NOT}{self.path}")
+
+    @property
+    def negates(self) -> Opaque | None:
+        """What this is the opposite of."""
+        return self.parent if self.path.startswith(NOT) else None
 
     def contradicts(self, other: Opaque) -> bool:
         """Whether two comparisons cannot both be true: of one thing with two constants."""

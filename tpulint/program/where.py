@@ -67,6 +67,9 @@ class Where(NamedTuple):
         return self._replace(frames=(*self.frames, frame))
 
     def when(self, key: Any, branch: Any) -> Where:
+        while key[0] == VALUE and key[2].negates is not None:
+            opposite = key[2].negates
+            key, branch = (VALUE, id(opposite), opposite), not branch
         return self._replace(conditions=self.conditions | {(key, branch)})
 
     def quietly(self) -> Where:

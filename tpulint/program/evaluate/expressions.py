@@ -16,6 +16,7 @@ from tpulint.program.values import (
     Const,
     Function,
     Mapping,
+    Opaque,
     Sequence,
     Tensor,
     Value,
@@ -184,6 +185,8 @@ def _not(act: Activation, node: Any) -> Value:
     known = truth(item)
     if known is not None:
         return Const(not known)
+    if isinstance(item, Opaque):
+        return item.negated()
     return operators.operation(act, [item], act.site(first_place(node)), "not")
 
 
