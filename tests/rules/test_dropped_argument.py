@@ -62,3 +62,9 @@ def test_a_call_that_would_be_lost_makes_the_fix_unsafe(tmp_path: Path) -> None:
     (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU405"]
     assert found.fix is not None
     assert found.fix.applicability is Applicability.UNSAFE
+
+
+def test_options_that_hold_the_name_are_left_alone(tmp_path: Path) -> None:
+    text = HEAD + 'rewrite(f, [x], **{"name": "a", "xla_options": None})\n'
+    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU405"]
+    assert found.fix is None

@@ -114,6 +114,7 @@ def build(x, y, shapes, queue):
     tf.tpu.replicate(computation, [[x], [y]], maximum_shapes=[tf.TensorShape([8])])
     rows = [[tf.placeholder(tf.float32)], [tf.placeholder(tf.float32)]]
     tf.tpu.replicate(computation, rows, maximum_shapes=[tf.TensorShape([8])])
+    tf.tpu.replicate(computation, rows, maximum_shapes=[])
     return tf.tpu.replicate(computation, rows, None, None, None, None)
 """,
     "a static shape that no replica pads": V1

@@ -176,6 +176,7 @@ def build(x):
     rows = [[tf.zeros([4]), tf.ones([2, 2])]] * 2
     shapes = [tf.TensorShape([None]), tf.TensorShape([None, 2])]
     tf.tpu.replicate(computation, rows, None, None, None, shapes, spec)  # error: TPU409
+    tf.tpu.replicate(computation, [[x], [x]], None, None, None, [], spec)  # error: TPU409
     return tf.tpu.replicate(computation, [[x]], padding_spec=spec)  # error: TPU409
 """,
 }

@@ -33,7 +33,10 @@ def dropped(call: ApiCall, argument: Argument) -> tuple[Edit, ...] | None:
     ends = [each.end for each in tokens]
     if span.start not in starts or span.end not in ends:
         return None
-    before = tokens[starts.index(span.start) - 1]
+    first = starts.index(span.start)
+    if tokens[first].text != argument.keyword:
+        return None  # it is one of several in `**options`
+    before = tokens[first - 1]
     after = tokens[ends.index(span.end) + 1]
     if after.text == ",":
         return (_with_comma_after(rows, span.start, after.end),)

@@ -72,6 +72,11 @@ def is_given(value: Value) -> bool:
     return not any(each in unseen or is_opaque(each) for each in options(value))
 
 
+def is_empty(value: Value) -> bool:
+    """Whether `value` is an empty list: TensorFlow takes it as not given."""
+    return isinstance(value, Sequence) and not value.items and not value.open
+
+
 def is_opaque(value: Value) -> bool:
     """Whether it is unseen what `value` is."""
     return isinstance(value, Opaque) or (isinstance(value, Tensor) and value.sort != "tensor")

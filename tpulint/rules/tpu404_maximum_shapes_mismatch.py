@@ -8,7 +8,15 @@ from tpulint.program.apis.literals import Shape, described, shape_of
 from tpulint.program.model import Computation, Program
 from tpulint.program.values import NONE, Built, Mapping, Sequence, Tensor, Value, options
 from tpulint.rules.base import Report
-from tpulint.rules.entry_calls import REPLICATES, argument, certainty, entries, given, is_given
+from tpulint.rules.entry_calls import (
+    REPLICATES,
+    argument,
+    certainty,
+    entries,
+    given,
+    is_empty,
+    is_given,
+)
 
 Rows = list[Value]
 
@@ -31,7 +39,7 @@ def check(program: Program, report: Report) -> None:
 
 def fault(entry: Computation, shapes: Value) -> str | None:
     """What TensorFlow says against `shapes`, in short."""
-    if not is_given(shapes):
+    if not is_given(shapes) or is_empty(shapes):
         return None
     if is_given(given(entry, "infeed_queue")):
         return "cannot be combined with `infeed_queue`"

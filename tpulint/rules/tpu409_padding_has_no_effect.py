@@ -12,6 +12,7 @@ from tpulint.rules.entry_calls import (
     certainty,
     entries,
     given,
+    is_empty,
     is_given,
     replicas,
 )
@@ -30,15 +31,16 @@ def check(program: Program, report: Report) -> None:
 
 def why_nothing(entry: Computation) -> str | None:
     """Why no input of the entry call is padded."""
-    if given(entry, "maximum_shapes") == NONE:
+    shapes = given(entry, "maximum_shapes")
+    if shapes == NONE or is_empty(shapes):
         return "without `maximum_shapes`"
     inputs = given(entry, "inputs")
     if replicas(entry) == 1:
         return "with one replica"
     if isinstance(inputs, Sequence) and not inputs.open and inputs.items:
-        shapes = [_shapes(row) for row in inputs.items]
-        known = all(each is not None and None not in each for row in shapes for each in row)
-        if known and shapes[0] and all(row == shapes[0] for row in shapes):
+        leaves = [_shapes(row) for row in inputs.items]
+        known = all(each is not None and None not in each for row in leaves for each in row)
+        if known and leaves[0] and all(row == leaves[0] for row in leaves):
             return "on inputs whose shapes are static and equal"
     return None
 
