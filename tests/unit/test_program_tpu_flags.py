@@ -1,0 +1,62 @@
+"""Which tests ask for a TPU, and what they answer where one is used."""
+
+from __future__ import annotations
+
+import pytest
+
+from tpulint.program.evaluate.tpu_flags import says_tpu
+from tpulint.syntax.lower import lower
+from tpulint.syntax.parse import parse
+
+YES = (
+    "use_tpu",
+    "FLAGS.use_tpu",
+    "self._use_tpu",
+    'params["use_tpu"]',
+    'params.get("use_tpu", False)',
+    "is_tpu()",
+    "not not on_tpu",
+    "use_tpu or debug",
+    "use_tpu and is_tpu",
+    'params["strategy"] == "tpu"',
+    'kind != "gpu" or use_tpu',
+)
+NO = (
+    "not FLAGS.use_tpu",
+    "not use_tpu and training",
+    'strategy != "tpu"',
+    "not use_tpu or not is_tpu",
+)
+NEITHER = (
+    "training",
+    "use_tpu and training",
+    "not use_tpu or training",
+    "use_tpu_embedding",
+    "tpu_name",
+    'kind == "gpu"',
+    '"tpu" in kind',
+    "use_tpu is None",
+    'params["mode"]',
+    "params[use_tpu]",
+    "count > 1",
+)
+
+
+def answer(test: str) -> bool | None:
+    (statement,) = lower(parse(f"if {test}:\n    pass\n")).body
+    return says_tpu(statement[2])
+
+
+@pytest.mark.parametrize("test", YES)
+def test_on_a_tpu_it_is_true(test: str) -> None:
+    assert answer(test) is True
+
+
+@pytest.mark.parametrize("test", NO)
+def test_on_a_tpu_it_is_false(test: str) -> None:
+    assert answer(test) is False
+
+
+@pytest.mark.parametrize("test", NEITHER)
+def test_it_asks_something_else(test: str) -> None:
+    assert answer(test) is None
