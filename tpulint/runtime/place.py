@@ -25,7 +25,7 @@ def users_place() -> str | None:
 
 def place_of_operation(op: Any) -> str | None:
     """ "file:line" of the user's code that made `op`, or None."""
-    return _innermost(tfi.stack_of(op))
+    return _innermost(_stack_of(op))
 
 
 def place_of(error: BaseException) -> str | None:
@@ -36,6 +36,19 @@ def place_of(error: BaseException) -> str | None:
         frames.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
         traceback = traceback.tb_next
     return _innermost(frames)
+
+
+def _stack_of(op: Any) -> list[tuple[str, int]]:
+    """(file, line) of each frame in which `op` was made, outermost first."""
+    originals: dict[str, Any] = getattr(op.graph, "_tpulint_originals", {})
+    original: Any = originals.get(op.name, op)
+    return [(frame.filename, frame.lineno) for frame in original.traceback]
+
+
+def is_of_gradient(op: Any) -> bool:
+    """Whether TensorFlow made `op` while it took a gradient."""
+    files = ("gradients_util.py", "backprop.py", "gradients_impl.py")
+    return any(frame.filename.endswith(files) for frame in op.traceback)
 
 
 def _innermost(frames: Iterable[tuple[str, int]]) -> str | None:

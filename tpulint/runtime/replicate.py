@@ -154,7 +154,7 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
     runnable.check(outcome.context, outcome.marked, request.device_assignment)
     _warn_of_idle_padding(request, outcome)
     if mode == "graph":
-        tfi.guard_fetches(outcome.marked.graph, _refused)
+        _guard_fetches(outcome.marked.graph)
     marked = marking.marked_to_run(request, outcome)
     with _beside_the_users_nodes():
         ran = step.run_marked(marked, current_options())
@@ -192,6 +192,21 @@ def _beside_the_users_nodes() -> Iterator[None]:
     """What runs the step takes none of the names, devices and places of the user's operations."""
     with tf.name_scope("tpulint/"), tf.device(None), tfi.no_colocation():
         yield
+
+
+def _guard_fetches(graph: Any) -> None:
+    """Make `Session.run` raise an error of ours for what `graph.prevent_fetching` has forbidden."""
+    if getattr(graph, "_tpulint_guards_fetches", False):
+        return
+    graph._tpulint_guards_fetches = True
+    fetchable = graph.is_fetchable
+
+    def is_fetchable(tensor_or_op: Any) -> bool:
+        if not fetchable(tensor_or_op):
+            raise _refused(tensor_or_op)
+        return True
+
+    graph.is_fetchable = is_fetchable
 
 
 def _refused(op: Any) -> UnfetchableError:

@@ -1,4 +1,4 @@
-"""The only file that touches TensorFlow's private modules and private attributes.
+"""The only file that imports TensorFlow's private modules.
 
 Where they differ between the supported releases (2.12 to the newest), the difference ends here.
 """
@@ -12,9 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.compiler.tf2xla.python import xla as tf2xla
-from tensorflow.core.framework import attr_value_pb2
 from tensorflow.core.protobuf import config_pb2
-from tensorflow.core.protobuf.tpu import dynamic_padding_pb2
 from tensorflow.python.autograph.core import config as autograph_config
 from tensorflow.python.client import session
 from tensorflow.python.compiler.xla import xla
@@ -26,9 +24,9 @@ from tensorflow.python.framework import (
     func_graph,
     kernels,
     ops,
-    random_seed,
 )
 from tensorflow.python.framework import device as pydev
+from tensorflow.python.framework import random_seed as random_seed
 from tensorflow.python.framework.errors_impl import (
     InaccessibleTensorError as InaccessibleTensorError,
 )
@@ -54,14 +52,12 @@ except ImportError:  # 2.12
 Graph = Any
 Operation = Any
 Tensor = Any
-Context = Any
 
 CompositeTensor = composite_tensor.CompositeTensor
 ControlFlowContext = control_flow_ops.ControlFlowContext
 XLAControlFlowContext = control_flow_ops.XLAControlFlowContext
 DeviceSpec = pydev.DeviceSpec
 FuncGraph = func_graph.FuncGraph
-PaddingMap = dynamic_padding_pb2.PaddingMap
 canonical_device = device_util.canonicalize
 check_function_argument_count = xla.check_function_argument_count
 convert_variables_to_tensors = variable_utils.convert_variables_to_tensors
@@ -127,23 +123,6 @@ autograph_config.CONVERSION_RULES = (
 # Attributes of operations.
 
 
-def string_attr(value: str) -> Any:
-    """An AttrValue that holds `value`."""
-    return attr_value_pb2.AttrValue(s=value.encode())
-
-
-def bool_attr(value: bool) -> Any:
-    """An AttrValue that holds `value`."""
-    return attr_value_pb2.AttrValue(b=value)
-
-
-def string_list_attr(values: list[str]) -> Any:
-    """An AttrValue that holds the list `values`."""
-    attr = attr_value_pb2.AttrValue()
-    attr.list.s.extend(value.encode() for value in values)
-    return attr
-
-
 def set_attr(op: Operation, name: str, value: Any) -> None:
     """Set the attribute `name` of `op` to the AttrValue `value`."""
     op._set_attr(name, value)
@@ -165,27 +144,9 @@ def update_input(op: Operation, index: int, tensor: Tensor) -> None:
     op._update_input(index, tensor)
 
 
-def is_ref(tensor: Tensor) -> bool:
-    """Whether `tensor` is a reference, as those of pre-resource variables are."""
-    return bool(tensor.dtype._is_ref_dtype)
-
-
-def stack_of(op: Operation) -> list[tuple[str, int]]:
-    """(file, line) of each frame in which `op` was made, outermost first."""
-    originals: dict[str, Any] = getattr(op.graph, "_tpulint_originals", {})
-    original: Any = originals.get(op.name, op)
-    return [(frame.filename, frame.lineno) for frame in original.traceback]
-
-
 def stack_here() -> list[tuple[str, int]]:
     """(file, line) of each frame we are in, outermost first; AutoGraph's code as the user's."""
     return [(frame.filename, frame.lineno) for frame in tf_stack.extract_stack()]
-
-
-def is_of_gradient(op: Operation) -> bool:
-    """Whether TensorFlow made `op` while it took a gradient."""
-    files = ("gradients_util.py", "backprop.py", "gradients_impl.py")
-    return any(frame.filename.endswith(files) for frame in op.traceback)
 
 
 # Contexts.
@@ -196,17 +157,17 @@ def default_graph() -> Graph:
     return ops.get_default_graph()
 
 
-def context_of(graph_or_op: Any) -> Context | None:
+def context_of(graph_or_op: Any) -> Any:
     """The control-flow context that a graph is in now, or that an operation was made in."""
     return graph_or_op._get_control_flow_context()
 
 
-def set_context(graph: Graph, context: Context | None) -> None:
+def set_context(graph: Graph, context: Any) -> None:
     """Put `graph` into `context`."""
     graph._set_control_flow_context(context)
 
 
-def contexts_outwards(context: Context | None) -> Iterator[Context]:
+def contexts_outwards(context: Any) -> Iterator[Any]:
     """`context` and the contexts around it in the same graph, innermost first."""
     while context is not None:
         yield context
@@ -233,174 +194,6 @@ def set_device_stack(graph: Graph, stack: Any) -> None:
     graph._device_function_stack = stack
 
 
-class _DeviceProbe:
-    """As much of an operation as the device functions ask for."""
-
-    type = "FakeOp"
-    device = ""
-
-    def _set_device(self, device: Any) -> None:
-        self.device = device.to_string() if isinstance(device, pydev.DeviceSpec) else device
-
-    def _set_device_from_string(self, device: str) -> None:
-        self.device = device
-
-
-def scope_device(graph: Graph) -> Any:
-    """The DeviceSpec that an operation made now would get."""
-    probe = _DeviceProbe()
-    graph._apply_device_functions(probe)
-    return pydev.DeviceSpec.from_string(probe.device)
-
-
-# Strategies.
-
-
-def enclosing_device_assignment() -> Any | None:
-    """The device assignment of the TPUStrategy whose scope we are in, if any."""
-    if not tf.distribute.has_strategy():
-        return None
-    strategy = tf.distribute.get_strategy()
-    classes = (type(strategy), *type(strategy).__bases__)
-    if not any(c.__name__.startswith("TPUStrategy") for c in classes):
-        return None
-    return strategy.extended._device_assignment
-
-
-# Names.
-
-
-def name_scope_of(graph: Graph) -> str:
-    """The name scope that `graph` is in now, without a trailing slash."""
-    return str(graph._name_stack or "")
-
-
-class ScratchGraph(func_graph.FuncGraph):  # type: ignore[misc]
-    """A FuncGraph inside the user's FuncGraph that goes on where the user's stands.
-
-    It draws names from the user's graph, and starts with its name scope, devices and control
-    dependencies, so that operations become what they would have become there. What it captures
-    from beyond the user's graph is captured by the user's graph first, as it would have been.
-    `stand_ins` maps the operations that stand for one of the user's graph to that one: captured
-    placeholders, and no-ops for what has no output. They bear the same names.
-    """
-
-    def __init__(self, users_graph: Graph) -> None:
-        super().__init__(getattr(users_graph, "name", "tpu"))
-        self.users_graph = users_graph
-        self.stand_ins: dict[str, Operation] = {}
-        self._waits: list[tuple[Any, Any]] = []
-        # A plain graph holds the marked nodes itself: there this graph is a second one of them.
-        shares_names = isinstance(users_graph, func_graph.FuncGraph)
-        names = users_graph._names_in_use
-        self._names_in_use = names if shares_names else dict(names)
-        self._name_stack = users_graph._name_stack
-        # Whether bodies of loops and branches get automatic control dependencies.
-        self._add_control_dependencies = users_graph._add_control_dependencies
-
-    @contextlib.contextmanager
-    def going_on(self) -> Iterator[None]:
-        """Enter the graph, with the devices and control dependencies of the user's."""
-        users = self.users_graph
-        with self.as_default(), contextlib.ExitStack() as waiting, _counting_seeds_on(users, self):
-            self._device_function_stack = users._device_function_stack.copy()
-            self._colocation_stack = users._colocation_stack.copy()
-            for scope in users._control_dependencies_stack:
-                ours = self.control_dependencies(scope.control_inputs)
-                waiting.enter_context(ours)
-                self._waits.append((scope, ours))
-            yield
-
-    def capture(self, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
-        graph = None if isinstance(tensor, ops.EagerTensor) else tensor.graph
-        if graph is self:
-            return tensor
-        if graph is not self.users_graph:
-            with _as_if_here(self, self.users_graph):
-                tensor = self.users_graph.capture(tensor, name=name)
-        with self._naming(tensor.op.name if tensor.value_index == 0 else None):
-            placeholder = super().capture(tensor, shape=shape)
-        self.stand_ins[placeholder.op.name] = tensor.op
-        for users, ours in self._waits:
-            # What has an input that was made in such a scope already waits through that.
-            if users.op_in_group(tensor.op):
-                ours.add_op(placeholder.op)
-        return placeholder
-
-    def control_dependencies(self, control_inputs: Any) -> Any:
-        if control_inputs is None:
-            return super().control_dependencies(None)
-        return super().control_dependencies([self._stand_in(c) for c in control_inputs])
-
-    def _stand_in(self, control_input: Any) -> Any:
-        op = getattr(control_input, "op", control_input)
-        if not isinstance(op, ops.Operation) or op.graph is not self.users_graph:
-            return control_input
-        op._set_attr("_has_manual_control_dependencies", bool_attr(True))
-        if op.outputs:
-            return self.capture(op.outputs[0]).op
-        if op.name not in self.stand_ins:
-            with self._naming(op.name), super().control_dependencies(None):
-                tf.no_op(name=op.name)
-            self.stand_ins[op.name] = op
-        return self.get_operation_by_name(op.name)
-
-    @contextlib.contextmanager
-    def _naming(self, name: str | None) -> Iterator[None]:
-        """Let the next operation have exactly `name`, which the user's graph has taken."""
-        saved = self._name_stack, self._names_in_use
-        self._name_stack = "" if name else "tpulint/captured"
-        self._names_in_use = {} if name else self._names_in_use
-        try:
-            yield
-        finally:
-            self._name_stack, self._names_in_use = saved
-
-
-_plain_capture = func_graph.FuncGraph.capture
-
-
-def _capture(graph: Graph, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
-    """As ever, but in functions inside a scratch graph a tensor of the user's is one with its
-    placeholder there: else a branch that takes the tensor twice would get two arguments.
-    """
-    if not isinstance(tensor, ops.EagerTensor):
-        for around in graphs_outwards(graph.outer_graph):
-            if isinstance(around, ScratchGraph) and tensor.graph is around.users_graph:
-                with ops.Graph.as_default(around):
-                    tensor = around.capture(tensor)
-    return _plain_capture(graph, tensor, name=name, shape=shape)
-
-
-func_graph.FuncGraph.capture = _capture
-
-
-@contextlib.contextmanager
-def _counting_seeds_on(users: Graph, scratch: Graph) -> Iterator[None]:
-    """Let random operations in `scratch` get the seeds that they would have got in `users`."""
-    counts = random_seed._graph_to_seed_dict
-    counts[scratch] = counts.get(users, 0)
-    try:
-        yield
-    finally:
-        if isinstance(users, func_graph.FuncGraph):
-            counts[users] = counts[scratch]
-
-
-@contextlib.contextmanager
-def _as_if_here(here: Graph, graph: Graph) -> Iterator[None]:
-    """Make `graph` the default, with the name scope and devices that `here` is in."""
-    saved = graph._name_stack, graph._device_function_stack, graph._colocation_stack
-    graph._name_stack = here._name_stack
-    graph._device_function_stack = here._device_function_stack
-    graph._colocation_stack = here._colocation_stack
-    try:
-        with ops.Graph.as_default(graph):
-            yield
-    finally:
-        graph._name_stack, graph._device_function_stack, graph._colocation_stack = saved
-
-
 def function_graph(graph: Graph, name: str) -> Graph:
     """The FuncGraph of the function `name` that `graph`, or one around it, calls."""
     for holder in graphs_outwards(graph):
@@ -408,21 +201,6 @@ def function_graph(graph: Graph, name: str) -> Graph:
         if function is not None:
             return function.graph
     raise KeyError(name)
-
-
-def guard_fetches(graph: Graph, refuse: Callable[[Any], Exception]) -> None:
-    """Make `Session.run` raise `refuse(op)` for what `graph.prevent_fetching` has forbidden."""
-    if getattr(graph, "_tpulint_guards_fetches", False):
-        return
-    graph._tpulint_guards_fetches = True
-    fetchable = graph.is_fetchable
-
-    def is_fetchable(tensor_or_op: Any) -> bool:
-        if not fetchable(tensor_or_op):
-            raise refuse(tensor_or_op)
-        return True
-
-    graph.is_fetchable = is_fetchable
 
 
 def share_functions(source: Graph, nodes: Iterable[Any]) -> None:
@@ -525,12 +303,12 @@ def around_python_function(
     return bytes(script_ops._py_funcs.insert(replaced).encode())
 
 
-def is_while(context: Context) -> bool:
+def is_while(context: Any) -> bool:
     """Whether `context` is of a loop of TensorFlow 1."""
     return bool(context.IsWhileContext())
 
 
-def is_cond_or_while(context: Context) -> bool:
+def is_cond_or_while(context: Any) -> bool:
     """Whether `context` is of a loop or of a branch of a conditional of TensorFlow 1."""
     return bool(context.IsWhileContext() or context.IsCondContext())
 

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.mark.attributes import string_list_attr
 
 _GRADIENT = "TpulintReplicatedOutput"
 _OUTPUTS = "_tpulint_outputs"
@@ -31,7 +32,7 @@ def undifferentiable(tensors: list[Any], marked: list[Any]) -> list[Any]:
     refused = [tensor.op.inputs[0].op.name for tensor in marked]
     with tfi.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
         results = tf.identity_n(tensors, name="outputs")
-    tfi.set_attr(results[0].op, _OUTPUTS, tfi.string_list_attr(refused))
+    tfi.set_attr(results[0].op, _OUTPUTS, string_list_attr(refused))
     if tfi.is_recording():
         results = [
             _refusing_on_tape(tensor, name) if tensor.dtype.is_floating else tensor

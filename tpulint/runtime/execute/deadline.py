@@ -18,6 +18,7 @@ from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.raising import Ticket, ticket_for
 from tpulint.runtime.execute.waits import Wait, WaitGraph
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.mark.attributes import string_attr
 from tpulint.runtime.place import place_of_operation
 
 _TICK = 0.01
@@ -70,9 +71,7 @@ class Deadline:
             op.get_attr("token"), lambda function: _Bounded(function, self, wait)
         )
         if token is not None:
-            tensorflow_internals.set_attr(
-                image, "token", tensorflow_internals.string_attr(token.decode())
-            )
+            tensorflow_internals.set_attr(image, "token", string_attr(token.decode()))
 
     def call(self, function: Callable[..., Any], arguments: Any, wait: Wait) -> Any:
         """`function(*arguments)`, for as long as the step may take."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import tensorflow as tf
+
 REPLICATE = "_tpu_replicate"
 OUTSIDE = "_xla_outside_compilation"
 MAP_OUTSIDE = "_xla_map_outside_compilation"
@@ -11,3 +15,20 @@ OUTPUT_IDENTITY = "_tpu_output_identity"
 POST_DEVICE_REWRITE = "_post_device_rewrite"
 COMPILATION_STATUS = "_tpu_compilation_status"
 HOST_COMPUTE_CORE = "host_compute_core"
+
+
+def string_attr(value: str) -> Any:
+    """An AttrValue that holds `value`."""
+    return tf.compat.v1.AttrValue(s=value.encode())
+
+
+def bool_attr(value: bool) -> Any:
+    """An AttrValue that holds `value`."""
+    return tf.compat.v1.AttrValue(b=value)
+
+
+def string_list_attr(values: list[str]) -> Any:
+    """An AttrValue that holds the list `values`."""
+    attr = tf.compat.v1.AttrValue()
+    attr.list.s.extend(value.encode() for value in values)
+    return attr

@@ -40,7 +40,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
         """`name` becomes `_tpu_replicate`; operations without inputs hang on `pivot`."""
         super().__init__()
         self._name = name
-        self._mark = tfi.string_attr(name)
+        self._mark = attributes.string_attr(name)
         self._pivot = pivot
         self.num_replicas = num_replicas
         self.clusters = HostClusters()
@@ -63,7 +63,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
             NestedComputationError: `op` belongs to another computation already.
         """
         self._report(op)
-        if any(tfi.is_ref(tensor) for tensor in op.inputs):
+        if any(tensor.dtype._is_ref_dtype for tensor in op.inputs):
             raise NotImplementedError(
                 "Non-resource Variables are not supported inside TPU computations "
                 f"(operator name: {op.name})"
@@ -165,9 +165,9 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
     def _set_marks(self, op: Any) -> None:
         tfi.set_attr(op, attributes.REPLICATE, self._mark)
         if self.clusters.open:
-            tfi.set_attr(op, attributes.OUTSIDE, tfi.string_attr(self.clusters.open))
+            tfi.set_attr(op, attributes.OUTSIDE, attributes.string_attr(self.clusters.open))
         if self.clusters.is_map:
-            tfi.set_attr(op, attributes.MAP_OUTSIDE, tfi.bool_attr(True))
+            tfi.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
 
     def _guard(self, op: Any) -> None:
         # What is compiled, or replicated, is gone when the step runs. One replica's host

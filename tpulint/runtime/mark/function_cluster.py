@@ -30,9 +30,9 @@ class FunctionClusterContext(tfi.ControlFlowContext):  # type: ignore[misc]
         raise NotImplementedError
 
     def _set_marks(self, op: Any) -> None:
-        tfi.set_attr(op, attributes.OUTSIDE, tfi.string_attr(self._name))
+        tfi.set_attr(op, attributes.OUTSIDE, attributes.string_attr(self._name))
         if self._is_map:
-            tfi.set_attr(op, attributes.MAP_OUTSIDE, tfi.bool_attr(True))
+            tfi.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
 
 
 def is_open() -> bool:

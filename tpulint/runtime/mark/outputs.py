@@ -100,5 +100,5 @@ def _tied(tensor: Any, by_device: bool) -> Any:
     """`tensor` through an Identity: an input returned as it is must not bypass the computation."""
     with tf.device(tensor.device or tfi.core(0)) if by_device else nullcontext():
         tied = tf.identity(tensor)
-    tfi.set_attr(tied.op, attributes.OUTPUT_IDENTITY, tfi.bool_attr(True))
+    tfi.set_attr(tied.op, attributes.OUTPUT_IDENTITY, attributes.bool_attr(True))
     return tied

@@ -107,7 +107,7 @@ def _needs_and_sizes(flat: list[list[Tensor]]) -> tuple[list[Any], list[list[Ten
                 # Lists compare by their first difference; TensorFlow compares them so.
                 largest[i] = max(shape, largest[i])
             size = tf.shape(tensor)
-            tfi.set_attr(size.op, attributes.POST_DEVICE_REWRITE, tfi.bool_attr(True))
+            tfi.set_attr(size.op, attributes.POST_DEVICE_REWRITE, attributes.bool_attr(True))
             sizes[i].append(size)
     return needed, sizes
 
@@ -141,5 +141,5 @@ def _pad(tensor: Tensor, paddings: list[Any]) -> Tensor:
         )
     else:
         result = tf.pad(tensor, paddings)
-    tfi.set_attr(result.op, attributes.POST_DEVICE_REWRITE, tfi.bool_attr(True))
+    tfi.set_attr(result.op, attributes.POST_DEVICE_REWRITE, attributes.bool_attr(True))
     return result

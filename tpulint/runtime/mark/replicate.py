@@ -23,6 +23,7 @@ from tpulint.runtime.mark import attributes, inputs, metadata, outputs, padding,
 from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
 from tpulint.runtime.mark.marked import Marked, Mode
 from tpulint.runtime.mark.request import Request
+from tpulint.runtime.mark.scratch import ScratchGraph
 
 _building = threading.local()
 
@@ -58,7 +59,7 @@ def mark(request: Request, mode: Mode) -> Outcome | None:
     # A computation inside another fails on its first node: it needs no graph of its own.
     if not isinstance(graph, tfi.FuncGraph) or enclosing_context():
         return _mark(request, mode)
-    scratch = tfi.ScratchGraph(graph)
+    scratch = ScratchGraph(graph)
     with scratch.going_on():
         return _mark(request, mode)
 
@@ -73,7 +74,7 @@ def marked_to_run(request: Request, outcome: Outcome) -> Marked:
     marked = outcome.marked
     if marked.mode != "graph" or not any(op.type in _V1 for op in outcome.context.operations):
         return marked
-    scratch = tfi.ScratchGraph(marked.graph)
+    scratch = ScratchGraph(marked.graph)
     with scratch.going_on(), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeFaultWarning)
         again = _mark(request, "function")
@@ -99,7 +100,7 @@ def _mark(request: Request, mode: Mode) -> Outcome | None:
     is_function = isinstance(graph, tfi.FuncGraph)
     cluster = graph.unique_name(f"cluster_{graph.name}" if is_function else "cluster")
     pivot = tf.no_op(name=f"{cluster}/pivot")
-    tfi.set_attr(pivot, attributes.PIVOT, tfi.string_attr(cluster))
+    tfi.set_attr(pivot, attributes.PIVOT, attributes.string_attr(cluster))
     context = TPUReplicateContext(cluster, len(flat), pivot)
     with _entered(context):
         info = tfi.tpu_ops.tpu_replicate_metadata(
@@ -111,7 +112,7 @@ def _mark(request: Request, mode: Mode) -> Outcome | None:
         found = outputs.processed(returned, by_device=not _is_partitioned(request))
         context.ExitResult(found.tensors)
     if context.clusters.cores:
-        cores = tfi.string_list_attr(context.clusters.cores)
+        cores = attributes.string_list_attr(context.clusters.cores)
         tfi.set_attr(info, attributes.HOST_COMPUTE_CORE, cores)
     status = _compile_status(request, info, cluster)
     fan_out, results = _fan_out(found, len(flat))
@@ -185,7 +186,7 @@ def _arguments(
     tensors = [tf.identity(t, name=f"replicated_input_{i}") for i, t in enumerate(tensors)]
     for tensor, is_composite in zip(tensors, flattened.is_composite, strict=False):
         if not padded or is_composite:
-            tfi.set_attr(tensor.op, attributes.INPUT_IDENTITY, tfi.bool_attr(True))
+            tfi.set_attr(tensor.op, attributes.INPUT_IDENTITY, attributes.bool_attr(True))
     args = flattened.packed(tensors)
     queue = request.infeed_queue
     if queue is not None:
@@ -232,7 +233,7 @@ def _compile_status(request: Request, info: Any, cluster: str) -> Any:
         if not request.use_tpu:
             return tf.no_op(name="compilation_status")
         status = tfi.tpu_ops.tpu_compilation_result()
-        tfi.set_attr(status.op, attributes.COMPILATION_STATUS, tfi.string_attr(cluster))
+        tfi.set_attr(status.op, attributes.COMPILATION_STATUS, attributes.string_attr(cluster))
         return status
 
 

@@ -13,7 +13,7 @@ from tpulint.runtime.errors import DeviceAssignmentError, EscapedTensorError
 from tpulint.runtime.mark import attributes
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.mark.marked import Marked
-from tpulint.runtime.place import place_of_operation
+from tpulint.runtime.place import is_of_gradient, place_of_operation
 
 _GUARDS = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
 
@@ -99,7 +99,7 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
             if tensor.op.type in _GUARDS:
                 continue
             # The gradient of a host operation takes what it needs: that is TPU206's matter.
-            if "." in _cluster(tensor.op) or tfi.is_of_gradient(op):
+            if "." in _cluster(tensor.op) or is_of_gradient(op):
                 continue
             raise EscapedTensorError(
                 f"The tensor {tensor.name} was made in an outside_compilation cluster that does "

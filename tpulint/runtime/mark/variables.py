@@ -38,7 +38,7 @@ class ReplicatedHandles:
         """
         if handle_id in self._handles:
             return self._handles[handle_id]
-        assignment = tfi.enclosing_device_assignment()
+        assignment = _enclosing_device_assignment()
         if assignment is not None and not is_packed:
             copies = _by_replica(copies, assignment)
         # The node belongs to the place around the computation, in the computation's graph.
@@ -59,6 +59,17 @@ class ReplicatedHandles:
                 tfi.set_context(graph, inside)
         self._handles[handle_id] = handle
         return handle
+
+
+def _enclosing_device_assignment() -> Any | None:
+    """The device assignment of the TPUStrategy whose scope we are in, if any."""
+    if not tf.distribute.has_strategy():
+        return None
+    strategy = tf.distribute.get_strategy()
+    classes = (type(strategy), *type(strategy).__bases__)
+    if not any(c.__name__.startswith("TPUStrategy") for c in classes):
+        return None
+    return strategy.extended._device_assignment
 
 
 def _graph_in(context: Any) -> Any:

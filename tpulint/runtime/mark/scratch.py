@@ -1,0 +1,142 @@
+"""The graph in which a computation of a tf.function is marked."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.mark.attributes import bool_attr
+
+Graph = Any
+Operation = Any
+Tensor = Any
+
+
+class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
+    """A FuncGraph inside the user's FuncGraph that goes on where the user's stands.
+
+    It draws names from the user's graph, and starts with its name scope, devices and control
+    dependencies, so that operations become what they would have become there. What it captures
+    from beyond the user's graph is captured by the user's graph first, as it would have been.
+    `stand_ins` maps the operations that stand for one of the user's graph to that one: captured
+    placeholders, and no-ops for what has no output. They bear the same names.
+    """
+
+    def __init__(self, users_graph: Graph) -> None:
+        super().__init__(getattr(users_graph, "name", "tpu"))
+        self.users_graph = users_graph
+        self.stand_ins: dict[str, Operation] = {}
+        self._waits: list[tuple[Any, Any]] = []
+        # A plain graph holds the marked nodes itself: there this graph is a second one of them.
+        shares_names = isinstance(users_graph, tfi.FuncGraph)
+        names = users_graph._names_in_use
+        self._names_in_use = names if shares_names else dict(names)
+        self._name_stack = users_graph._name_stack
+        # Whether bodies of loops and branches get automatic control dependencies.
+        self._add_control_dependencies = users_graph._add_control_dependencies
+
+    @contextlib.contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Enter the graph, with the devices and control dependencies of the user's."""
+        users = self.users_graph
+        with self.as_default(), contextlib.ExitStack() as waiting, _counting_seeds_on(users, self):
+            self._device_function_stack = users._device_function_stack.copy()
+            self._colocation_stack = users._colocation_stack.copy()
+            for scope in users._control_dependencies_stack:
+                ours = self.control_dependencies(scope.control_inputs)
+                waiting.enter_context(ours)
+                self._waits.append((scope, ours))
+            yield
+
+    def capture(self, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
+        graph = None if tfi.is_eager_tensor(tensor) else tensor.graph
+        if graph is self:
+            return tensor
+        if graph is not self.users_graph:
+            with _as_if_here(self, self.users_graph):
+                tensor = self.users_graph.capture(tensor, name=name)
+        with self._naming(tensor.op.name if tensor.value_index == 0 else None):
+            placeholder = super().capture(tensor, shape=shape)
+        self.stand_ins[placeholder.op.name] = tensor.op
+        for users, ours in self._waits:
+            # What has an input that was made in such a scope already waits through that.
+            if users.op_in_group(tensor.op):
+                ours.add_op(placeholder.op)
+        return placeholder
+
+    def control_dependencies(self, control_inputs: Any) -> Any:
+        if control_inputs is None:
+            return super().control_dependencies(None)
+        return super().control_dependencies([self._stand_in(c) for c in control_inputs])
+
+    def _stand_in(self, control_input: Any) -> Any:
+        op = getattr(control_input, "op", control_input)
+        if not isinstance(op, tf.Operation) or op.graph is not self.users_graph:
+            return control_input
+        op._set_attr("_has_manual_control_dependencies", bool_attr(True))
+        if op.outputs:
+            return self.capture(op.outputs[0]).op
+        if op.name not in self.stand_ins:
+            with self._naming(op.name), super().control_dependencies(None):
+                tf.no_op(name=op.name)
+            self.stand_ins[op.name] = op
+        return self.get_operation_by_name(op.name)
+
+    @contextlib.contextmanager
+    def _naming(self, name: str | None) -> Iterator[None]:
+        """Let the next operation have exactly `name`, which the user's graph has taken."""
+        saved = self._name_stack, self._names_in_use
+        self._name_stack = "" if name else "tpulint/captured"
+        self._names_in_use = {} if name else self._names_in_use
+        try:
+            yield
+        finally:
+            self._name_stack, self._names_in_use = saved
+
+
+_plain_capture = tfi.FuncGraph.capture
+
+
+def _capture(graph: Graph, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
+    """As ever, but in functions inside a scratch graph a tensor of the user's is one with its
+    placeholder there: else a branch that takes the tensor twice would get two arguments.
+    """
+    if not tfi.is_eager_tensor(tensor):
+        for around in tfi.graphs_outwards(graph.outer_graph):
+            if isinstance(around, ScratchGraph) and tensor.graph is around.users_graph:
+                with tf.Graph.as_default(around):
+                    tensor = around.capture(tensor)
+    return _plain_capture(graph, tensor, name=name, shape=shape)
+
+
+tfi.FuncGraph.capture = _capture
+
+
+@contextlib.contextmanager
+def _counting_seeds_on(users: Graph, scratch: Graph) -> Iterator[None]:
+    """Let random operations in `scratch` get the seeds that they would have got in `users`."""
+    counts = tfi.random_seed._graph_to_seed_dict
+    counts[scratch] = counts.get(users, 0)
+    try:
+        yield
+    finally:
+        if isinstance(users, tfi.FuncGraph):
+            counts[users] = counts[scratch]
+
+
+@contextlib.contextmanager
+def _as_if_here(here: Graph, graph: Graph) -> Iterator[None]:
+    """Make `graph` the default, with the name scope and devices that `here` is in."""
+    saved = graph._name_stack, graph._device_function_stack, graph._colocation_stack
+    graph._name_stack = here._name_stack
+    graph._device_function_stack = here._device_function_stack
+    graph._colocation_stack = here._colocation_stack
+    try:
+        with tf.Graph.as_default(graph):
+            yield
+    finally:
+        graph._name_stack, graph._device_function_stack, graph._colocation_stack = saved
