@@ -1,9 +1,9 @@
 """Measures the runtime side by side with what it is compared with, in one process.
 
-    python benchmarks/runtime.py            all figures (JAX's, where it is installed)
-    python benchmarks/runtime.py --many     also 1,024 replicas: time and memory
+    python benchmarks/runtime.py [--write]
 
-Prints medians, and ratios of medians; what is compared runs in turns.
+Medians, and ratios of medians; what is compared runs in turns. JAX is compared with where it is
+installed. `--write` puts the result into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import os
 import resource
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -23,6 +25,8 @@ import tensorflow as tf
 import tpulint.runtime as tpu
 
 ITERATIONS = 1000
+DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- runtime: written by benchmarks/runtime.py -->", "<!-- end of runtime -->"
 
 
 def medians(rounds: int, *functions: Callable[[], Any]) -> list[float]:
@@ -39,12 +43,28 @@ def medians(rounds: int, *functions: Callable[[], Any]) -> list[float]:
     return [statistics.median(found) for found in times]
 
 
-def say(what: str, ours: float, theirs: float, of: str, limit: float, unit: float = 1e6) -> None:
-    """One line: both figures, their ratio and what it is to be."""
+@dataclass(frozen=True)
+class Row:
+    """One figure, what it is compared with, and the goal."""
+
+    what: str
+    ours: str
+    compared_with: str
+    theirs: str
+    ratio: str
+    goal: str
+    met: bool
+
+
+def compared(what: str, ours: float, theirs: float, of: str, limit: float) -> Row:
+    """Two medians in seconds, and their ratio, which is to be at most `limit`."""
     ratio = ours / theirs
-    verdict = "met" if ratio <= limit else "MISSED"
-    print(f"{what:42} {ours * unit:10.1f} us  {of:28} {theirs * unit:10.1f} us", end="")
-    print(f"  ratio {ratio:5.2f}  (at most {limit}: {verdict})")
+    met = ratio <= limit
+    return Row(what, _time(ours), of, _time(theirs), f"{ratio:.2f}", f"at most {limit}", met)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:,.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:,.1f} ms"
 
 
 def layers(x: Any) -> Any:
@@ -54,7 +74,7 @@ def layers(x: Any) -> Any:
     return x
 
 
-def steps() -> None:
+def steps() -> Iterator[Row]:
     """A step of a computation with no cluster."""
     bare = tf.function(layers, jit_compile=True)
 
@@ -70,16 +90,16 @@ def steps() -> None:
     ours, theirs = medians(
         40, lambda: one(values[0])[0][0].numpy(), lambda: bare(values[0]).numpy()
     )
-    say("a step, 1 replica", ours, theirs, "bare jit_compile=True", 1.15)
+    yield compared("a step, 1 replica", ours, theirs, "bare jit_compile=True", 1.15)
     ours, theirs = medians(
         20,
         lambda: [out[0].numpy() for out in eight(*values)],
         lambda: [bare(value).numpy() for value in values],
     )
-    say("a step, 8 replicas", ours, theirs, "eight bare calls in sequence", 1.15)
+    yield compared("a step, 8 replicas", ours, theirs, "eight bare calls in sequence", 1.15)
 
 
-def round_trips() -> None:
+def round_trips() -> Iterator[Row]:
     """One host round trip in an iteration of a device loop."""
 
     def loop(host: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -106,11 +126,11 @@ def round_trips() -> None:
     if jax_loop:
         contestants.append(jax_loop)
     mine, numpys, *jaxs = (found / ITERATIONS for found in medians(9, *contestants))
-    say("a round trip in a loop", mine, numpys, "tf.numpy_function", 1.0)
+    yield compared("a round trip in a loop", mine, numpys, "tf.numpy_function", 1.0)
     if jaxs:
-        say("a round trip in a loop", mine, jaxs[0], "JAX io_callback(ordered=True)", 0.6)
-    else:
-        print("JAX is not installed: not compared")
+        yield compared(
+            "a round trip in a loop", mine, jaxs[0], "JAX io_callback(ordered=True)", 0.6
+        )
 
 
 def jaxs_round_trips() -> Callable[[], Any] | None:
@@ -130,7 +150,7 @@ def jaxs_round_trips() -> Callable[[], Any] | None:
     return lambda: compiled(jax.numpy.float32(1.0)).block_until_ready()
 
 
-def building() -> None:
+def building() -> Iterator[Row]:
     """Building 64 replicas, and building 1, of a model of 30 layers."""
 
     def model(x: Any) -> Any:
@@ -144,10 +164,10 @@ def building() -> None:
             tpu.replicate(model, given)
 
     many, one = medians(7, lambda: build(64), lambda: build(1))
-    say("building 64 replicas", many, one, "building 1", 3.0)
+    yield compared("building 64 replicas", many, one, "building 1", 3.0)
 
 
-def deadlocks() -> None:
+def deadlocks() -> Iterator[Row]:
     """A step that deadlocks: from its start to the error in the user's hands."""
     variable = tf.Variable(1.0)
 
@@ -169,14 +189,12 @@ def deadlocks() -> None:
             step(tf.constant(1.0))
         except tpu.DeadlockError:
             found.append(time.perf_counter() - start)
-    print(
-        f"{'a deadlocked step, start to error':42} {statistics.median(found) * 1e3:10.1f} ms",
-        end="",
-    )
-    print(f"  (at most 50 ms: {'met' if statistics.median(found) <= 0.05 else 'MISSED'})")
+    median = statistics.median(found)
+    what = "a step that deadlocks, from its start to the error"
+    yield Row(what, _time(median), "", "", "", "at most 50 ms", median <= 0.05)
 
 
-def many_replicas(replicas: int = 1024) -> None:
+def many_replicas(replicas: int = 1024) -> Iterator[Row]:
     """Building, compiling and running many replicas of a small computation."""
     start = time.perf_counter()
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -185,23 +203,43 @@ def many_replicas(replicas: int = 1024) -> None:
         session.run(outputs)
     seconds = time.perf_counter() - start
     gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    met = "met" if seconds < 60 and gigabytes < 4 else "MISSED"
-    print(f"{replicas} replicas built, compiled and run in {seconds:.1f} s, ", end="")
-    print(f"peak {gigabytes:.2f} GB  (under 60 s and 4 GB: {met})")
+    what = f"{replicas:,} replicas built, compiled and run"
+    yield Row(what, f"{seconds:.1f} s", "", "", "", "under 60 s", seconds < 60)
+    peak = f"{gigabytes:.2f} GB"
+    yield Row("peak memory of all of this", peak, "", "", "", "under 4 GB", gigabytes < 4)
+
+
+def report() -> str:
+    """All figures as a Markdown table."""
+    lines = [
+        f"TensorFlow {tf.__version__}, {os.cpu_count()} cores.",
+        "",
+        "| what | time | compared with | time | ratio | goal | |",
+        "|---|---:|---|---:|---:|---|---|",
+    ]
+    for measure in (steps, round_trips, building, deadlocks, many_replicas):
+        for row in measure():
+            cells = (row.what, row.ours, row.compared_with, row.theirs, row.ratio, row.goal)
+            lines.append(f"| {' | '.join(cells)} | {'met' if row.met else '**missed**'} |")
+    return "\n".join(lines) + "\n"
+
+
+def write(text: str) -> None:
+    """Put `text` between the marks of docs/benchmarks.md."""
+    before, begin, rest = DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    DOCUMENT.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print all figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--many", action="store_true", help="also measure 1,024 replicas")
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
     options = parser.parse_args(arguments)
-    print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores")
-    steps()
-    round_trips()
-    building()
-    deadlocks()
-    if options.many:
-        many_replicas()
+    text = report()
+    print(text)
+    if options.write:
+        write(text)
 
 
 if __name__ == "__main__":
