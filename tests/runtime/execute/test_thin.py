@@ -56,3 +56,34 @@ def test_a_function_holds_a_cluster():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         built = ran(computation, [[tf.constant(1.0)], [tf.constant(7.0)]])
         assert session.run(built.outputs) == ((10.0,), (34.0,))
+
+
+def test_all_replicas_share_one_compiled_segment():
+    graph = tf.Graph()
+    with graph.as_default():
+        ran(lambda x: tf.tanh(x) * 2.0, [[tf.constant(float(number))] for number in range(8)])
+    functions = graph.as_graph_def().library.function
+    assert len([one for one in functions if one.attr["_XlaMustCompile"].b]) == 1
+
+
+def test_a_computation_that_only_hands_on():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        built = ran(lambda x: (x, tf.constant(5.0)), [[tf.constant(1.0)], [tf.constant(2.0)]])
+        assert session.run(built.outputs) == ((1.0, 5.0), (2.0, 5.0))
+        built = ran(lambda: None)
+        assert built.outputs == ((),)
+        session.run(built.done)
+
+
+def test_a_head_cluster_behind_operations_that_only_hand_on():
+    def computation(x):
+        v = tf.compat.v1.get_variable("v", initializer=1.0, use_resource=True)
+        given = tf.identity(tf.identity(x))
+        old = outside_compilation(lambda a: v.read_value() + a, given)
+        with tf.control_dependencies([v.assign_add(old)]):
+            return v.read_value() * 1.0
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        built = ran(computation, [[tf.constant(2.0)], [tf.constant(5.0)]])
+        session.run(tf.compat.v1.global_variables_initializer())
+        assert session.run(built.outputs) == ((4.0,), (7.0,))

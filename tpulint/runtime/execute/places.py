@@ -71,9 +71,20 @@ def token_after(effects: Sequence[Operation]) -> Tensor:
 
 
 def constant_or_image(region: Region, name: str, places: Places, *, on_host: bool) -> Tensor:
-    """The image, in the graph that is being built, of the tensor `name`; a constant is copied."""
+    """The image, in the graph that is being built, of the tensor `name`.
+
+    A constant has none: it is copied where it is used. So is what only passes on a tensor, where
+    that stands in another part of the region.
+    """
     if name in places.tensors:
         return in_this_graph(places.of(name, on_host=on_host))
-    constant = region.graph.get_tensor_by_name(name).op
-    made = copy(region, [constant], places.tensors.__getitem__, {constant.name: frozenset()})
+    op = region.graph.get_tensor_by_name(name).op
+    if op.type not in ("Const", "Identity"):
+        raise KeyError(name)
+    made = copy(
+        region,
+        [op],
+        lambda inner: constant_or_image(region, inner, places, on_host=on_host),
+        {op.name: frozenset()},
+    )
     return made.tensors[name]
