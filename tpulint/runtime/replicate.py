@@ -155,9 +155,8 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
     _warn_of_idle_padding(request, outcome)
     if mode == "graph":
         _guard_fetches(outcome.marked.graph)
-    marked = marking.marked_to_run(request, outcome)
     with _beside_the_users_nodes():
-        ran = step.run_marked(marked, current_options())
+        ran = step.run_marked(outcome.marked, current_options())
         status = tf.constant(b"") if request.use_tpu else tf.no_op()
         results.remember(status, outcome.marked, outcome.compile_status)
         return [status, _results(outcome, ran)]

@@ -27,9 +27,6 @@ from tensorflow.python.framework import (
 )
 from tensorflow.python.framework import device as pydev
 from tensorflow.python.framework import random_seed as random_seed
-from tensorflow.python.framework.errors_impl import (
-    InaccessibleTensorError as InaccessibleTensorError,
-)
 from tensorflow.python.ops import (
     control_flow_ops,
     control_flow_util,
@@ -57,6 +54,7 @@ CompositeTensor = composite_tensor.CompositeTensor
 ControlFlowContext = control_flow_ops.ControlFlowContext
 XLAControlFlowContext = control_flow_ops.XLAControlFlowContext
 DeviceSpec = pydev.DeviceSpec
+InaccessibleTensorError = errors_impl.InaccessibleTensorError
 FuncGraph = func_graph.FuncGraph
 canonical_device = device_util.canonicalize
 check_function_argument_count = xla.check_function_argument_count

@@ -14,7 +14,6 @@ from tests.runtime.oracle.building import OURS, THEIRS, Built, build
 from tests.runtime.oracle.programs import Program
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import step
-from tpulint.runtime.mark import replicate as marking
 from tpulint.runtime.mark import runnable
 from tpulint.runtime.mark.attributes import REPLICATE
 from tpulint.runtime.mark.marked import Marked, Ran
@@ -36,11 +35,7 @@ def marking_only() -> Iterator[None]:
 
     So it is not looked at either for what TensorFlow refuses only when it is run.
     """
-    with (
-        mock.patch.object(step, "run_marked", _not_run),
-        mock.patch.object(marking, "marked_to_run", lambda request, outcome: outcome.marked),
-        mock.patch.object(runnable, "check"),
-    ):
+    with mock.patch.object(step, "run_marked", _not_run), mock.patch.object(runnable, "check"):
         yield
 
 

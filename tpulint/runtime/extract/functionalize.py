@@ -274,6 +274,7 @@ class _Level:
         def level(variables: Sequence[Tensor]) -> _Level:
             here = _Level(self.region, loop.context, dict(outer))
             for merge, switch, variable in zip(loop.merges, loop.switches, variables, strict=True):
+                variable.set_shape(merge.outputs[0].shape)
                 here.tensors[merge.outputs[0].name] = variable
                 here.tensors[merge.outputs[1].name] = variable
                 here.tensors[switch.outputs[1].name] = variable
@@ -293,7 +294,7 @@ class _Level:
             goes_on,
             body,
             [self.image(tensor.name) for tensor in loop.initial_values],
-            shape_invariants=[merge.outputs[0].shape for merge in loop.merges],
+            shape_invariants=[tf.TensorShape(None)] * len(loop.merges),
             parallel_iterations=1,
         )
         return {

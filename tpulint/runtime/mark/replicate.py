@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from tpulint.runtime.errors import (
     EscapedTensorError,
     MaximumShapesError,
     NestedComputationError,
-    RuntimeFaultWarning,
     as_fault,
 )
 from tpulint.runtime.mark import attributes, inputs, metadata, outputs, padding, variables
@@ -62,27 +60,6 @@ def mark(request: Request, mode: Mode) -> Outcome | None:
     scratch = ScratchGraph(graph)
     with scratch.going_on():
         return _mark(request, mode)
-
-
-def marked_to_run(request: Request, outcome: Outcome) -> Marked:
-    """What is executed for `outcome`: what was marked, but for V1 control flow in a plain graph.
-
-    The loops and branches of V1 control flow cannot be cut at their host clusters. TensorFlow
-    turns them into functions first; here the computation is traced a second time, into a
-    function's graph, where they are functions from the start.
-    """
-    marked = outcome.marked
-    if marked.mode != "graph" or not any(op.type in _V1 for op in outcome.context.operations):
-        return marked
-    scratch = ScratchGraph(marked.graph)
-    with scratch.going_on(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeFaultWarning)
-        again = _mark(request, "function")
-    assert again is not None
-    return again.marked
-
-
-_V1 = frozenset({"Switch", "Merge", "Enter", "Exit"})
 
 
 def _mark(request: Request, mode: Mode) -> Outcome | None:

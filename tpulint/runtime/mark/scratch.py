@@ -27,14 +27,11 @@ class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
     """
 
     def __init__(self, users_graph: Graph) -> None:
-        super().__init__(getattr(users_graph, "name", "tpu"))
+        super().__init__(users_graph.name)
         self.users_graph = users_graph
         self.stand_ins: dict[str, Operation] = {}
         self._waits: list[tuple[Any, Any]] = []
-        # A plain graph holds the marked nodes itself: there this graph is a second one of them.
-        shares_names = isinstance(users_graph, tfi.FuncGraph)
-        names = users_graph._names_in_use
-        self._names_in_use = names if shares_names else dict(names)
+        self._names_in_use = users_graph._names_in_use
         self._name_stack = users_graph._name_stack
         # Whether bodies of loops and branches get automatic control dependencies.
         self._add_control_dependencies = users_graph._add_control_dependencies
@@ -124,8 +121,7 @@ def _counting_seeds_on(users: Graph, scratch: Graph) -> Iterator[None]:
     try:
         yield
     finally:
-        if isinstance(users, tfi.FuncGraph):
-            counts[users] = counts[scratch]
+        counts[users] = counts[scratch]
 
 
 @contextlib.contextmanager
