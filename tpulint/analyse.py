@@ -7,9 +7,8 @@ several projects, each is a task for a process of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding
 
@@ -20,16 +19,21 @@ MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 FEW = 200  # files below which a second process costs more than it saves
 
 
-@dataclass
 class Analysis:
     """Findings, lines for standard error, and whether something of our own failed."""
 
-    findings: list[Finding] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
-    failed: bool = False
-    read: bool = False  # whether any file held something to read
-    imported: list[str] = field(default_factory=list)  # files read that were not asked for
-    marked: list[str] = field(default_factory=list)  # files that may hold suppressions
+    def __init__(
+        self,
+        findings: Iterable[Finding] = (),
+        messages: Iterable[str] = (),
+        marked: Iterable[str] = (),
+    ) -> None:
+        self.findings = list(findings)
+        self.messages = list(messages)
+        self.failed = False
+        self.read = False  # whether any file held something to read
+        self.imported: list[str] = []  # files read that were not asked for
+        self.marked = list(marked)  # files that may hold suppressions
 
     def add(self, other: Analysis) -> None:
         self.findings += other.findings
@@ -40,8 +44,7 @@ class Analysis:
         self.marked += other.marked
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """What one process is given to do."""
 
     filenames: tuple[str, ...]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.config import Config
@@ -20,8 +19,7 @@ STDIN = "-"
 STEPS_A_LANE = 12
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """What a run is asked for, the command line and the configuration taken together.
 
     `noqa` is false where somebody else (flake8) judges those comments.
@@ -38,18 +36,18 @@ class Request:
     noqa: bool = True
 
 
-@dataclass
 class Run:
     """What was found: the standing findings, how many possible ones are hidden, and the rest.
 
     `messages` are for standard error; `failed` says that something did not work (exit 2).
     """
 
-    findings: list[Finding] = field(default_factory=list)
-    hidden: int = 0
-    sources: dict[str, Source] = field(default_factory=dict)
-    messages: list[str] = field(default_factory=list)
-    failed: bool = False
+    def __init__(self, messages: Iterable[str] = (), failed: bool = False) -> None:
+        self.findings: list[Finding] = []
+        self.hidden = 0
+        self.sources: dict[str, Source] = {}
+        self.messages = list(messages)
+        self.failed = failed
 
 
 class Task(NamedTuple):
@@ -78,7 +76,7 @@ def prepare(request: Request) -> tuple[Task, Run]:
         root=config.root,
         force_exclude=request.force_exclude,
     )
-    run = Run(messages=list(found.messages), failed=bool(found.missing))
+    run = Run(found.messages, bool(found.missing))
     return in_context(request, found.filenames, found.named), run
 
 
@@ -120,7 +118,7 @@ def takes_stdin(request: Request) -> bool:
 def check(task: Task, run: Run, given: Mapping[str, bytes]) -> Run:
     """The findings of the task, with the bytes of some files given instead of read."""
     request = task.request
-    now = Run(messages=list(run.messages), failed=run.failed)
+    now = Run(run.messages, run.failed)
     if request.stdin is not None:
         given = {request.stdin_filename: request.stdin, **given}
     if not task.filenames:
@@ -229,7 +227,7 @@ def trimmed(finding: Finding) -> Finding:
     for indices in lanes.values():
         whole = len(indices) <= STEPS_A_LANE
         kept.update(indices if whole else indices[:head] + indices[head - STEPS_A_LANE :])
-    return replace(finding, trace=tuple(finding.trace[index] for index in sorted(kept)))
+    return finding._replace(trace=tuple(finding.trace[index] for index in sorted(kept)))
 
 
 def say(messages: Collection[str]) -> None:

@@ -7,13 +7,12 @@ runtime's errors carry it. A rule stands in the file that its code and name spel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tpulint.finding import Severity
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(NamedTuple):
     """`code` as users write it, `name` in kebab case, `summary` one line without a full stop."""
 
     code: str

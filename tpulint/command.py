@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 from tpulint import app
@@ -217,17 +216,17 @@ def configuration(options: argparse.Namespace, start: str) -> Config:
         config = load_config(options.config) if options.config else find_config(start)
     given = vars(options)
     if given.get("certainty"):
-        config = replace(config, certainty=certainty(given["certainty"]))
+        config = config._replace(certainty=certainty(given["certainty"]))
     if given.get("target_tensorflow"):
         try:
-            config = replace(config, target_tensorflow=target(given["target_tensorflow"]))
+            config = config._replace(target_tensorflow=target(given["target_tensorflow"]))
         except ConfigError as error:
             raise ConfigError(f"--target-tensorflow: {error}") from None
     jobs = given.get("jobs")
     if jobs is not None:
         if jobs < 1:
             raise ConfigError("--jobs: must be a whole number from 1")
-        config = replace(config, jobs=jobs)
+        config = config._replace(jobs=jobs)
     return config
 
 

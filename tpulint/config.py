@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tpulint.codes import CODES
 from tpulint.finding import Certainty
@@ -19,8 +18,7 @@ class ConfigError(Exception):
     """A configuration that cannot be used; the text says where and what is right."""
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(NamedTuple):
     """What a run is configured with. `root` is the directory that patterns and paths start from."""
 
     root: str = "."
@@ -114,7 +112,7 @@ def from_table(table: Mapping[str, Any], path: str) -> Config:
             raise ConfigError(f"{path}: unknown key '{key}'{nearest(key, list(KEYS))}")
         try:
             changes: dict[str, Any] = {key.replace("-", "_"): reader(value)}
-            config = replace(config, **changes)
+            config = config._replace(**changes)
         except ConfigError as error:
             raise ConfigError(f"{path}: {key}: {error}") from None
     return config

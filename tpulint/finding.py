@@ -7,7 +7,7 @@ column is exclusive. Every other module of the analyzer speaks in these types.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 DEVICE_LANE = "device"
 HOST_LANE = "host"
@@ -38,14 +38,12 @@ class Applicability(enum.Enum):
     UNSAFE = "unsafe"
 
 
-@dataclass(frozen=True, order=True)
-class Location:
+class Location(NamedTuple):
     row: int
     column: int
 
 
-@dataclass(frozen=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of one file. `filename` is the path as the run was given it."""
 
     filename: str
@@ -53,8 +51,7 @@ class Span:
     end: Location
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One line of an explanation: what `lane` ("device", "host" or "replica N") does at `span`."""
 
     lane: str
@@ -62,8 +59,7 @@ class Step:
     message: str
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """Replace what stands from `start` to `end` by `content`; equal ends insert, "" deletes."""
 
     start: Location
@@ -71,8 +67,7 @@ class Edit:
     content: str
 
 
-@dataclass(frozen=True)
-class Fix:
+class Fix(NamedTuple):
     """Edits of the finding's own file that are applied together or not at all."""
 
     applicability: Applicability
@@ -80,13 +75,12 @@ class Fix:
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One fault at one place."""
 
     code: str
     message: str
     span: Span
     certainty: Certainty = Certainty.DEFINITE
-    trace: tuple[Step, ...] = field(default=())
+    trace: tuple[Step, ...] = ()
     fix: Fix | None = None

@@ -6,14 +6,33 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tpulint import __version__
 from tpulint.config import ConfigError, nearest
 
 
+class Help(argparse.HelpFormatter):
+    """argparse's own, which is made for every option, but told the width: no need of shutil."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=columns())
+
+
+def columns() -> int:
+    """The width of the help text, as argparse would choose it."""
+    try:
+        width = int(os.environ.get("COLUMNS", "")) or os.get_terminal_size().columns
+    except (ValueError, OSError):
+        width = 80
+    return width - 2
+
+
 class Parser(argparse.ArgumentParser):
     """argparse, naming the nearest right option or value in one line."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(formatter_class=Help, **given)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"tpulint: {message}{self.hint(message)}\n")

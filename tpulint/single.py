@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from tpulint import app
@@ -61,7 +60,7 @@ def setting(folder: str) -> tuple[str | None, Config]:
     """The project that the folder is in, and its configuration; without a file, as at its top."""
     root = app.project_of(folder)
     config = find_config(folder)
-    return root, replace(config, root=root) if root and config.file is None else config
+    return root, config._replace(root=root) if root and config.file is None else config
 
 
 @functools.cache
@@ -81,7 +80,9 @@ def understood(root: str, config: Config, here: str) -> Project:
 
 def alone(name: str, data: bytes, config: Config) -> Answer:
     """The file with `data` for its bytes, read anew with the project around it."""
-    request = replace(request_of(config), stdin=data, stdin_filename=name, force_exclude=True)
+    request = request_of(config)._replace(
+        stdin=data, stdin_filename=name, force_exclude=True
+    )
     run = app.check(*app.prepare(request), {})
     return Answer(run.findings, run.messages if run.failed else ())
 
@@ -89,7 +90,7 @@ def alone(name: str, data: bytes, config: Config) -> Answer:
 def request_of(config: Config) -> app.Request:
     """One process, for the tools that ask file by file have their own."""
     return app.Request(
-        replace(config, jobs=1),
+        config._replace(jobs=1),
         selected([Layer(config.select, config.extend_select, config.ignore)]),
         baseline=config.baseline_path,
         cache=config.cache_path,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
@@ -59,7 +58,7 @@ def test_no_control_character_reaches_the_terminal(name: str) -> None:
 
 def test_full_keeps_to_its_width() -> None:
     for width in (80, 100, 140):
-        context = dataclasses.replace(CONTEXT, width=width)
+        context = CONTEXT._replace(width=width)
         lines = load("full")([DEADLOCK, NAME], context).splitlines()
         assert max(map(columns, lines)) <= width
         assert sum(line.endswith("does nothing") for line in lines) == 1
@@ -96,14 +95,14 @@ def test_long_lines_are_cut_around_what_is_reported() -> None:
 def test_more_than_two_lanes_become_blocks_where_columns_get_narrow() -> None:
     span = DEADLOCK.span
     trace = tuple(Step(f"replica {number}", span, f"step {number}") for number in range(4))
-    said = load("full")([dataclasses.replace(DEADLOCK, trace=trace)], CONTEXT)
+    said = load("full")([DEADLOCK._replace(trace=trace)], CONTEXT)
     assert "\n  replica 3\n  ---------\n  4 trainer.py:15\n" in said
 
 
 def test_colour_changes_no_word() -> None:
     import re
 
-    coloured = dataclasses.replace(CONTEXT, color=True)
+    coloured = CONTEXT._replace(color=True)
     for name in ("text", "full"):
         said = load(name)(FINDINGS, coloured)
         assert "\x1b[" in said
@@ -159,7 +158,7 @@ def test_github_fields_and_messages_are_escaped() -> None:
     said = load("github")([ODD_ONE], CONTEXT)
     assert said.count("\n") == 1
     assert "100%25 <sure>" in said
-    odd = dataclasses.replace(ODD_ONE, span=Span("a,b:c.py", Location(1, 1), Location(1, 2)))
+    odd = ODD_ONE._replace(span=Span("a,b:c.py", Location(1, 1), Location(1, 2)))
     assert ",file=a%2Cb%3Ac.py,line=1," in load("github")([odd], CONTEXT)
 
 

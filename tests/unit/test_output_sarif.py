@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -54,7 +53,7 @@ def test_fingerprints_survive_moved_and_reindented_lines() -> None:
     moved = "\n\n" + TRAINER.replace("        return tf.tpu.rewrite", "    return  tf.tpu.rewrite")
     context = Context("/project", {"trainer.py": read_source("trainer.py", moved.encode())})
     span = Span("trainer.py", Location(20, 1), Location(20, 2))
-    assert prints(dataclasses.replace(NAME, span=span), context=context) == prints(NAME)
+    assert prints(NAME._replace(span=span), context=context) == prints(NAME)
 
 
 def test_fingerprints_tell_equal_lines_apart() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding, Location, Span
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from tpulint.source import Source
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(NamedTuple):
     """The run's surroundings.
 
     `here` is the absolute working directory, `sources` hold the files that findings and
@@ -24,7 +23,7 @@ class Context:
     """
 
     here: str
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    sources: Mapping[str, Source] = MappingProxyType({})
     hidden: int = 0
     fixed: int = 0
     color: bool = False

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """wrappers: names of functions that pass their callee on to outside_compilation.
 
     assume_tpu: a strategy of unknown kind is a TPU's. target_tensorflow: "1.15" or "2.x".

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding, Location, Span
 from tpulint.program.prefilter import passes
@@ -25,8 +24,7 @@ __all__ = ["Settings", "Understanding", "understand"]
 STACK = 512 * 1024 * 1024  # bytes; deep programs nest deep readings
 
 
-@dataclass(frozen=True)
-class Understanding:
+class Understanding(NamedTuple):
     """The program, findings TPU001 for what cannot be parsed, and lines for standard error."""
 
     program: Program | None  # None where no file holds anything to read
