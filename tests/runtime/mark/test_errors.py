@@ -178,7 +178,9 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("program", "ours", "theirs", "rule"), ROWS, ids=lambda each: getattr(each, "__name__", each))
+@pytest.mark.parametrize(
+    ("program", "ours", "theirs", "rule"), ROWS, ids=lambda each: getattr(each, "__name__", each)
+)
 def test_the_error_names_its_rule_and_the_users_line(
     program: Callable[[], Any], ours: type[Exception], theirs: type[Exception], rule: str
 ) -> None:
