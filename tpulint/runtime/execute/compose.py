@@ -17,11 +17,13 @@ from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
 from tpulint.runtime.execute.collectives import meet
 from tpulint.runtime.execute.compile_errors import remember_segment
+from tpulint.runtime.execute.crossing import ends, lane_of, starts
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.kernels import unsupported
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
 from tpulint.runtime.execute.meetings import Meetings
+from tpulint.runtime.execute.ordering import all_wait_for, waits_of
 from tpulint.runtime.execute.places import Places, constant_or_image, in_this_graph
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.raising import failing
@@ -82,10 +84,10 @@ class Composer:
             on_device=not on_host,
         )
         own = frozenset(copied.operations)
-        started = self._starts(planned, piece, own, places)
+        started = starts(self.probes, planned, piece, own, places)
         for op in piece.ops:
             image = copied.operations[op.name]
-            waits_for = _waits_for(planned, op, own, places)
+            waits_for = waits_of(planned, op, own, places)
             if not planned.before.get(op.name, frozenset()) & own:
                 waits_for += started
             deadlock = self.verdicts.deadlocks.get(key_of(planned.region, op))
@@ -95,50 +97,11 @@ class Composer:
                 tensorflow_internals.add_control_inputs(image, waits_for)
             if image.op_def.is_stateful:
                 places.effects.append(image)
-            self.deadline.bounds(op, image, _lane(piece))
+            self.deadline.bounds(op, image, lane_of(piece))
         places.tensors.update(copied.tensors)
         places.operations.update(copied.operations)
         if started:
-            self._ends(planned, piece, own, places, list(copied.operations.values()))
-
-    def _starts(
-        self, planned: Plan, piece: Piece, own: frozenset[str], places: Places
-    ) -> list[Operation]:
-        """Note that a piece starts: when all that it needs is there."""
-        if not self.probes.wanted or piece.side is Side.PLAIN:
-            return []
-        takes = {
-            tensor.name: constant_or_image(
-                planned.region, tensor.name, places, on_host=piece.side is Side.HOST
-            )
-            for tensor in inputs_of(piece.ops).values()
-        }
-        waits_for = [
-            *(tensor.op for tensor in takes.values()),
-            *_all_wait_for(planned, piece, own, places),
-        ]
-        crossing = [
-            image
-            for name, image in takes.items()
-            if piece.side is Side.HOST and not _is_hosts(planned.region, name)
-        ]
-        return self.probes.start(_lane(piece), places.replica, crossing, waits_for)
-
-    def _ends(
-        self,
-        planned: Plan,
-        piece: Piece,
-        own: frozenset[str],
-        places: Places,
-        made: list[Operation],
-    ) -> None:
-        gives = [
-            places.tensors[tensor.name]
-            for op in piece.ops
-            for tensor in op.outputs
-            if piece.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
-        ]
-        places.effects += self.probes.end(_lane(piece), places.replica, gives, made)
+            ends(self.probes, planned, piece, own, places, list(copied.operations.values()))
 
     def _device(self, planned: Plan, piece: Piece, places: Places) -> None:
         fault = unsupported(planned.region, piece.ops)
@@ -178,8 +141,8 @@ class Composer:
             input_signature=[tf.TensorSpec(None, image.dtype) for image in arguments.values()],
         ).get_concrete_function()
         remember_segment(compiled.graph, region)
-        started = self._starts(planned, piece, own, places)
-        with tf.control_dependencies([*_all_wait_for(planned, piece, own, places), *started]):
+        started = starts(self.probes, planned, piece, own, places)
+        with tf.control_dependencies([*all_wait_for(planned, piece, own, places), *started]):
             results = compiled(*arguments.values())
         call = results[0].op
         if call.op_def.is_stateful:
@@ -189,7 +152,7 @@ class Composer:
             result.set_shape(tensor.shape)
             places.tensors[tensor.name] = result
         if started:
-            self._ends(planned, piece, own, places, [call])
+            ends(self.probes, planned, piece, own, places, [call])
 
     def _fails(
         self,
@@ -201,7 +164,7 @@ class Composer:
         """In place of a segment that no device can run: what fails when it is reached."""
         own = frozenset(op.name for op in piece.ops)
         wanted = _wanted(planned.region, piece, own)
-        with tf.control_dependencies(_all_wait_for(planned, piece, own, places)):
+        with tf.control_dependencies(all_wait_for(planned, piece, own, places)):
             results = failing(lambda: fault, (), [tensor.dtype for tensor in wanted])
         places.effects.append(results[0].op)
         places.operations.update(dict.fromkeys(own, results[0].op))
@@ -213,7 +176,7 @@ class Composer:
         region = planned.region
         value = constant_or_image(region, op.inputs[0].name, places, on_host=False)
         key = key_of(region, op)
-        waits_for = [value.op, *_waits_for(planned, op, frozenset({op.name}), places)]
+        waits_for = [value.op, *waits_of(planned, op, frozenset({op.name}), places)]
         told = self.meetings.arrives(key, places.replica, waits_for)
         with tf.control_dependencies([*waits_for, *told]):
             value = tf.identity(value)
@@ -225,7 +188,7 @@ class Composer:
 
     def _control(self, planned: Plan, op: Operation, places: Places) -> None:
         region = planned.region
-        waits_for = _waits_for(planned, op, frozenset({op.name}), places)
+        waits_for = waits_of(planned, op, frozenset({op.name}), places)
 
         def build_inside(body: Region, inside: Places, given: Sequence[Tensor]) -> None:
             inside.replica, inside.seats = places.replica, places.seats
@@ -250,18 +213,6 @@ class Composer:
         places.effects.append(built.done)
 
 
-def _waits_for(
-    planned: Plan, op: Operation, own: frozenset[str], places: Places
-) -> list[Operation]:
-    """What `op` waits for outside its piece, apart from its inputs."""
-    if op.name not in planned.before or op.type == "Const":
-        return []
-    data = {tensor.op.name for tensor in op.inputs}
-    earlier = planned.before[op.name]
-    waits_for = [places.operations[name] for name in sorted(earlier - own - data)]
-    return waits_for if earlier else [*waits_for, *places.entry]
-
-
 def _closes(
     found: Deadlock, planned: Plan, piece: Piece, own: frozenset[str], places: Places
 ) -> Operation:
@@ -270,38 +221,11 @@ def _closes(
         tensor.op.name: constant_or_image(planned.region, tensor.name, places, on_host=True).op
         for tensor in inputs_of(piece.ops).values()
     }
-    with tf.control_dependencies([*needs.values(), *_all_wait_for(planned, piece, own, places)]):
+    with tf.control_dependencies([*needs.values(), *all_wait_for(planned, piece, own, places)]):
         return failing(found.fault, [in_this_graph(places.replica)])[0].op
-
-
-def _all_wait_for(
-    planned: Plan, piece: Piece, own: frozenset[str], places: Places
-) -> list[Operation]:
-    found = {
-        other.name: other for op in piece.ops for other in _waits_for(planned, op, own, places)
-    }
-    return list(found.values())
 
 
 def _wanted(region: Region, piece: Piece, own: frozenset[str]) -> list[Tensor]:
     """What others take of `piece`."""
     made = [tensor for op in piece.ops if op.type != "Const" for tensor in op.outputs]
     return [tensor for tensor in made if region.leaves(tensor, own)]
-
-
-def _lane(piece: Piece) -> str:
-    return f"host cluster {piece.cluster}" if piece.side is Side.HOST else "device"
-
-
-def _is_hosts(region: Region, name: str) -> bool:
-    """Whether the tensor `name` is made on the host, or a constant that is not sent."""
-    op = region.graph.get_tensor_by_name(name).op
-    return op.name in region.names and (op.type == "Const" or region.cluster_of(op) is not None)
-
-
-def _goes_to_the_device(region: Region, tensor: Tensor, own: frozenset[str]) -> bool:
-    users = region.used_by.get(tensor.name, frozenset()) - own
-    on_device = (
-        region.cluster_of(region.graph.get_operation_by_name(user)) is None for user in users
-    )
-    return tensor.name in region.output_names or any(on_device)

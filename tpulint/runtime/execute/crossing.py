@@ -1,0 +1,70 @@
+"""Probes at the start and the end of a piece, with what crosses between device and host there."""
+
+from __future__ import annotations
+
+from tpulint.runtime.execute.ordering import all_wait_for
+from tpulint.runtime.execute.places import Places, constant_or_image
+from tpulint.runtime.execute.probes import Probes
+from tpulint.runtime.extract.copying import inputs_of
+from tpulint.runtime.extract.pieces import Piece, Side
+from tpulint.runtime.extract.plan import Plan
+from tpulint.runtime.extract.region import Operation, Region, Tensor
+
+
+def starts(
+    probes: Probes, planned: Plan, piece: Piece, own: frozenset[str], places: Places
+) -> list[Operation]:
+    """Note that `piece` starts: when all that it needs is there."""
+    if not probes.wanted or piece.side is Side.PLAIN:
+        return []
+    takes = {
+        name: constant_or_image(planned.region, name, places, on_host=piece.side is Side.HOST)
+        for name in inputs_of(piece.ops)
+    }
+    waits_for = [
+        *(tensor.op for tensor in takes.values()),
+        *all_wait_for(planned, piece, own, places),
+    ]
+    crossing = [
+        image
+        for name, image in takes.items()
+        if piece.side is Side.HOST and not _is_hosts(planned.region, name)
+    ]
+    return probes.start(lane_of(piece), places.replica, crossing, waits_for)
+
+
+def ends(
+    probes: Probes,
+    planned: Plan,
+    piece: Piece,
+    own: frozenset[str],
+    places: Places,
+    made: list[Operation],
+) -> None:
+    """Note that `piece`, which `made` are the operations of, has ended."""
+    gives = [
+        places.tensors[tensor.name]
+        for op in piece.ops
+        for tensor in op.outputs
+        if piece.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
+    ]
+    places.effects += probes.end(lane_of(piece), places.replica, gives, made)
+
+
+def lane_of(piece: Piece) -> str:
+    """The lane that `piece` runs in."""
+    return f"host cluster {piece.cluster}" if piece.side is Side.HOST else "device"
+
+
+def _is_hosts(region: Region, name: str) -> bool:
+    """Whether the tensor `name` is made on the host, or a constant that is not sent."""
+    op = region.graph.get_tensor_by_name(name).op
+    return op.name in region.names and (op.type == "Const" or region.cluster_of(op) is not None)
+
+
+def _goes_to_the_device(region: Region, tensor: Tensor, own: frozenset[str]) -> bool:
+    users = region.used_by.get(tensor.name, frozenset()) - own
+    on_device = (
+        region.cluster_of(region.graph.get_operation_by_name(user)) is None for user in users
+    )
+    return tensor.name in region.output_names or any(on_device)
