@@ -88,11 +88,11 @@ def steps() -> Iterator[Row]:
 
     values = [tf.random.stateless_normal([256, 256], [1, seed]) for seed in range(8)]
     ours, theirs = medians(
-        40, lambda: one(values[0])[0][0].numpy(), lambda: bare(values[0]).numpy()
+        100, lambda: one(values[0])[0][0].numpy(), lambda: bare(values[0]).numpy()
     )
     yield compared("a step, 1 replica", ours, theirs, "bare jit_compile=True", 1.15)
     ours, theirs = medians(
-        20,
+        30,
         lambda: [out[0].numpy() for out in eight(*values)],
         lambda: [bare(value).numpy() for value in values],
     )
@@ -125,7 +125,7 @@ def round_trips() -> Iterator[Row]:
     jax_loop = jaxs_round_trips()
     if jax_loop:
         contestants.append(jax_loop)
-    mine, numpys, *jaxs = (found / ITERATIONS for found in medians(9, *contestants))
+    mine, numpys, *jaxs = (found / ITERATIONS for found in medians(15, *contestants))
     yield compared("a round trip in a loop", mine, numpys, "tf.numpy_function", 1.0)
     if jaxs:
         yield compared(
