@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault, UnsupportedOpError
 from tpulint.runtime.execute.raising import delivered
-from tpulint.runtime.extract.region import Graph, Region
+from tpulint.runtime.extract.region import Region
 from tpulint.runtime.place import place_of_operation
 
 _SEGMENT = re.compile(r"__inference_tpu_device_segment_\d+|\[\[tpulint/")
@@ -26,10 +26,11 @@ _REFUSALS = {
 _graphs: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
-def remember_segment(graph: Graph, region: Region) -> None:
-    """The function whose graph is `graph` is a segment of `region`; as long as the graph lives."""
-    graph.tpulint_region = region
-    _graphs[graph.name] = graph
+def remember_segment(function: Any, region: Region) -> None:
+    """`function`, as long as it lives, is a segment of `region`."""
+    function.graph.tpulint_region = region
+    name = function.name
+    _graphs[name.decode() if isinstance(name, bytes) else name] = function.graph
 
 
 def refused(message: str) -> RuntimeFault | None:
@@ -43,8 +44,9 @@ def refused(message: str) -> RuntimeFault | None:
 
 
 def _place(message: str) -> str | None:
-    """The user's line of the first node that `message` names and a segment knows."""
-    for graph in list(_graphs.values()):
+    """The user's line of the first node that `message` names, of a segment that it names if any."""
+    segments = [_graphs[name] for name in _SEGMENT.findall(message) if name in _graphs]
+    for graph in segments or list(_graphs.values()):
         by_name = {op.name: op for op in graph.tpulint_region.ops}
         for name in _NODE.findall(message):
             if name in by_name:

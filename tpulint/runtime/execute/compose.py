@@ -140,7 +140,7 @@ class Composer:
             autograph=False,
             input_signature=[tf.TensorSpec(None, image.dtype) for image in arguments.values()],
         ).get_concrete_function()
-        remember_segment(compiled.graph, region)
+        remember_segment(compiled, region)
         started = starts(self.probes, planned, piece, own, places)
         with tf.control_dependencies([*all_wait_for(planned, piece, own, places), *started]):
             results = compiled(*arguments.values())
