@@ -98,6 +98,13 @@ def test_deep_nesting_ends_neither_the_process_nor_the_run(folder: Path, name: s
     assert answer.status == 1
 
 
+def test_classes_that_hold_themselves_or_each_other(folder: Path) -> None:
+    classes = "class A:\n    pass\n\nclass B:\n    a = A\n\nA.a = A\nA.b = B\n\n"
+    (folder / "circle.py").write_text(classes + NESTED)
+    (found,), answer = check(folder)
+    assert (found["code"], answer.status, answer.err) == ("TPU201", 1, "")
+
+
 def test_a_generated_file_of_two_megabytes(folder: Path) -> None:
     row = "VALUE_{0} = [{0}, 'text', f(x={0}, y='" + "\\x00" * 50 + "')]\n"
     rows = "".join(row.format(number) for number in range(9_000))

@@ -58,15 +58,20 @@ def read(machine: Machine, module: Module, names: frozenset[str]) -> None:
     machine.follow_all = opens_clusters(module.text.encode(), machine.settings.wrappers)
     with machine.ledger.guarded(module.filename):
         machine.module_env(module)
+    seen: set[int] = set()
     for value in list(machine.module_env(module).names.values()):
-        _read_value(machine, module, value, names)
+        _read_value(machine, module, value, names, seen)
 
 
-def _read_value(machine: Machine, module: Module, value: Value, names: frozenset[str]) -> None:
+def _read_value(
+    machine: Machine, module: Module, value: Value, names: frozenset[str], seen: set[int]
+) -> None:
+    """Read a function, or the methods of a class: each class once, for some hold themselves."""
     function = value.function if isinstance(value, (Bound, Partial)) else value
     if isinstance(function, Function) and function.module is module:
         _read_function(machine, function, None, names)
-    elif isinstance(value, Class) and value.module is module:
+    elif isinstance(value, Class) and value.module is module and id(value) not in seen:
+        seen.add(id(value))
         instance = machine.generic_instance(value)
         for method in list(value.names.values()):
             inner = method.function if isinstance(method, (Bound, Partial)) else method
@@ -75,7 +80,7 @@ def _read_value(machine: Machine, module: Module, value: Value, names: frozenset
                 receiver = None if static else instance
                 _read_function(machine, inner, receiver, names)
             elif isinstance(inner, Class):
-                _read_value(machine, module, inner, names)
+                _read_value(machine, module, inner, names, seen)
 
 
 def _read_function(
