@@ -156,6 +156,12 @@ def _splits(op: Operation, loop_cond: Operation) -> bool:
     return op.type == "Switch" and op.inputs[1].op is loop_cond
 
 
+def _is_pivot(op: Operation) -> bool:
+    """Whether `op` only marks a branch of a conditional: its name is TensorFlow's own."""
+    name: str = op.name.rpartition("/")[2]
+    return bool(op.type == "Identity") and name.startswith(("switch_t", "switch_f"))
+
+
 @dataclass(eq=False)
 class _Level:
     """The operations of one context, and where what they take stands in the new graph."""
@@ -178,7 +184,7 @@ class _Level:
             if not ready:
                 raise AssertionError(f"cyclic order among {sorted(open_names - made)[:5]}")
             if plain:
-                self._copy([op for unit in plain for op in unit.ops])
+                self._copy_plain([op for unit in plain for op in unit.ops])
             else:
                 self._make(ready[0])
                 plain = ready[:1]
@@ -191,11 +197,17 @@ class _Level:
             child = self._child(op)
             if child is not None:
                 inner.setdefault(_identity(child), []).append(op)
-            elif op.type not in ("Switch", "Merge") and not self._is_pivot(op):
+            elif op.type != "Merge" and not _is_pivot(op):
                 plain.append(op)
             elif op.type == "Merge":
                 child = self._child(op.inputs[0].op) or self._child(op.inputs[1].op)
-                inner.setdefault(_identity(child), []).append(op)
+                switch = next((one.op for one in op.inputs if one.op.type == "Switch"), None)
+                if child is not None:
+                    inner.setdefault(_identity(child), []).append(op)
+                elif switch is not None:
+                    inner.setdefault(_Cond(switch.inputs[1].name), []).append(op)
+                else:
+                    plain.append(op)
         return [_Unit((op,), None) for op in plain] + [
             _Unit(tuple(found), identity) for identity, found in inner.items()
         ]
@@ -210,17 +222,23 @@ class _Level:
                 child = context
         return child if self.context is None else None
 
-    def _is_pivot(self, op: Operation) -> bool:
-        """Whether `op` only marks the branches of a conditional."""
-        if op.type != "Identity" or op.inputs[0].op.type != "Switch":
-            return False
-        value, predicate = op.inputs[0].op.inputs
-        return value.name == predicate.name and op.inputs[0].name not in self.tensors
-
     def _waits_for(self, ops: Sequence[Operation]) -> list[Operation]:
         own = {op.name for op in ops}
         earlier = [other.name for op in ops for other in op.control_inputs if other.name not in own]
         return [made for name in earlier for made in self.done.get(name, ())]
+
+    def _copy_plain(self, ops: Sequence[Operation]) -> None:
+        switches = [op for op in ops if op.type == "Switch"]
+        for op in switches:  # here, only the taken branch is there: it has what is switched
+            value = self.image(op.inputs[0].name)
+            self.tensors.update({output.name: value for output in op.outputs})
+        for op in ops:
+            if op.type == "Merge":  # a gradient's, of a value of this very branch
+                alive = op.inputs[self.context.branch]
+                self.tensors[op.outputs[0].name] = self.image(alive.name)
+        copied = [op for op in ops if op.type not in ("Switch", "Merge")]
+        if copied:
+            self._copy(copied)
 
     def _copy(self, ops: Sequence[Operation]) -> None:
         own = frozenset(op.name for op in ops)
@@ -241,12 +259,15 @@ class _Level:
 
     def _make(self, unit: _Unit) -> None:
         with tf.control_dependencies(self._waits_for(unit.ops)):
-            results = self._loop(unit) if isinstance(unit.inner, _Loop) else self._conditional(unit)
+            if isinstance(unit.inner, _Cond):
+                results = self._conditional(unit, unit.inner.predicate)
+            else:
+                results = self._loop(unit)
         self.tensors.update(results)
         runs = list({tensor.op.name: tensor.op for tensor in results.values()}.values())
         self.done.update(dict.fromkeys(unit.names, runs))
 
-    def _conditional(self, unit: _Unit) -> dict[str, Tensor]:
+    def _conditional(self, unit: _Unit, predicate_name: str) -> dict[str, Tensor]:
         merges = [op for op in unit.ops if op.type == "Merge" and self._child(op) is None]
         inside = [op for op in unit.ops if self._child(op) is not None]
 
@@ -254,17 +275,26 @@ class _Level:
             mine = [op for op in inside if self._child(op).branch == number]
             context = self._child(mine[0]) if mine else None
             level = _Level(self.region, context, dict(self.tensors))
-            for op in mine:
-                if op.type == "Switch" and tensorflow_internals.context_of(op) is context:
-                    level.tensors[op.outputs[number].name] = self.tensors[op.inputs[0].name]
             level.build(mine)
-            return [tf.identity(level.image(merge.inputs[number].name)) for merge in merges]
+            return [
+                tf.identity(level.image(self._of_branch(merge, number).name)) for merge in merges
+            ]
 
-        predicate = self.image(self._child(inside[0]).pred.name)
+        predicate = self.image(predicate_name)
         results = tf.cond(predicate, lambda: branch(1), lambda: branch(0))
         return {
             merge.outputs[0].name: result for merge, result in zip(merges, results, strict=True)
         }
+
+    def _of_branch(self, merge: Operation, number: int) -> Tensor:
+        """What `merge` takes from a branch: a gradient's does not have them in order."""
+        for tensor in merge.inputs:
+            child = self._child(tensor.op)
+            if child is not None and child.branch == number:
+                return tensor
+            if child is None and tensor.op.type == "Switch" and tensor.value_index == number:
+                return tensor
+        return merge.inputs[number]
 
     def _loop(self, unit: _Unit) -> dict[str, Tensor]:
         loop = _LoopParts.of(unit.ops, self._child(unit.ops[0]))
