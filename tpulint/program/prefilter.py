@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tpulint.knowledge.seam import SIGNS
+from tpulint.knowledge.seam import SIGN_CLASSES, SIGNS
 
 # Cheap screens first: every sign holds one of these.
 _SCREENS = (b"tpu", b"TPU", b"Tpu", b"outside_compilation", b"trategy", b"split_compile")
 _RUNS = (b".run(", b".experimental_run_v2(", b".experimental_run(", b".call_for_each_replica(")
 _STRATEGY = re.compile(rb"(?:strategy|distribution|replicator)\w*(?:\.extended)?$", re.IGNORECASE)
 _BEFORE = 48  # bytes before a `.run(` in which its receiver's name stands
+# `TPUEstimatorSpec(...)`, `spec = tpu.TPUEstimatorSpec`, `run(TPUStrategy, ...)`; no prose.
+_MAKES = re.compile(
+    rb"(?:TPUEstimator(?:Spec)?|TPUStrategy\w*|TPUDistributionStrategy|TpuReplicator)\s*\("
+    rb"|[=(,][ \t]*[\w.()]*\b(?:TPUEstimator(?:Spec)?|TPUStrategy\w*)\b[ \t]*(?:[\n,)#]|if\b)"
+)
 _CALLS = re.compile(rb"tpu\w*\.(?:replicate|rewrite|shard|batch_parallel)\b")
 _IMPORTS = re.compile(rb"\btpu\w*\s+import\b[^\n]*\b(?:replicate|rewrite|shard|batch_parallel)\b")
 
@@ -44,6 +49,8 @@ def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:
     if not any(screen in data for screen in _SCREENS):
         return False
     if any(sign in data for sign in SIGNS):
+        return True
+    if any(sign in data for sign in SIGN_CLASSES) and _MAKES.search(data):
         return True
     named = b"trategy" in data or b"istribution" in data or b"eplicator" in data
     if named and _runs_a_strategy(data):

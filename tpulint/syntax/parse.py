@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from dataclasses import dataclass
 
 import libcst
 
+LARGE = 200_000  # characters
+LONG_LINE = 1_000  # characters
+DEEP = 40  # brackets, those in strings and comments included
+BRACKETS = re.compile(r"[][(){}]")
 NESTED_TOO_DEEPLY = "nested too deeply for Python's own parser"
 
 
@@ -27,13 +32,25 @@ def parse(text: str) -> libcst.Module:
         SyntaxProblem: it cannot be parsed. Nesting that breaks CPython's parser is
             refused before libcst sees it, whose native parser would kill the process.
     """
-    refuse_deep_nesting(text)
+    if may_nest_deeply(text):
+        refuse_deep_nesting(text)
     try:
         return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
         raise _problem(text, error) from None
     except RecursionError:
         raise SyntaxProblem(NESTED_TOO_DEEPLY, 1, 1) from None
+
+
+def may_nest_deeply(text: str) -> bool:
+    """Whether the text can be too deep at all: asking CPython costs a tenth of libcst's parse."""
+    if len(text) > LARGE or max(map(len, text.splitlines()), default=0) > LONG_LINE:
+        return True
+    depth = deepest = 0
+    for bracket in BRACKETS.findall(text):
+        depth = depth + 1 if bracket in "([{" else depth - 1
+        deepest = max(deepest, depth)
+    return deepest > DEEP
 
 
 def refuse_deep_nesting(text: str) -> None:
