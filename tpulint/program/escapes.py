@@ -7,16 +7,8 @@ from dataclasses import dataclass
 
 from tpulint.finding import Certainty
 from tpulint.program.model import Cluster, Computation, Use
-from tpulint.program.values import (
-    Built,
-    Choice,
-    Instance,
-    Mapping,
-    Sequence,
-    Tensor,
-    Value,
-    tensors,
-)
+from tpulint.program.structures import tensors
+from tpulint.program.values import Built, Choice, Instance, Mapping, Sequence, Tensor, Value
 
 DEPTH = 4
 

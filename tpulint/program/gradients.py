@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tpulint.program.model import ApiCall, Cluster, Computation
-from tpulint.program.values import UNKNOWN, Built, Const, Tensor, Value, tensors, told_apart
+from tpulint.program.structures import tensors, told_apart
+from tpulint.program.values import UNKNOWN, Built, Const, Tensor, Value
 
 # tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
 # taken, and the position of colocate_gradients_with_ops.

@@ -7,7 +7,7 @@ reach the same `Variable` object. `Choice` holds alternatives (branches, loops);
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -328,27 +328,3 @@ def _same(left: Value, right: Value) -> bool:
     if isinstance(left, Const) and isinstance(right, Const):
         return type(left.value) is type(right.value) and left.value == right.value
     return isinstance(left, (External, Bound)) and left == right
-
-
-def tensors(value: Value) -> Iterator[Tensor]:
-    """The tensors in `value`, structures opened."""
-    for tensor, _ in told_apart(value):
-        yield tensor
-
-
-def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[tuple[Tensor, bool]]:
-    """The tensors in `value`, each with whether something else may stand in its place."""
-    if isinstance(value, Tensor):
-        yield value, chosen
-    elif depth < 5:
-        if isinstance(value, Choice):
-            inner: Iterable[Value] = value.options
-            chosen = True
-        elif isinstance(value, Sequence):
-            inner = value.items
-        elif isinstance(value, Mapping):
-            inner = value.items.values()
-        else:
-            return
-        for item in list(inner):
-            yield from told_apart(item, depth + 1, chosen)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from tpulint.finding import Step
 from tpulint.knowledge import seam
 from tpulint.program.model import ApiCall, Computation, Program
-from tpulint.program.values import Built, Const, Tensor, Value, Variable, options, tensors
+from tpulint.program.structures import tensors
+from tpulint.program.values import Built, Const, Tensor, Value, Variable, options
 from tpulint.program.where import Layer
 from tpulint.rules.ways import device, way
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tpulint.finding import Certainty, Step
 from tpulint.program.model import ApiCall, Argument, Computation, Program
-from tpulint.program.values import Sequence, Tensor, Value, told_apart
+from tpulint.program.structures import told_apart
+from tpulint.program.values import Sequence, Tensor, Value
 from tpulint.program.where import COMPUTATION
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import SIGNATURES, replicas

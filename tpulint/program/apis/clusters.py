@@ -8,17 +8,8 @@ from tpulint.program.apis.call import Call
 from tpulint.program.evaluate import calls, lanes
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.model import Argument, Cluster
-from tpulint.program.values import (
-    NONE,
-    UNKNOWN,
-    Mapping,
-    Opaque,
-    Sequence,
-    Tensor,
-    Value,
-    Variable,
-    tensors,
-)
+from tpulint.program.structures import tensors
+from tpulint.program.values import NONE, UNKNOWN, Mapping, Opaque, Sequence, Tensor, Value, Variable
 from tpulint.program.where import CLUSTER, Layer
 
 

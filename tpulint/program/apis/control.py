@@ -7,6 +7,7 @@ from tpulint.program.apis.call import Call, parameter_count
 from tpulint.program.evaluate import lanes
 from tpulint.program.evaluate.calls import traced
 from tpulint.program.evaluate.managers import CLEARS, CONTROL, DEPENDENCIES, GRAPH, INIT_SCOPE
+from tpulint.program.structures import tensors
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -24,7 +25,6 @@ from tpulint.program.values import (
     Tensor,
     Value,
     join,
-    tensors,
 )
 from tpulint.program.where import COND, DATA, WHILE, Layer
 

@@ -8,16 +8,8 @@ from tpulint.program.apis.call import Call, parameter_count
 from tpulint.program.evaluate import lanes
 from tpulint.program.evaluate.attributes import weights
 from tpulint.program.evaluate.calls import call, given
-from tpulint.program.values import (
-    UNKNOWN,
-    Bound,
-    Built,
-    Function,
-    Partial,
-    Tensor,
-    Value,
-    tensors,
-)
+from tpulint.program.structures import tensors
+from tpulint.program.values import UNKNOWN, Bound, Built, Function, Partial, Tensor, Value
 from tpulint.program.where import CALLED
 
 ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")

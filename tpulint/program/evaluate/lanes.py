@@ -8,6 +8,7 @@ from dataclasses import replace
 from tpulint.finding import Certainty
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.model import Access, Site, Use
+from tpulint.program.structures import tensors, told_apart
 from tpulint.program.values import (
     Choice,
     Const,
@@ -19,8 +20,6 @@ from tpulint.program.values import (
     Variable,
     join,
     options,
-    tensors,
-    told_apart,
 )
 from tpulint.program.where import ALTERNATIVE, COND, FUNCTION, WHILE, Where
 

@@ -35,7 +35,8 @@ from tpulint.program.values import (
 from tpulint.program.where import FUNCTION, Where
 
 DEPTH = 40  # calls inside one another
-VISITS = 6  # readings of one function in one run
+VISITS = 3  # readings of one function in one run, at least
+SMALL = 60  # identifiers: a function with few of them is read more often
 CALLS = 20_000  # readings of all functions in one run
 
 
@@ -74,7 +75,7 @@ class Machine(Linking):
         may = (
             self._calls <= CALLS
             and len(self._active) <= DEPTH
-            and self._visits[code] <= VISITS
+            and self._visits[code] <= max(VISITS, SMALL // (len(function.code.mentions) + 1))
             and self._active.count(code) < 2
         )
         if not may:
