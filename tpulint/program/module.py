@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tpulint.finding import Span
-from tpulint.program.prefilter import builds_computations
+from tpulint.program.prefilter import builds_computations, makes_tpu_strategy
 from tpulint.syntax.positions import Positions
 
 if TYPE_CHECKING:
@@ -31,6 +31,11 @@ class Module:
     def builds_computations(self) -> bool:
         """Whether TPU computations are built here by hand."""
         return builds_computations(self.text.encode())
+
+    @cached_property
+    def makes_tpu_strategy(self) -> bool:
+        """Whether a TPUStrategy is made here."""
+        return makes_tpu_strategy(self.text.encode())
 
     def span(self, place: int) -> Span:
         start, end = self._positions.range(place)

@@ -38,7 +38,12 @@ def opens_clusters(data: bytes, wrappers: Iterable[str] = ()) -> bool:
 
 def builds_computations(data: bytes) -> bool:
     """Whether computations are built here by hand: then what this module imports matters."""
-    return bool(b"TPUStrategy(" in data or _CALLS.search(data) or _IMPORTS.search(data))
+    return bool(_CALLS.search(data) or _IMPORTS.search(data))
+
+
+def makes_tpu_strategy(data: bytes) -> bool:
+    """Whether a TPUStrategy is made here: then what its `run` calls matters."""
+    return b"TPUStrategy(" in data
 
 
 def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:

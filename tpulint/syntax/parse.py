@@ -11,6 +11,7 @@ import libcst
 
 LARGE = 200_000  # characters
 LONG_LINE = 1_000  # characters
+MANY = 200  # branches, each inside the one before
 DEEP = 40  # brackets, those in strings and comments included
 BRACKETS = re.compile(r"[][(){}]")
 NESTED_TOO_DEEPLY = "nested too deeply for Python's own parser"
@@ -45,6 +46,8 @@ def parse(text: str) -> libcst.Module:
 def may_nest_deeply(text: str) -> bool:
     """Whether the text can be too deep at all: asking CPython costs a tenth of libcst's parse."""
     if len(text) > LARGE or max(map(len, text.splitlines()), default=0) > LONG_LINE:
+        return True
+    if text.count("elif ") > MANY:
         return True
     depth = deepest = 0
     for bracket in BRACKETS.findall(text):

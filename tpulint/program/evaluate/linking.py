@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tpulint.program.evaluate.managers import SCOPE
 from tpulint.program.model import Program
 from tpulint.program.module import Module
 from tpulint.program.project import Project
@@ -67,13 +68,19 @@ class Linking:
     def follows(self, path: str, act: Activation | None = None) -> bool:
         """Whether the module at `path` is read.
 
-        It is where it matters by itself, where computations are built in the module that
-        imports it, and where host clusters are opened around here.
+        It is where it matters by itself, where host clusters are opened around here, where
+        computations are built by hand in the module that imports it, and in device code and
+        under a strategy's scope where that module makes the TPUStrategy.
         """
         if self.follow_all or self.project.matters(path):
             return True
-        if act is not None and (act.where.cluster is not None or act.module.builds_computations):
-            return True
+        if act is not None:
+            where, module = act.where, act.module
+            if where.cluster is not None or module.builds_computations:
+                return True
+            of_strategy = where.computation is not None or bool(where.contexts(SCOPE))
+            if of_strategy and module.makes_tpu_strategy:
+                return True
         self.passed_by = True
         return False
 
