@@ -95,7 +95,7 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=folder)
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                json.dump(ir.to_json(facts), stream, separators=(",", ":"))
+                stream.write(json.dumps(ir.to_json(facts), separators=(",", ":")))
             os.replace(name, folder / f"{key}.json")
         except OSError as error:
             self.messages.append(f"cache not written: {error.strerror}")
