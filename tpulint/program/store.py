@@ -67,7 +67,7 @@ class Store:
             from tpulint.program.workers import summarize_all
 
             return summarize_all([source.text for source in sources], self._jobs)
-        return [summarize(source.text) for source in sources]
+        return [summarize_here(source.text) for source in sources]
 
     def _refuse(self, filename: str, reason: str, row: int, column: int) -> None:
         place = Location(row, column)

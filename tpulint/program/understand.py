@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpulint.finding import Finding, Location, Span
 from tpulint.program.prefilter import passes
 from tpulint.program.settings import Settings
-from tpulint.source import UnreadableSource, read_source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,13 +51,16 @@ def understand(
     findings: list[Finding] = []
     sources: list[Source] = []
     for filename in filenames:
+        data = given.get(filename)
         try:
-            source = _screened(filename, given.get(filename), settings, watch)
-        except UnreadableSource as error:
-            findings.append(unreadable(filename, error.reason, error.row, error.column))
+            data = _read(filename) if data is None else data
+        except OSError as error:
+            findings.append(unreadable(filename, f"cannot be read: {error.strerror}", 1, 1))
             continue
-        if source is not None:
-            sources.append(source)
+        if watch is not None:
+            watch(filename, data)
+        if passes(data, settings.wrappers):
+            _take(filename, data, sources, findings)
     if not sources:
         return Understanding(None, tuple(findings), ())
     from tpulint.program.store import Store
@@ -82,22 +84,19 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _screened(
-    filename: str,
-    data: bytes | None,
-    settings: Settings,
-    watch: Callable[[str, bytes], None] | None,
-) -> Source | None:
-    """The source of a file that can matter, None for the rest."""
-    if data is None:
-        try:
-            with open(filename, "rb") as stream:
-                data = stream.read()
-        except OSError as error:
-            raise UnreadableSource(f"cannot be read: {error.strerror}") from None
-    if watch is not None:
-        watch(filename, data)
-    return read_source(filename, data) if passes(data, settings.wrappers) else None
+def _read(filename: str) -> bytes:
+    with open(filename, "rb") as stream:
+        return stream.read()
+
+
+def _take(filename: str, data: bytes, sources: list[Source], findings: list[Finding]) -> None:
+    """The source of a file that can matter; only such a file has to be text at all."""
+    from tpulint.source import UnreadableSource, read_source
+
+    try:
+        sources.append(read_source(filename, data))
+    except UnreadableSource as error:
+        findings.append(unreadable(filename, error.reason, error.row, error.column))
 
 
 def unreadable(filename: str, reason: str, row: int, column: int) -> Finding:
