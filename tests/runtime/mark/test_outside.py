@@ -150,3 +150,19 @@ def test_padding_that_does_nothing_is_told(given: Any, shapes: Any, warned: bool
         )
     rules = [w.message.rule for w in caught if isinstance(w.message, tpu.PaddingWarning)]
     assert rules == (["TPU409"] if warned else [])
+
+
+def test_a_hand_written_guard_can_ask_which_cluster_is_open() -> None:
+    asked = []
+
+    def ask() -> Any:
+        context = tf.compat.v1.get_default_graph()._get_control_flow_context()
+        asked.append(context._outside_compilation_cluster)
+        return tf.constant(1.0)
+
+    def computation() -> Any:
+        outside = ask()
+        return outside + tpu.outside_compilation(ask) + ask()
+
+    tpu.rewrite(computation)
+    assert asked == [None, "0", None]

@@ -207,6 +207,11 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
     def _outside_compilation_counter(self, value: int) -> None:
         self.clusters.count = value
 
+    @property
+    def _outside_compilation_cluster(self) -> str | None:
+        """The open cluster: what a sound hand-written guard against nesting asks for."""
+        return self.clusters.open
+
     def _EnterOutsideCompilationScope(
         self, cluster: str | None = None, is_map_outside_compilation: bool = False
     ) -> None:
