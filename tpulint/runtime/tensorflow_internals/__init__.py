@@ -1,0 +1,14 @@
+"""The only package that imports TensorFlow's private modules, one idea a file.
+
+Where they differ between the supported releases (2.12 to the newest), the difference ends here.
+"""
+
+from __future__ import annotations
+
+from tpulint.runtime.tensorflow_internals.contexts import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.devices import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.functions import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.graphs import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.operations import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.running import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.tpu import *  # noqa: F403

@@ -1,0 +1,65 @@
+"""Control-flow contexts, and what TensorFlow takes for the context of a TPU computation."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from tensorflow.python.ops import control_flow_ops, control_flow_util
+from tensorflow.python.tpu import tpu as tensorflow_tpu
+from tensorflow.python.tpu import tpu_function, tpu_replication
+
+Graph = Any
+
+ControlFlowContext = control_flow_ops.ControlFlowContext
+XLAControlFlowContext = control_flow_ops.XLAControlFlowContext
+shard_context = tpu_function.tpu_shard_context
+
+
+def stands_in_for_tensorflows_context(context_class: type[Any]) -> None:
+    """Make `isinstance(c, TPUReplicateContext)` in TensorFlow's own code accept `context_class`.
+
+    TPUStrategy's variables find their context that way. TensorFlow's class is an ABC.
+    """
+    tpu_replication.TPUReplicateContext.register(context_class)
+    if hasattr(tensorflow_tpu, "TPUReplicateContext"):  # a second class of that name, in 2.12
+        tensorflow_tpu.TPUReplicateContext.register(context_class)
+
+
+def context_of(graph_or_op: Any) -> Any:
+    """The control-flow context that a graph is in now, or that an operation was made in."""
+    return graph_or_op._get_control_flow_context()
+
+
+def set_context(graph: Graph, context: Any) -> None:
+    """Put `graph` into `context`."""
+    graph._set_control_flow_context(context)
+
+
+def contexts_outwards(context: Any) -> Iterator[Any]:
+    """`context` and the contexts around it in the same graph, innermost first."""
+    while context is not None:
+        yield context
+        context = context.outer_context
+
+
+def is_while(context: Any) -> bool:
+    """Whether `context` is of a loop of TensorFlow 1."""
+    return bool(context.IsWhileContext())
+
+
+def is_cond_or_while(context: Any) -> bool:
+    """Whether `context` is of a loop or of a branch of a conditional of TensorFlow 1."""
+    return bool(context.IsWhileContext() or context.IsCondContext())
+
+
+@contextlib.contextmanager
+def control_flow_v2() -> Iterator[None]:
+    """In here, `tf.cond` and `tf.while_loop` make the operations of TensorFlow 2."""
+    saved = control_flow_util.ENABLE_CONTROL_FLOW_V2
+    control_flow_util.ENABLE_CONTROL_FLOW_V2 = True
+    try:
+        yield
+    finally:
+        control_flow_util.ENABLE_CONTROL_FLOW_V2 = saved

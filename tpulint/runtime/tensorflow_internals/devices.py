@@ -1,0 +1,29 @@
+"""Devices, and the scopes that name them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorflow.python.distribute import device_util
+from tensorflow.python.framework import device as pydev
+from tensorflow.python.framework import ops
+
+Graph = Any
+
+DeviceSpec = pydev.DeviceSpec
+canonical_device = device_util.canonicalize
+
+
+def device_stack(graph: Graph) -> Any:
+    """The stack of device functions of `graph`, itself, not a copy."""
+    return graph._device_function_stack
+
+
+def set_device_stack(graph: Graph, stack: Any) -> None:
+    """Put `stack` in its place."""
+    graph._device_function_stack = stack
+
+
+def no_colocation() -> Any:
+    """A scope that forgets with what operations are to be colocated."""
+    return ops.colocate_with(None, ignore_existing=True)

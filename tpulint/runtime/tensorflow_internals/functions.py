@@ -1,0 +1,68 @@
+"""The functions that graphs call, those of Python among them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tensorflow.python.framework import ops
+from tensorflow.python.ops import script_ops
+
+from tpulint.runtime.tensorflow_internals.graphs import graphs_outwards
+
+Graph = Any
+
+
+def function_graph(graph: Graph, name: str) -> Graph:
+    """The FuncGraph of the function `name` that `graph`, or one around it, calls."""
+    for holder in graphs_outwards(graph):
+        function = holder._functions.get(name)
+        if function is not None:
+            return function.graph
+    raise KeyError(name)
+
+
+def share_functions(source: Graph, nodes: Iterable[Any]) -> None:
+    """Make the functions that the NodeDefs `nodes`, of `source`, call known in this graph."""
+    target = ops.get_default_graph()
+    for node in nodes:
+        for attr in node.attr.values():
+            for func in (*attr.list.func, *([attr.func] if attr.func.name else [])):
+                _share_function(source, target, func.name)
+
+
+def _share_function(source: Graph, target: Graph, name: str) -> None:
+    if target._is_function(name):
+        return
+    for holder in graphs_outwards(source):
+        function = holder._functions.get(name)
+        if function is not None:
+            if hasattr(target, "_add_function_recursive"):
+                target._add_function_recursive(function)
+            else:  # 2.12
+                function.add_to_graph(target)
+            return
+    raise KeyError(name)
+
+
+def around_python_function(
+    token: bytes, around: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> bytes | None:
+    """The token of a Python function of the graph that runs as `around(function of token)`.
+
+    None where the function no longer lives.
+    """
+    registered = script_ops._py_funcs.get(token.decode())
+    if registered is None:
+        return None
+    if isinstance(registered, script_ops.EagerFunc):
+        replaced = copy.copy(registered)
+        replaced._func = around(registered._func)
+    else:
+        replaced = around(registered)
+    graph = ops.get_default_graph()
+    if not hasattr(graph, "_py_funcs_used_in_graph"):
+        graph._py_funcs_used_in_graph = []
+    graph._py_funcs_used_in_graph.append(replaced)
+    return bytes(script_ops._py_funcs.insert(replaced).encode())

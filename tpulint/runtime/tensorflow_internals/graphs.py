@@ -1,0 +1,57 @@
+"""Graphs: the one that is being built, those it is nested in, and what they capture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import func_graph, ops
+from tensorflow.python.framework import random_seed as random_seed
+from tensorflow.python.ops import handle_data_util
+
+Graph = Any
+Tensor = Any
+
+FuncGraph = func_graph.FuncGraph
+
+
+def default_graph() -> Graph:
+    """The graph that operations are added to now."""
+    return ops.get_default_graph()
+
+
+def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
+    """`graph` and the graphs that it is nested in, innermost first."""
+    while graph is not None:
+        yield graph
+        graph = getattr(graph, "outer_graph", None)
+
+
+def plain_function_graph(name: str) -> Graph:
+    """An empty FuncGraph, outside all others, in which nothing is ordered by itself."""
+    with tf.Graph().as_default():
+        graph = FuncGraph(name)
+    graph._add_control_dependencies = False
+    return graph
+
+
+def captured_here(tensor: Tensor) -> Tensor:
+    """`tensor`, captured where the current graph is one inside its own."""
+    graph = ops.get_default_graph()
+    return tensor if tensor.graph is graph else graph.capture(tensor)
+
+
+def copy_handle_data(source: Tensor, target: Tensor) -> None:
+    """Tell `target`, if it is a handle, what `source` is a handle of."""
+    handle_data_util.copy_handle_data(source, target)
+
+
+def watched_variables(graph: Graph) -> list[Any]:
+    """The variables touched while the FuncGraph `graph` was traced that are still alive."""
+    return list(getattr(graph, "_watched_variables", ()))
+
+
+def is_eager_tensor(value: Any) -> bool:
+    """Whether `value` is a tensor that has a value now."""
+    return isinstance(value, ops.EagerTensor)

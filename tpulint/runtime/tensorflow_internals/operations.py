@@ -1,0 +1,45 @@
+"""Operations, their attributes and inputs, and the stack they are made in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorflow.python.util import tf_stack
+
+Operation = Any
+Tensor = Any
+
+
+def set_attr(op: Operation, name: str, value: Any) -> None:
+    """Set the attribute `name` of `op` to the AttrValue `value`."""
+    op._set_attr(name, value)
+
+
+def replace_control_inputs(op: Operation, control_inputs: list[Operation]) -> None:
+    """Make `control_inputs` the only control inputs of `op`."""
+    op._remove_all_control_inputs()
+    op._add_control_inputs(control_inputs)
+
+
+def add_control_inputs(op: Operation, earlier: Sequence[Operation]) -> None:
+    """Make `op` wait for the operations `earlier` of its own graph."""
+    op._add_control_inputs(list(earlier))
+
+
+def update_input(op: Operation, index: int, tensor: Tensor) -> None:
+    """Make `tensor` the data input `index` of `op`."""
+    op._update_input(index, tensor)
+
+
+def stack_here() -> list[tuple[str, int]]:
+    """(file, line) of each frame we are in, outermost first; AutoGraph's code as the user's."""
+    return [(frame.filename, frame.lineno) for frame in tf_stack.extract_stack()]
+
+
+def stands_for(image: Operation, original: Operation) -> None:
+    """Let `image`, a copy, be said to be made where `original` was made."""
+    graph = image.graph
+    if not hasattr(graph, "_tpulint_originals"):
+        graph._tpulint_originals = {}
+    graph._tpulint_originals[image.name] = original

@@ -1,0 +1,78 @@
+"""How TensorFlow runs: eagerly or not, its sessions, kernels, errors and tapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.client import session
+from tensorflow.python.eager import context as eager_context
+from tensorflow.python.framework import errors_impl, kernels
+
+try:
+    from tensorflow.python.eager import record as tape
+except ImportError:  # 2.12
+    from tensorflow.python.eager import tape
+
+InaccessibleTensorError = errors_impl.InaccessibleTensorError
+
+
+def is_recording() -> bool:
+    """Whether a GradientTape is active in this thread."""
+    return bool(tape.could_possibly_record())
+
+
+def is_context_initialized() -> bool:
+    """Whether TensorFlow has set up its devices, so that they cannot be configured any more."""
+    return bool(eager_context.context()._initialized)
+
+
+def eager_mode() -> Any:
+    """A context in which operations run at once, whatever graph is being built around it."""
+    return eager_context.eager_mode()
+
+
+def sessions_place_only_what_they_run() -> None:
+    """Make sessions created from now on leave operations that they do not run unplaced.
+
+    A session places its whole graph, and would refuse one that holds marked nodes: some have no
+    kernel.
+    """
+    original = session.BaseSession.__init__
+    if hasattr(original, "of_tensorflow"):
+        return
+
+    def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        if config is None or isinstance(config, config_pb2.ConfigProto):
+            own = config_pb2.ConfigProto()
+            own.CopyFrom(config if config is not None else eager_context.context().config)
+            own.graph_options.place_pruned_graph = True
+            config = own
+        original(self, target, graph, config)
+
+    __init__.of_tensorflow = original  # type: ignore[attr-defined]
+    session.BaseSession.__init__ = __init__
+
+
+def registered_kernels() -> Iterable[Any]:
+    """The KernelDefs that this process has. XLA's are there once something has been compiled."""
+    kernel_defs: Iterable[Any] = kernels.get_all_registered_kernels().kernel
+    return kernel_defs
+
+
+def errors_become(name: str, find: Callable[[str], Exception | None]) -> None:
+    """Where TensorFlow makes its error `name`, let `find(message)` come out, unless it is None.
+
+    What comes out must be of a subclass of that error.
+    """
+    kind = getattr(errors_impl, name)
+
+    def __new__(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
+        if cls is kind and len(args) > 2:
+            found = find(str(args[2]))
+            if found is not None:
+                return found
+        return Exception.__new__(cls, *args)
+
+    kind.__new__ = __new__

@@ -1,0 +1,47 @@
+"""TensorFlow's own TPU functions: what they lean on, and they themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.compiler.tf2xla.python import xla as tf2xla
+from tensorflow.python.autograph.core import config as autograph_config
+from tensorflow.python.compiler.xla import xla
+from tensorflow.python.framework import composite_tensor
+from tensorflow.python.ops import variable_scope
+from tensorflow.python.tpu import tpu as tensorflow_tpu
+from tensorflow.python.tpu import tpu_name_util, tpu_replication
+from tensorflow.python.tpu import training_loop as training_loop
+from tensorflow.python.tpu.ops import tpu_ops as tpu_ops
+from tensorflow.python.util import nest as nest
+from tensorflow.python.util import variable_utils
+
+CompositeTensor = composite_tensor.CompositeTensor
+XLAOptions = tensorflow_tpu.XLAOptions
+check_function_argument_count = xla.check_function_argument_count
+convert_variables_to_tensors = variable_utils.convert_variables_to_tensors
+core = tpu_name_util.core
+current_variable_scope = variable_scope.get_variable_scope
+is_flat = xla.is_flat
+set_dynamic_dimension_size = tf2xla.set_dynamic_dimension_size
+
+# AutoGraph leaves TensorFlow's own modules as they are. It must leave these, too: the functions
+# that a user gives to them are converted or not as if they had been given to TensorFlow's.
+autograph_config.CONVERSION_RULES = (
+    autograph_config.DoNotConvert("tpulint"),
+    *autograph_config.CONVERSION_RULES,
+)
+
+
+def tensorflows_replicate(*args: Any) -> list[Any]:
+    """TensorFlow's own `split_compile_and_replicate`."""
+    results: list[Any] = tensorflow_tpu.split_compile_and_replicate(*args)
+    return results
+
+
+def tensorflows_outside_compilation(is_map: bool, *args: Any, **kwargs: Any) -> Any:
+    """TensorFlow's own `outside_compilation`, or its `experimental_map_outside_compilation`."""
+    if is_map:
+        return tpu_replication.experimental_map_outside_compilation(*args, **kwargs)
+    return tf.compat.v1.tpu.outside_compilation(*args, **kwargs)
