@@ -17,16 +17,18 @@ def program(text: str) -> Block:
     return Block("test", 0, "", "", "", split(text.strip("\n").split("\n")))
 
 
-def findings(block: Block, folder: Path) -> list[Finding]:
+def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Finding]:
     """Every finding of every rule in the block's files."""
     write(block, folder)
-    config = Config(root=str(folder), certainty=Certainty.POSSIBLE, jobs=1)
+    config = Config(root=str(folder), certainty=Certainty.POSSIBLE, jobs=1, wrappers=wrappers)
     run = app.check(*app.prepare(app.Request(config, frozenset(CODES), (str(folder),))), {})
     assert not run.failed, run.messages
     return list(run.findings)
 
 
-def reported(text: str, folder: Path, families: Collection[str]) -> list[Expected]:
+def reported(
+    text: str, folder: Path, families: Collection[str], wrappers: tuple[str, ...] = ()
+) -> list[Expected]:
     """What is reported of the rules whose codes start with one of `families`."""
     return sorted(
         Expected(
@@ -35,7 +37,7 @@ def reported(text: str, folder: Path, families: Collection[str]) -> list[Expecte
             found.code,
             found.certainty.value,
         )
-        for found in findings(program(text), folder)
+        for found in findings(program(text), folder, wrappers)
         if found.code.startswith(tuple(families))
     )
 

@@ -16,6 +16,7 @@ OUTSIDE = frozenset(
 )
 PACKAGE = "__init__.py"
 MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
+HINTS = ("requirements.txt", "README.md", "README.rst", "tests", "scripts", "LICENSE")
 CLIMB = 8  # folders above a file in which its imports may start
 
 Facts = Callable[[str, bytes, str], "ir.ModuleFacts | None"]
@@ -153,11 +154,14 @@ class Project:
         while PACKAGE in self._listing(start) and os.path.dirname(start) != start:
             start = os.path.dirname(start)
         roots = [start]
+        sources = []
         climbed = start
         for _ in range(CLIMB):
-            if any(mark in self._listing(climbed) for mark in MARKS):
-                if "src" in self._listing(climbed):
-                    roots.append(os.path.join(climbed, "src"))
+            listing = self._listing(climbed)
+            is_project = any(mark in listing for mark in MARKS)
+            if "src" in listing and (is_project or any(hint in listing for hint in HINTS)):
+                sources.append(os.path.join(climbed, "src"))
+            if is_project:
                 break
             parent = os.path.dirname(climbed)
             if parent == climbed:
@@ -165,6 +169,6 @@ class Project:
                 break
             climbed = parent
             roots.append(climbed)
-        found = tuple(dict.fromkeys([folder, *roots]))
+        found = tuple(dict.fromkeys([folder, *roots, *sources]))
         self._roots[folder] = found
         return found
