@@ -132,8 +132,14 @@ STATIC_ATTRIBUTES = _words(
 WEIGHT_ATTRIBUTES = _words(
     """
     weights variables trainable_variables trainable_weights non_trainable_variables
-    non_trainable_weights kernel bias embeddings gamma beta moving_mean moving_variance
-    get_weights
+    non_trainable_weights get_weights
+    """
+)
+# keras/src/layers: attributes that are one variable each.
+SINGLE_WEIGHTS = _words(
+    """
+    kernel bias embeddings gamma beta moving_mean moving_variance depthwise_kernel
+    pointwise_kernel recurrent_kernel
     """
 )
 

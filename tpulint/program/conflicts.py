@@ -50,14 +50,23 @@ def conflicts(program: Program) -> Iterator[Conflict]:
         for each in computation.accesses:
             if each.where.cluster is None and each.mode in TOUCHES:
                 held.setdefault(id(each.variable), []).append(each)
+                if each.variable.whole is not None:
+                    held.setdefault(id(each.variable.whole), []).append(each)
         for each in host_touches(computation):
             others = [
                 other
-                for other in held.get(id(each.variable), [])
+                for other in _on_the_same(held, each.variable)
                 if not other.where.excludes(each.where)
             ]
             if others and not _only_asked(each, others):
                 yield _conflict(computation, each, _surest(others, each))
+
+
+def _on_the_same(held: dict[int, list[Access]], variable: Variable) -> list[Access]:
+    """The touches of the variable, of the weights it is one of, and of those that it holds."""
+    of_whole = [] if variable.whole is None else held.get(id(variable.whole), [])
+    whole = [each for each in of_whole if each.variable is variable.whole]
+    return [*held.get(id(variable), []), *whole]
 
 
 def _only_asked(host: Access, others: list[Access]) -> bool:

@@ -251,7 +251,8 @@ class Variable(Value):
 
     `strategy` is the strategy whose scope it was created under, `made` where.
     `sort` is "variable", "step", "table", "queue", "section" or "weights". `assumed`:
-    only the methods called on it say that it is a variable.
+    only the methods called on it say that it is a variable. `whole`: the weights of which it is
+    one, as `layer.kernel` is.
     """
 
     name: str
@@ -260,6 +261,7 @@ class Variable(Value):
     made: Where | None
     strategy: Strategy | None = None
     assumed: bool = False
+    whole: Variable | None = None
 
 
 @dataclass(eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tpulint.knowledge import seam
 from tpulint.program.evaluate.activation import Activation, christen
 from tpulint.program.model import Site
@@ -83,6 +85,10 @@ def _of_built(act: Activation, base: Built, name: str, site: Site) -> Value:
         return base.attributes.setdefault(name, made)
     if name in seam.WEIGHT_ATTRIBUTES:
         return Sequence("list", [weights(act, base)], True, base.site)
+    if name in seam.SINGLE_WEIGHTS and base.last in seam.LAYERS_WITH_WEIGHTS:
+        whole = weights(act, base)
+        made = replace(whole, name=f"{base.last}.{name}", whole=whole)
+        return base.attributes.setdefault(name, made)
     if name in seam.REPLICA_ID:
         return Tensor(act.where, site, replica_id=True, per_replica=True)
     return method(base, name)
