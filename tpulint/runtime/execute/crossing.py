@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tpulint.runtime.execute.ordering import all_wait_for
 from tpulint.runtime.execute.places import Places, constant_or_image
-from tpulint.runtime.execute.probes import Probes
+from tpulint.runtime.execute.probes import Probes, Watched
 from tpulint.runtime.extract.copying import inputs_of
 from tpulint.runtime.extract.pieces import Piece, Side
 from tpulint.runtime.extract.plan import Plan
 from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.place import place_of_operation
 
 
 def starts(
@@ -30,7 +31,7 @@ def starts(
         for name, image in takes.items()
         if piece.side is Side.HOST and not _is_hosts(planned.region, name)
     ]
-    return probes.start(lane_of(piece), places.replica, crossing, waits_for)
+    return probes.start(_watched(piece), places.replica, crossing, waits_for)
 
 
 def ends(
@@ -48,12 +49,17 @@ def ends(
         for tensor in op.outputs
         if piece.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
     ]
-    places.effects += probes.end(lane_of(piece), places.replica, gives, made)
+    places.effects += probes.end(_watched(piece), places.replica, gives, made)
 
 
 def lane_of(piece: Piece) -> str:
     """The lane that `piece` runs in."""
     return f"host cluster {piece.cluster}" if piece.side is Side.HOST else "device"
+
+
+def _watched(piece: Piece) -> Watched:
+    first = piece.ops[0]
+    return Watched(lane_of(piece), first.name, place_of_operation(first))
 
 
 def _is_hosts(region: Region, name: str) -> bool:

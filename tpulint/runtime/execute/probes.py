@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from tpulint.runtime.execute.places import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.place import users_place
 
 _watchers: list[Callable[[Event], None]] = []
 _steps = itertools.count()
@@ -21,7 +22,11 @@ _steps = itertools.count()
 
 @dataclass(frozen=True)
 class Event:
-    """One run of a piece. Seconds of `time.perf_counter`; bytes of tensors that cross."""
+    """One run of a piece. Seconds of `time.perf_counter`; bytes of tensors that cross.
+
+    `computation` is the user's "file:line" that built the computation, `place` the one that made
+    the first operation of the piece; either is None where no line of the user's did.
+    """
 
     step: int
     replica: int
@@ -30,6 +35,16 @@ class Event:
     end: float
     bytes_in: int
     bytes_out: int
+    computation: str | None = None
+    place: str | None = None
+
+
+class Watched(NamedTuple):
+    """A piece: its lane, the name of its first operation, and the user's line that made that."""
+
+    lane: str
+    operation: str
+    place: str | None
 
 
 @contextmanager
@@ -47,8 +62,9 @@ class Probes:
 
     def __init__(self) -> None:
         self.wanted = bool(_watchers)
+        self._computation = users_place() if self.wanted else None
         self._step = -1
-        self._started: dict[tuple[int, str], tuple[float, int]] = {}
+        self._started: dict[tuple[int, Watched], tuple[float, int]] = {}
         self._lock = threading.Lock()
 
     def begin(self) -> list[Operation]:
@@ -56,39 +72,50 @@ class Probes:
         return [_told(self._begin, [])] if self.wanted else []
 
     def start(
-        self, lane: str, replica: Tensor, takes: Sequence[Tensor], waits_for: Sequence[Operation]
+        self,
+        piece: Watched,
+        replica: Tensor,
+        takes: Sequence[Tensor],
+        waits_for: Sequence[Operation],
     ) -> list[Operation]:
-        """Operations that note that a piece starts, which takes `takes` across the seam."""
+        """Operations that note that `piece` starts, which takes `takes` across the seam."""
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):
             given = [in_this_graph(replica), _bytes(takes)]
-            return [_told(lambda number, size: self._start(lane, int(number), int(size)), given)]
+            return [_told(lambda number, size: self._start(piece, int(number), int(size)), given)]
 
     def end(
-        self, lane: str, replica: Tensor, gives: Sequence[Tensor], waits_for: Sequence[Operation]
+        self,
+        piece: Watched,
+        replica: Tensor,
+        gives: Sequence[Tensor],
+        waits_for: Sequence[Operation],
     ) -> list[Operation]:
-        """Operations that note that the piece has ended, and gives `gives` across the seam."""
+        """Operations that note that `piece` has ended, and gives `gives` across the seam."""
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):
             given = [in_this_graph(replica), _bytes(gives)]
-            return [_told(lambda number, size: self._end(lane, int(number), int(size)), given)]
+            return [_told(lambda number, size: self._end(piece, int(number), int(size)), given)]
 
     def _begin(self) -> None:
         with self._lock:
             self._step = next(_steps)
             self._started.clear()
 
-    def _start(self, lane: str, replica: int, size: int) -> None:
+    def _start(self, piece: Watched, replica: int, size: int) -> None:
         with self._lock:
-            self._started[replica, lane] = (time.perf_counter(), size)
+            self._started[replica, piece] = (time.perf_counter(), size)
 
-    def _end(self, lane: str, replica: int, size: int) -> None:
+    def _end(self, piece: Watched, replica: int, size: int) -> None:
         now = time.perf_counter()
         with self._lock:
-            start, taken = self._started.pop((replica, lane), (now, 0))
-            event = Event(self._step, replica, lane, start, now, taken, size)
+            start, taken = self._started.pop((replica, piece), (now, 0))
+            step = self._step
+        event = Event(
+            step, replica, piece.lane, start, now, taken, size, self._computation, piece.place
+        )
         for watcher in tuple(_watchers):
             watcher(event)
 
