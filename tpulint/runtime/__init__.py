@@ -14,6 +14,7 @@ from __future__ import annotations
 import tensorflow as _tf
 
 from tpulint.runtime import errors
+from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import *  # noqa: F403
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
@@ -30,6 +31,7 @@ PaddingSpec = _tf.compat.v1.tpu.PaddingSpec
 XLAOptions = _tf.tpu.XLAOptions
 bfloat16_scope = _tf.compat.v1.tpu.bfloat16_scope
 experimental = _tf.compat.v1.tpu.experimental
+TPUStrategy = _tf.distribute.TPUStrategy
 cross_replica_sum = _tf.compat.v1.tpu.cross_replica_sum
 
 __all__ = [
@@ -37,11 +39,13 @@ __all__ = [
     "PaddingSpec",
     "Profile",
     "TPUReplicateContext",
+    "TPUStrategy",
     "XLAOptions",
     "batch_parallel",
     "bfloat16_scope",
     "core",
     "cross_replica_sum",
+    "emulated_tpu",
     "errors",
     "experimental",
     "experimental_map_outside_compilation",

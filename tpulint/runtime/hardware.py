@@ -1,14 +1,17 @@
-"""Whether a real TPU is attached: then TensorFlow's own runtime does the work."""
+"""What does the work: an emulated TPU, or a real one, or this CPU without the name of a TPU."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate.system import current_system
 
 
 def real_tpu() -> bool:
     """Whether TensorFlow sees a TPU, of this machine or of a cluster it is connected to."""
+    if current_system() is not None:
+        return False
     if tfi.is_context_initialized():
         return bool(tf.config.list_logical_devices("TPU"))
     # Listing logical devices would freeze the configuration of devices that the user may change.

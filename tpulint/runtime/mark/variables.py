@@ -39,7 +39,10 @@ class ReplicatedHandles:
         if handle_id in self._handles:
             return self._handles[handle_id]
         assignment = _enclosing_device_assignment()
-        if assignment is not None and not is_packed:
+        if is_packed:
+            # Nothing unpacks a handle here when the step is placed: see docs/emulator.md.
+            copies, is_packed = tfi.unpacked(copies), False
+        if assignment is not None:
             copies = _by_replica(copies, assignment)
         # The node belongs to the place around the computation, in the computation's graph.
         graph = _graph_in(context)

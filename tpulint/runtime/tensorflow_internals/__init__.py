@@ -6,7 +6,9 @@ Where they differ between the supported releases (2.12 to the newest), the diffe
 from __future__ import annotations
 
 from tpulint.runtime.tensorflow_internals.contexts import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.cores import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.devices import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.emulation import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.functions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.graphs import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.operations import *  # noqa: F403

@@ -1,0 +1,68 @@
+"""`emulated_tpu`: a TPU that is not there, for programs that were written for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate.system import System, current_system, emulating, system_of
+from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
+from tpulint.runtime.replicate import split_compile_and_replicate
+
+
+@contextmanager
+def emulated_tpu(
+    num_replicas: int | None = None,
+    *,
+    topology: str | None = None,
+    cores_per_replica: int = 1,
+) -> Iterator[None]:
+    """In here, unmodified TensorFlow code finds a TPU, and runs on this CPU.
+
+        with tpulint.runtime.emulated_tpu(num_replicas=8):
+            resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+            strategy = tf.distribute.TPUStrategy(resolver)
+
+    There are `num_replicas * cores_per_replica` cores, or those of `topology`: "2x2x2" is chips in
+    x, chips in y, and cores a chip ("XxYxZxCORES" for three dimensions, "XxY" for one core a chip).
+    Cores per replica are else the program's own affair, by its device assignment. It holds in all
+    threads of the process; a second one inside takes its place. At the end, also after an error,
+    everything is as before.
+
+    Raises:
+        ValueError: both or neither make sense, or it is no topology.
+    """
+    system = system_of(num_replicas, topology, cores_per_replica)
+    with ExitStack() as places:
+        if current_system() is None:
+            places.enter_context(_tensorflow_on_it())
+        places.enter_context(emulating(system))
+        yield
+
+
+@contextmanager
+def _tensorflow_on_it() -> Iterator[None]:
+    with (
+        tfi.listed(lambda: _now().num_cores),
+        tfi.placed_softly(),
+        tfi.said_on_cores(),
+        tfi.unpacked_outside_computations(),
+        tfi.resolved_here(),
+        tfi.systems_are(_serialized_topology),
+        tfi.computations_go_to(
+            split_compile_and_replicate, outside_compilation, experimental_map_outside_compilation
+        ),
+    ):
+        yield
+
+
+def _now() -> System:
+    system = current_system()
+    assert system is not None
+    return system
+
+
+def _serialized_topology() -> bytes:
+    system = _now()
+    return tfi.serialized_topology(list(system.mesh), system.coordinates)
