@@ -1,4 +1,4 @@
-"""The generated parts of the documentation: the list of rules, and what the demo prints.
+"""The generated parts of the documentation: the rules, the field reports, and the demo.
 
     python scripts/docs.py [--write]
 
@@ -14,7 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tpulint.codes import CODES  # noqa: E402  (the checkout comes first)
+from scripts.field import field  # noqa: E402  (the checkout comes first)
+from tpulint.codes import CODES  # noqa: E402
 from tpulint.rules import HERE  # noqa: E402
 
 BEGIN, END = "<!-- demo: written by scripts/docs.py -->", "<!-- end of demo -->"
@@ -36,6 +37,7 @@ def main() -> int:
     """Compare, or write, every generated text."""
     generated = {
         ROOT / "docs" / "rules.md": rules(),
+        ROOT / "docs" / "field.md": field(),
         ROOT / "README.md": readme(),
     }
     stale = {path for path, text in generated.items() if read(path) != text}

@@ -1,0 +1,64 @@
+"""docs/field.md: what users ran into, and the rule that catches each of it."""
+
+from __future__ import annotations
+
+from tests.rules.reports import Report, reports
+from tpulint.codes import CODES
+from tpulint.rules import HERE
+
+HEAD = """\
+# What users ran into
+
+Written by `scripts/docs.py` from `tests/rules/field/`.
+
+{all} public reports of faults in TensorFlow TPU programs, found in bug trackers. For {caught} of
+them a rule catches a small program that shows the pattern; program and corrected, silent twin
+stand in `tests/rules/field/` and are tested. What is *possible* hangs on something that the source
+does not show, and is reported with `--certainty possible`.
+"""
+TABLE = "| | reports | said | pattern | rule |\n|---|---|---|---|---|\n"
+
+
+def field() -> str:
+    """The whole page."""
+    found = reports()
+    caught = sum(report.faulty is not None for report in found)
+    text = HEAD.format(all=len(found), caught=caught)
+    group = ""
+    for report in found:
+        if report.group != group:
+            group = report.group
+            text += f"\n## {group}\n\n{TABLE}"
+        text += row(report)
+    return text
+
+
+def row(report: Report) -> str:
+    """The line of one report."""
+    threads = ", ".join(thread(reference) for reference in report.references)
+    cells = [str(report.number), threads, report.said, report.pattern, verdict(report)]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def thread(reference: str) -> str:
+    """A link to the thread `owner/repository#1`; anything else is left as it is."""
+    repository, _, number = reference.partition("#")
+    if not number.isdigit():
+        return reference
+    return f"[{reference}](https://github.com/{repository}/issues/{number})"
+
+
+def verdict(report: Report) -> str:
+    """The rules that find the program, or why none does."""
+    if report.faulty is None:
+        return f"none: {report.silent}"
+    marks = sorted({(mark.code, mark.certainty) for mark in report.faulty.expected})
+    return ", ".join(
+        link(code) + (" (possible)" if certainty == "possible" else "") for code, certainty in marks
+    )
+
+
+def link(code: str) -> str:
+    """The code, leading to its page where one is written."""
+    page = HERE / f"{CODES[code].module}.md"
+    return f"[{code}](../tpulint/rules/{page.name})" if page.exists() else code

@@ -1,0 +1,87 @@
+"""Each report from the field is shown by a program that is reported, and by a silent twin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import findings
+from tests.rules.pages import Block, Expected
+from tests.rules.reports import Report, read, reports
+from tpulint import rules
+from tpulint.codes import CODES
+
+REPORTS = reports()
+SHOWN = [report for report in REPORTS if report.faulty]
+CAUGHT = [report for report in SHOWN if set(report.codes) <= set(rules.written())]
+
+
+def name(report: Report) -> str:
+    return f"{report.number}-{'-'.join(report.codes)}"
+
+
+each_caught = pytest.mark.parametrize("report", CAUGHT, ids=name)
+
+
+def said(block: Block, folder: Path) -> list[Expected]:
+    return sorted(
+        Expected(
+            Path(found.span.filename).relative_to(folder).as_posix(),
+            found.span.start.row,
+            found.code,
+            found.certainty.value,
+        )
+        for found in findings(block, folder)
+    )
+
+
+@each_caught
+def test_the_fault_is_reported_and_nothing_else(report: Report, tmp_path: Path) -> None:
+    assert report.faulty is not None
+    assert said(report.faulty, tmp_path) == sorted(report.faulty.expected)
+
+
+@each_caught
+def test_the_corrected_twin_is_silent(report: Report, tmp_path: Path) -> None:
+    assert report.twin is not None
+    assert said(report.twin, tmp_path) == []
+
+
+@pytest.mark.parametrize("report", SHOWN, ids=name)
+def test_both_programs_are_python_and_differ_little(report: Report) -> None:
+    assert report.faulty is not None
+    assert report.twin is not None
+    assert report.codes
+    assert set(report.codes) <= set(CODES)
+    for block in (report.faulty, report.twin):
+        for file, text in block.files.items():
+            if file.endswith(".py"):
+                compile(text, f"{block.name}:{file}", "exec", dont_inherit=True)
+    faulty, twin = (
+        {line for text in block.files.values() for line in text.splitlines()}
+        for block in (report.faulty, report.twin)
+    )
+    assert faulty != twin
+    assert len(twin - faulty) <= 11
+
+
+def test_every_report_stands_once_and_most_are_shown() -> None:
+    assert [report.number for report in REPORTS] == list(range(1, 75))
+    assert len(SHOWN) >= 60
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("# R1 One\n\n## one a/b#1\n- said: x\n- pattern: y\n- silent: z\n", "no number"),
+        ("# R1 One\n\n## 1 a/b#1\n- said: x\n- silent: z\n", "no number"),
+        ("# R1 One\n\n## 1 a/b#1\n- said: x\n- pattern: y\n", "neither"),
+        ("# R1 One\n\n## 1 a/b#1\n- said: x\n- pattern: y\n- silent: z\n```diff\n```\n", "both"),
+    ],
+)
+def test_a_malformed_report_is_refused_with_its_line(tmp_path: Path, text: str, word: str) -> None:
+    path = tmp_path / "r1_one.md"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"r1_one.md:3: .*{word}"):
+        list(read(path))
