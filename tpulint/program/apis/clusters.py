@@ -7,7 +7,7 @@ from tpulint.knowledge import seam
 from tpulint.program.apis.call import Call
 from tpulint.program.evaluate import calls, lanes
 from tpulint.program.evaluate.activation import Activation
-from tpulint.program.model import Argument, Cluster
+from tpulint.program.model import Argument, Cluster, Site
 from tpulint.program.structures import tensors
 from tpulint.program.values import NONE, UNKNOWN, Mapping, Opaque, Sequence, Tensor, Value, Variable
 from tpulint.program.where import CLUSTER, Layer
@@ -41,17 +41,25 @@ def _spread(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
 
 
 def open_cluster(
-    this: Call, kind: str, callee: Value, args: tuple[Argument, ...], waits: bool = True
+    this: Call,
+    kind: str,
+    callee: Value,
+    args: tuple[Argument, ...],
+    waits: bool = True,
+    named: Site | None = None,
 ) -> Value:
-    """Read `callee` on the host; its tensors come back as the cluster's results."""
+    """Read `callee` on the host; its tensors come back as the cluster's results.
+
+    named: where the host function is named, if that is not the call itself.
+    """
     act = this.act
     where = act.where
     first = this.record.argument("computation", 0)
-    named, given = act.naming(first, this.site) if first is not None else (this.site, None)
+    naming, given = act.naming(first, this.site) if first is not None else (this.site, None)
     cluster = Cluster(
         kind,
         this.site,
-        named,
+        named or naming,
         given,
         where,
         callee,

@@ -7,6 +7,7 @@ from tpulint.program.apis.clusters import open_cluster
 from tpulint.program.apis.tracing import trace
 from tpulint.program.evaluate import lanes
 from tpulint.program.model import Argument
+from tpulint.program.scalars import is_scalar
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -20,6 +21,7 @@ from tpulint.program.values import (
 
 NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
 HOST_FUNCTIONS = {"host_call": "host_call", "eval_metrics": "eval_metrics"}
+POSITIONS = {"eval_metrics": 4, "host_call": 7}
 
 
 def answer(this: Call) -> Value | None:
@@ -46,11 +48,11 @@ def _spec(this: Call) -> Value:
     """`host_call=(fn, tensors)` and `eval_metrics=(...)` run on the host, after the step."""
     if this.act.where.computation is not None:
         for keyword, kind in HOST_FUNCTIONS.items():
-            position = 4 if keyword == "eval_metrics" else None
-            for pair in options(this.get(keyword, position) or NONE):
+            for pair in options(this.get(keyword, POSITIONS[keyword]) or NONE):
                 if isinstance(pair, Sequence) and len(pair.items) == 2 and not pair.open:
                     callee, sent = pair.items
-                    open_cluster(this, kind, callee, _sent(this, sent), waits=False)
+                    args = _sent(this, sent)
+                    open_cluster(this, kind, callee, args, waits=False, named=pair.site)
     return Built(this.path, this.site, this.act.where)
 
 
@@ -59,16 +61,20 @@ def _outfed(this: Call, value: Value) -> Value:
     if not any(True for _ in lanes.variables(value)):
         return value
     lanes.touch(this.act, [value], this.site, "outfeed")
-    return lanes.result(this.act, [value], this.site)
+    made = lanes.result(this.act, [value], this.site)
+    made.shape = () if is_scalar(value) else None
+    return made
 
 
 def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
     """The tensors as the host function's arguments: a list by position, a dict by name."""
     if isinstance(sent, Sequence) and not sent.open:
-        return tuple(Argument(None, "", _outfed(this, each), this.site, []) for each in sent.items)
+        site = sent.site or this.site
+        return tuple(Argument(None, "", _outfed(this, each), site, []) for each in sent.items)
     if isinstance(sent, Mapping) and not sent.open:
+        site = sent.site or this.site
         return tuple(
-            Argument(str(key), "", _outfed(this, each), this.site, [])
+            Argument(str(key), "", _outfed(this, each), site, [])
             for key, each in sent.items.items()
         )
     return (Argument(None, "*", UNKNOWN, this.site, []),)

@@ -8,6 +8,7 @@ from tpulint.program.apis.call import Call, parameter_count
 from tpulint.program.evaluate import lanes
 from tpulint.program.evaluate.attributes import weights
 from tpulint.program.evaluate.calls import call, given
+from tpulint.program.scalars import gives_scalar
 from tpulint.program.structures import tensors
 from tpulint.program.values import UNKNOWN, Bound, Built, Function, Partial, Tensor, Value
 from tpulint.program.where import CALLED
@@ -34,6 +35,7 @@ def answer(this: Call) -> Value:
         _call_given(this)
         made = this.operation()
         made.uniform = "random" not in this.path and lanes.uniform(this.values)
+        made.shape = () if gives_scalar(this.record) else None
         return made
     return unseen(this)
 

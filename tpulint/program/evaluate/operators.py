@@ -9,6 +9,7 @@ from tpulint.finding import Certainty
 from tpulint.program.evaluate import lanes
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.model import Site
+from tpulint.program.scalars import of_scalars
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -46,6 +47,7 @@ def operation(act: Activation, items: Iterable[Value], site: Site, name: str) ->
     lanes.touch(act, listed, site, name)
     made = lanes.result(act, listed, site)
     made.uniform = lanes.uniform(listed)
+    made.shape = () if name != "getitem" and of_scalars(listed) else None
     return made
 
 
