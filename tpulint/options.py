@@ -95,6 +95,7 @@ def parser() -> Parser:
     rule.add_argument("--all", action="store_true", help="explain every rule")
     rule.add_argument("--output-format", choices=("text", "markdown", "json"), default="text")
     rule.set_defaults(run=run_rule)
+    add_run(commands.add_parser("run", help="run a TPU program on this CPU"))
     config = commands.add_parser("config", help="show the configuration that a run here would use")
     add_configuration(config)
     config.set_defaults(run=run_config)
@@ -144,10 +145,34 @@ def add_check(check: argparse.ArgumentParser) -> None:
     check.set_defaults(run=run_check)
 
 
+def add_run(command: argparse.ArgumentParser) -> None:
+    """Its own options come first; from SCRIPT or -m on, all words are the program's."""
+    command.usage = (
+        "tpulint run [--replicas N | --topology SPEC] [--report FORMAT] [--report-file FILE] "
+        "(SCRIPT | -m MODULE) [ARGS...]"
+    )
+    add = command.add_argument
+    machine = command.add_mutually_exclusive_group()
+    machine.add_argument("--replicas", type=int, metavar="N", help="how many cores there are (8)")
+    machine.add_argument("--topology", metavar="SPEC", help="chips and cores a chip, as 2x2x2")
+    add("--report", choices=("text", "html"), default="text", help="the report's format")
+    add("--report-file", metavar="FILE", help="write the report there, not to standard error")
+    rest = argparse.REMAINDER
+    add("-m", dest="module", nargs=rest, metavar="MODULE", help="run a module, as python -m does")
+    add("program", nargs=rest, metavar="SCRIPT", help="the program, and its own arguments")
+    command.set_defaults(run=run_program)
+
+
 def run_check(options: argparse.Namespace) -> int:
     from tpulint.command import check
 
     return check(options)
+
+
+def run_program(options: argparse.Namespace) -> int:
+    from tpulint.launch.command import run
+
+    return run(options)
 
 
 def run_rule(options: argparse.Namespace) -> int:

@@ -29,8 +29,10 @@ FLOORS = (
     {"rules"},
     {"output"},
     {"app", "analyse", "memory", "single"},
-    {"cli", "options", "command", "server", "plugin", "__main__"},
+    {"cli", "options", "command", "launch", "pytest_plugin", "server", "plugin", "__main__"},
 )
+# They hand over to the runtime, when they are called and not before.
+HAND_OVER = {"launch", "pytest_plugin"}
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}
 RUNTIME_ROOMS = ("mark", "extract", "execute")
 
@@ -93,8 +95,7 @@ def test_imports_run_from_the_roof_to_the_ground(path: Path) -> None:
 @each_module
 def test_only_the_runtime_imports_tensorflow(path: Path) -> None:
     outside = room(of(path)) != "runtime"
-    # `tpulint run` and its kin hand over to the runtime, when they are called and not before.
-    for name, row in imports(path, at_import=room(of(path)) == "cli"):
+    for name, row in imports(path, at_import=room(of(path)) in HAND_OVER):
         if outside:
             assert name.split(".")[0] != "tensorflow", f"{path.name}:{row}"
             assert room(name) != "runtime", f"{path.name}:{row} imports {name}"

@@ -32,10 +32,15 @@ def html(findings: Sequence[Finding], context: Context) -> str:
         notes.append(hidden_line(context.hidden))
     summary = "".join(f"<p>{escape(note)}</p>\n" for note in notes)
     articles = "".join(article(finding, context) for finding in findings)
+    return page("tpulint", summary + articles)
+
+
+def page(title: str, body: str, style: str = STYLE) -> str:
+    """A whole page: `body` is HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>tpulint</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>tpulint</h1>\n{summary}{articles}</body>\n</html>\n"
+        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"<h1>{title}</h1>\n{body}</body>\n</html>\n"
     )
 
 

@@ -10,6 +10,8 @@ for TensorFlow catches it. Its text is TensorFlow's, then the user's line and th
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import tensorflow as tf
@@ -95,6 +97,21 @@ class RuntimeFaultWarning(UserWarning):
     def __init__(self, message: str, *, place: str | None = None) -> None:
         self.place = place or users_place()
         super().__init__(explained(message, self.rule, self.place))
+        for witness in tuple(_witnesses):
+            witness(self)
+
+
+_witnesses: list[Callable[[RuntimeFaultWarning], None]] = []
+
+
+@contextmanager
+def warnings_told_to(witness: Callable[[RuntimeFaultWarning], None]) -> Iterator[None]:
+    """In here, `witness` is told each warning, also those that a filter keeps from being shown."""
+    _witnesses.append(witness)
+    try:
+        yield
+    finally:
+        _witnesses.remove(witness)
 
 
 def _tensorflows_class(ours: type[Any]) -> Any:

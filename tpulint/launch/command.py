@@ -1,0 +1,56 @@
+"""`tpulint run`: the story of a program that runs under the emulator."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import importlib.util
+import os
+
+from tpulint.config import ConfigError
+from tpulint.launch.after_import import after_import
+from tpulint.launch.program import Program, execute
+from tpulint.launch.session import NoEmulator, Request, Session
+
+REPLICAS = 8  # the cores of one host, which is the smallest TPU that most programs are written for
+PAGE = "tpulint-run.html"
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the program, and has its report written at the end; the answer is its exit status."""
+    request = request_of(options)
+    if importlib.util.find_spec("tensorflow") is None:
+        raise ConfigError("run: TensorFlow is not installed: pip install 'tpulint[runtime]'")
+    session = Session(request)
+    after_import("tensorflow", session.emulate)
+    # Registered first, and so called last: after the program's threads and its own last words.
+    atexit.register(session.tell)
+    try:
+        session.ended = execute(request.program)
+    except NoEmulator as problem:
+        atexit.unregister(session.tell)
+        raise ConfigError(f"run: {problem}") from None
+    session.explain()
+    return session.ended.status
+
+
+def request_of(options: argparse.Namespace) -> Request:
+    """The request. Raises ConfigError for values and combinations that make no sense."""
+    words = options.module if options.module is not None else options.program
+    words = words[1:] if words[:1] == ["--"] else words
+    if not words:
+        raise ConfigError("run: give the SCRIPT to run, or -m MODULE")
+    program = Program(words[0], options.module is not None, tuple(words[1:]))
+    if not program.is_module and not os.path.exists(program.name):
+        raise ConfigError(f"run: {program.name}: no such file or directory")
+    replicas = options.replicas
+    if replicas is not None and replicas < 1:
+        raise ConfigError("--replicas: must be a whole number from 1")
+    if replicas is None and options.topology is None:
+        replicas = REPLICAS
+    file = options.report_file or (PAGE if options.report == "html" else None)
+    if file is not None:
+        file = os.path.abspath(file)
+        if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
+            raise ConfigError(f"--report-file: {options.report_file}: no place for a file")
+    return Request(program, replicas, options.topology, options.report, file)

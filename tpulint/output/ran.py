@@ -1,0 +1,158 @@
+"""What `tpulint run` reports: a table of what crossed between device and host, and the faults.
+
+lane                     runs  round trips  bytes to host  bytes to device      ms
+train.py:71, 10 steps
+  device                   20                                               18.204
+  host cluster 0           20           20            160               80    3.410  train.py:53
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import NamedTuple
+
+from tpulint.codes import CODES
+from tpulint.finding import Finding
+from tpulint.output.context import Context
+
+COLUMNS = ("lane", "runs", "round trips", "bytes to host", "bytes to device", "ms", "made at")
+NOTE = "Counts and bytes are those of a TPU; times are this CPU's."
+COUNTS = """.counts { table-layout: auto; }
+.counts td:not(:first-child):not(:last-child) { text-align: right; }
+"""
+EMPTY = "No TPU computation ran."
+
+
+class Lane(NamedTuple):
+    """What the device, or one host cluster, did in all steps of a computation and all replicas.
+
+    `place` is the user's line that made it ("file:line"). A run that gives something back to the
+    device is a round trip: the device waits for it.
+    """
+
+    name: str
+    place: str
+    runs: int
+    round_trips: int
+    bytes_to_host: int
+    bytes_to_device: int
+    seconds: float
+
+
+class Computation(NamedTuple):
+    """`place` is the user's line that built it, `steps` how often it ran."""
+
+    place: str
+    steps: int
+    lanes: tuple[Lane, ...]
+
+
+class Fault(NamedTuple):
+    """One fault of the run: the error's or warning's class, its rule and the user's line.
+
+    `findings` are what `tpulint check` says of it, none where it is silent.
+    """
+
+    kind: str
+    code: str
+    place: str
+    findings: tuple[Finding, ...]
+
+
+class Ran(NamedTuple):
+    """A run that has ended: `machine` is what was emulated, `status` the program's exit status."""
+
+    program: str
+    machine: str
+    status: int
+    seconds: float
+    computations: tuple[Computation, ...]
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...] = ()
+
+
+def text(ran: Ran, context: Context) -> str:
+    """The report for a terminal."""
+    from tpulint.output.full import block
+
+    lines = [headline(ran), ""]
+    lines += [*table(ran.computations), "", NOTE] if ran.computations else [EMPTY]
+    for fault in ran.faults:
+        lines += ["", verdict(fault)]
+        lines += [f"\n{block(finding, context).rstrip()}" for finding in fault.findings]
+    lines += [f"\n{note}" for note in ran.notes]
+    return "\n".join(lines) + "\n"
+
+
+def headline(ran: Ran) -> str:
+    return (
+        f"tpulint run: {ran.program} on {ran.machine}: "
+        f"exit status {ran.status} after {ran.seconds:.1f} s"
+    )
+
+
+def verdict(fault: Fault) -> str:
+    """One line on a fault: what it was, where, and whether `tpulint check` knows of it."""
+    where = f" at {fault.place}" if fault.place else ""
+    said = f"{fault.kind}{where} [{fault.code} {CODES[fault.code].name}]"
+    if not fault.findings:
+        return f"{said}: `tpulint check` is silent there."
+    return f"{said}: `tpulint check` says"
+
+
+def table(computations: Sequence[Computation]) -> list[str]:
+    """The lines of the table; numbers stand at the right of their columns, places at the left."""
+    rows: list[tuple[str, ...] | str] = [COLUMNS]
+    for one in computations:
+        rows.append(title(one))
+        rows += [("  " + row[0], *row[1:]) for row in cells(one)]
+    wide = [row for row in rows if not isinstance(row, str)]
+    widths = [max(len(row[column]) for row in wide) for column in range(len(COLUMNS))]
+    return [row if isinstance(row, str) else line(row, widths) for row in rows]
+
+
+def title(computation: Computation) -> str:
+    steps = "1 step" if computation.steps == 1 else f"{computation.steps:,} steps"
+    return f"{computation.place}, {steps}"
+
+
+def cells(computation: Computation) -> Iterator[tuple[str, ...]]:
+    for lane in computation.lanes:
+        on_host = lane.name != "device"
+        crossing = (lane.round_trips, lane.bytes_to_host, lane.bytes_to_device)
+        counts = [f"{count:,}" if on_host else "" for count in crossing]
+        yield (lane.name, f"{lane.runs:,}", *counts, f"{lane.seconds * 1e3:,.1f}", lane.place)
+
+
+def line(row: Sequence[str], widths: Sequence[int]) -> str:
+    first, *numbers, last = (
+        text.ljust(width) if column in (0, len(row) - 1) else text.rjust(width)
+        for column, (text, width) in enumerate(zip(row, widths))
+    )
+    return "  ".join([first, *numbers, last]).rstrip()
+
+
+def html(ran: Ran, context: Context) -> str:
+    """The report as a page that needs nothing else."""
+    from tpulint.output.html import STYLE, article, page
+
+    parts = [f"<p>{escape(headline(ran))}</p>\n"]
+    if ran.computations:
+        head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+        rows = "".join(html_rows(ran.computations))
+        parts.append(f'<table class="counts">\n<tr>{head}</tr>\n{rows}</table>\n<p>{NOTE}</p>\n')
+    else:
+        parts.append(f"<p>{EMPTY}</p>\n")
+    for fault in ran.faults:
+        parts.append(f"<p>{escape(verdict(fault))}</p>\n")
+        parts += [article(finding, context) for finding in fault.findings]
+    parts += [f"<p>{escape(note)}</p>\n" for note in ran.notes]
+    return page("tpulint run", "".join(parts), STYLE + COUNTS)
+
+
+def html_rows(computations: Sequence[Computation]) -> Iterator[str]:
+    for one in computations:
+        yield f'<tr><th colspan="{len(COLUMNS)}">{escape(title(one))}</th></tr>\n'
+        for row in cells(one):
+            yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n"

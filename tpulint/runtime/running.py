@@ -1,0 +1,79 @@
+"""What `tpulint run` sees of a program that it runs on an emulated TPU: all that crosses to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tpulint.runtime.emulated import emulated_tpu
+from tpulint.runtime.errors import RuntimeFaultWarning, warnings_told_to
+from tpulint.runtime.execute.probes import Event, watched_by
+
+
+@dataclass
+class Total:
+    """One lane of one computation, over all its steps and replicas.
+
+    `place` is the user's line that made it, None where no line of the user's did; `round_trips`
+    counts the runs that gave bytes back to the device.
+    """
+
+    place: str | None
+    runs: int = 0
+    round_trips: int = 0
+    bytes_to_host: int = 0
+    bytes_to_device: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Totals:
+    """The lanes of one computation by name, and how many steps it ran."""
+
+    lanes: dict[str, Total] = field(default_factory=dict)
+    steps: set[int] = field(default_factory=set)
+
+
+class Watch:
+    """What was seen: sums, not events, because a program may run for days."""
+
+    def __init__(self) -> None:
+        self.computations: dict[str | None, Totals] = {}
+        self.warnings: dict[tuple[str, str | None], RuntimeFaultWarning] = {}
+        self._lock = threading.Lock()
+
+    def add(self, event: Event) -> None:
+        """Add a piece that has run."""
+        with self._lock:
+            computation = self.computations.setdefault(event.computation, Totals())
+            computation.steps.add(event.step)
+            total = computation.lanes.setdefault(event.lane, Total(event.place))
+            total.runs += 1
+            total.seconds += event.end - event.start
+            if event.lane != "device":
+                total.round_trips += event.bytes_out > 0
+                total.bytes_to_host += event.bytes_in
+                total.bytes_to_device += event.bytes_out
+
+    def warn(self, warning: RuntimeFaultWarning) -> None:
+        """Keep the first warning of its kind at its place."""
+        with self._lock:
+            self.warnings.setdefault((warning.rule, warning.place), warning)
+
+
+@contextmanager
+def running(num_replicas: int | None, topology: str | None) -> Iterator[Watch]:
+    """In here, a TPU is emulated, and what runs on it is watched.
+
+    Raises:
+        ValueError: there is no such topology, or no such number of replicas.
+    """
+    watch = Watch()
+    with (
+        emulated_tpu(num_replicas, topology=topology),
+        watched_by(watch.add),
+        warnings_told_to(watch.warn),
+    ):
+        yield watch
