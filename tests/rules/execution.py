@@ -17,16 +17,18 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypedDict
 
 from tests.rules.pages import MAIN, Block, write
 
 SECONDS_A_PROGRAM = 60
 AT_ONCE = 2
+REPLICAS = 2
 ROOT = Path(__file__).parents[2]
 
 
@@ -45,14 +47,21 @@ class Outcome:
     text: str
 
 
+class Script(TypedDict):
+    """A program to run: its file, and whether it finds an emulated TPU."""
+
+    path: str
+    emulate: bool
+
+
 def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
     """The outcome of each block, by its name; one that does not end is `("Timeout",)`."""
     with tempfile.TemporaryDirectory() as folder:
-        scripts = {}
+        scripts: dict[str, Script] = {}
         for block in blocks:
             home = Path(folder, block.name.replace(":", "_"))
             write(block, home)
-            scripts[block.name] = str(home / MAIN)
+            scripts[block.name] = {"path": str(home / MAIN), "emulate": not block.uses_runtime}
         if not scripts:
             return {}
         done = subprocess.run(
@@ -74,17 +83,17 @@ def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
 
 
 def main() -> None:
-    """Read `{name: script}` from standard input and print `{name: outcome}` as the last line."""
+    """Read `{name: Script}` from standard input and print `{name: outcome}` as the last line."""
     import tensorflow  # noqa: F401
 
     import tpulint.runtime  # noqa: F401
 
-    scripts: dict[str, str] = json.load(sys.stdin)
+    scripts: dict[str, Script] = json.load(sys.stdin)
     outcomes = _run_all(scripts)
     print(json.dumps({name: asdict(outcome) for name, outcome in outcomes.items()}))
 
 
-def _run_all(scripts: dict[str, str]) -> dict[str, Outcome]:
+def _run_all(scripts: dict[str, Script]) -> dict[str, Outcome]:
     fork = multiprocessing.get_context("fork")
     waiting = list(scripts.items())
     running: dict[Connection, tuple[str, Any, float]] = {}
@@ -118,16 +127,20 @@ def _receive(mine: Connection) -> Outcome:
     return received
 
 
-def _child(script: str, theirs: Connection) -> None:
+def _child(script: Script, theirs: Connection) -> None:
+    from tpulint.runtime import emulated_tpu
+
     os.dup2(2, 1)  # what a program prints is no part of the answer
-    os.chdir(Path(script).parent)
-    sys.path.insert(0, str(Path(script).parent))
+    path = Path(script["path"])
+    os.chdir(path.parent)
+    sys.path.insert(0, str(path.parent))
     raised: tuple[str, ...] = ()
     rule = text = ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            runpy.run_path(script, run_name="__main__")
+            with emulated_tpu(num_replicas=REPLICAS) if script["emulate"] else nullcontext():
+                runpy.run_path(str(path), run_name="__main__")
         except BaseException as error:
             raised = tuple(kind.__name__ for kind in type(error).__mro__)
             rule = str(getattr(error, "rule", ""))

@@ -6,7 +6,11 @@ block in it is one program: the file `example.py`, or several files where lines
 definite finding is expected and with `# possible: TPU201` where a possible one is;
 nothing else may be reported, by any rule. A word after ```python gives the block a
 meaning under the runtime: `runs`, `raises: DeadlockError`, `warns: StaleVariableWarning`.
-What is raised carries the page's code, or the one that follows: `raises: SomeError TPU501`.
+What is raised carries the page's code, or the one that follows: `raises: SomeError TPU501`;
+an error of TensorFlow's own, which knows no rule, has `-` there: `raises: ValueError -`.
+
+A block that imports `tpulint.runtime` is run as it stands. Any other one that has a meaning uses
+TensorFlow's own names, and is run in `emulated_tpu(num_replicas=2)`: it finds a TPU of two cores.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ MAIN = "example.py"
 
 _MARK = re.compile(r"#\s*(error|possible):\s*(TPU\d{3}(?:\s*,\s*TPU\d{3})*)")
 _FILE = re.compile(r"#\s*file:\s*(\S+)\s*$")
-_MEANING = re.compile(r"(?:(runs)|(raises|warns):\s*(\w+)(?:\s+(TPU\d{3}))?)?$")
+_MEANING = re.compile(r"(?:(runs)|(raises|warns):\s*(\w+)(?:\s+(TPU\d{3}|-))?)?$")
 _CERTAINTY = {"error": "definite", "possible": "possible"}
 
 
@@ -58,6 +62,11 @@ class Block:
     @property
     def name(self) -> str:
         return f"{self.page}:{self.line}"
+
+    @property
+    def uses_runtime(self) -> bool:
+        """Whether it uses the runtime by its own names."""
+        return any("tpulint.runtime" in text for text in self.files.values())
 
     @property
     def expected(self) -> set[Expected]:
@@ -133,7 +142,8 @@ def _meaning(path: Path, line: int, info: str, code: str) -> tuple[str, str, str
     found = _MEANING.match(info)
     if found is None:
         raise ValueError(f"{path.name}:{line}: no such meaning: {info!r}")
-    return found.group(1) or found.group(2) or "", found.group(3) or "", found.group(4) or code
+    rule = "" if found.group(4) == "-" else found.group(4) or code
+    return found.group(1) or found.group(2) or "", found.group(3) or "", rule
 
 
 def _fences(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:

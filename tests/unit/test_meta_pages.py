@@ -97,6 +97,18 @@ class Wrong(ValueError):
     rule = "TPU103"
 raise Wrong("no")
 ```
+```python raises: ValueError -
+raise ValueError("one of TensorFlow's own")
+```
+```python runs
+import tensorflow as tf
+assert len(tf.config.list_logical_devices("TPU")) == 2
+```
+```python runs
+import tensorflow as tf
+import tpulint.runtime
+assert not tf.config.list_logical_devices("TPU")
+```
 ```python warns: Stale
 import warnings
 class Stale(UserWarning):
@@ -105,10 +117,13 @@ warnings.warn(Stale("old"))
 ```
 """
     blocks = read_page(written(tmp_path, text)).blocks
-    switched, fresh, wrong, stale = execute(blocks).values()
+    switched, fresh, wrong, plain, emulated, bare, stale = execute(blocks).values()
     assert not switched.raised, switched.text
     assert not fresh.raised, fresh.text
     assert wrong.raised[:2] == ("Wrong", "ValueError")
     assert wrong.rule == "TPU103"
     assert "Wrong: no" in wrong.text
+    assert (blocks[3].error, blocks[3].rule, plain.rule) == ("ValueError", "", "")
+    assert not emulated.raised, emulated.text
+    assert not bare.raised, bare.text
     assert stale.warned == (("Stale", "TPU103"),)
