@@ -1,0 +1,155 @@
+"""What another revision of tpulint says about real code: findings added, findings gone.
+
+    python scripts/ecosystem.py BEFORE [AFTER] [--folder FOLDER ...]
+
+BEFORE and AFTER are git revisions; AFTER is the checkout as it stands when it is not given.
+Both check the pinned corpus ($TPULINT_CORPUS, brought by scripts/corpus.py), a package a
+folder, and each FOLDER; possible findings too, without configuration and cache. What differs
+is printed as Markdown: a table by package and rule, then each finding with its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts import corpus  # noqa: E402  (the checkout comes first)
+
+CHECK = ["-m", "tpulint", "check", "--isolated", "--no-cache", "--exit-zero"]
+LIMIT = 1800  # seconds for one revision
+Findings = dict["Place", str]
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """One finding, its message apart: `path` is relative to the package, rows are 1-based."""
+
+    package: str
+    path: str
+    row: int
+    column: int
+    code: str
+    certainty: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.row}:{self.column} {self.code} ({self.certainty})"
+
+
+def main() -> int:
+    """Check both revisions and print what differs."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("before", help="a git revision")
+    parser.add_argument("after", nargs="?", help="a git revision; default: the checkout")
+    parser.add_argument("--folder", action="append", default=[], type=Path, metavar="FOLDER")
+    asked = parser.parse_args()
+    packages = [*corpus_packages(), *(folder.resolve() for folder in asked.folder)]
+    try:
+        before = said_by(asked.before, packages)
+        after = said_by(asked.after, packages) if asked.after else said(ROOT, packages)
+    except subprocess.CalledProcessError as error:
+        print(error.stderr.decode(errors="replace"), file=sys.stderr)
+        return 2
+    print(report(f"`{asked.before}` → `{asked.after or 'checkout'}`", before, after))
+    return 0
+
+
+def corpus_packages() -> list[Path]:
+    """The folders of the pinned corpus, downloaded where they are not there yet."""
+    folder = Path(os.environ.get("TPULINT_CORPUS") or corpus.DEFAULT).resolve()
+    command = [sys.executable, str(ROOT / "scripts" / "corpus.py"), str(folder)]
+    subprocess.run(command, check=True, capture_output=True)
+    return [folder / name for name in corpus.read_pins()]
+
+
+def said_by(revision: str, packages: list[Path]) -> Findings:
+    """What tpulint as of `revision` says; it is unpacked into a folder that is then removed."""
+    archive = subprocess.run(
+        ["git", "archive", "--format=zip", revision, "tpulint"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        with zipfile.ZipFile(io.BytesIO(archive.stdout)) as files:
+            files.extractall(folder)
+        return said(Path(folder), packages)
+
+
+def said(checkout: Path, packages: list[Path]) -> Findings:
+    """What the tpulint in `checkout` says: the messages by place."""
+    done = subprocess.run(
+        [sys.executable, *CHECK, "--certainty=possible", "--output-format=jsonl"]
+        + [str(package) for package in packages],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        check=True,
+        capture_output=True,
+        timeout=LIMIT,
+    )
+    found = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    return {place(each, packages): each["message"] for each in found}
+
+
+def place(found: dict[str, object], packages: list[Path]) -> Place:
+    """Where a finding of the JSON output stands."""
+    path = Path(str(found["filename"]))
+    package = next(each for each in packages if path.is_relative_to(each))
+    location = found["location"]
+    assert isinstance(location, dict)
+    return Place(
+        package.name,
+        path.relative_to(package).as_posix(),
+        location["row"],
+        location["column"],
+        str(found["code"]),
+        str(found["certainty"]),
+    )
+
+
+def report(title: str, before: Findings, after: Findings) -> str:
+    """The difference as Markdown."""
+    added, gone = after.keys() - before.keys(), before.keys() - after.keys()
+    same = len(after.keys() & before.keys())
+    lines = [f"# Ecosystem: {title}", ""]
+    lines.append(f"{len(added)} findings added, {len(gone)} gone, {same} unchanged.")
+    if added or gone:
+        lines += ["", "| package | rule | definite | possible |", "|---|---|---|---|"]
+        lines += table(added, gone)
+    for package in sorted({each.package for each in added | gone}):
+        lines += ["", f"## {package}", ""]
+        for sign, places, messages in (("added", added, after), ("gone", gone, before)):
+            here = sorted(each for each in places if each.package == package)
+            lines += [f"- {sign}: `{each}` {messages[each]}" for each in here]
+    return "\n".join(lines)
+
+
+def table(added: set[Place], gone: set[Place]) -> list[str]:
+    """A row for each package and rule that changed."""
+    more = Counter((each.package, each.code, each.certainty) for each in added)
+    less = Counter((each.package, each.code, each.certainty) for each in gone)
+    rows = sorted({key[:2] for key in more | less})
+    return [
+        f"| {package} | {code} | "
+        + " | ".join(
+            f"+{more[package, code, sure]} -{less[package, code, sure]}"
+            for sure in ("definite", "possible")
+        )
+        + " |"
+        for package, code in rows
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
