@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """What is run on what. `report` is "text" or "html"; without a `file`, standard error has it."""
+    """What is run on what, and where the report goes: without a `file`, to standard error."""
 
     program: Program
     replicas: int | None
