@@ -18,7 +18,7 @@ from tpulint.runtime.mark import runnable
 from tpulint.runtime.mark.marked import Mode, Ran
 from tpulint.runtime.mark.request import Request
 from tpulint.runtime.stepping import current_options
-from tpulint.runtime.undifferentiable import undifferentiable
+from tpulint.runtime.undifferentiable import undifferentiable, undifferentiable_value
 
 
 def replicate(
@@ -132,10 +132,12 @@ def _eagerly(request: Request) -> list[Any]:
         traced.append(_in_graph(request, "eager"))
         return tf.nest.map_structure(_without_operation, traced[-1])
 
-    values = tpu_step()
+    with tfi.no_recording():
+        values = tpu_step()
     for symbol, value in zip(_flat(traced[-1]), _flat(values), strict=True):
         if value is not None:
             results.remember_same(symbol, value)
+            undifferentiable_value(value, symbol)
     return list(values)
 
 
@@ -156,8 +158,10 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
     if mode == "graph":
         _guard_fetches(outcome.marked.graph)
     with _beside_the_users_nodes():
-        ran = step.run_marked(outcome.marked, current_options())
-        status = tf.constant(b"") if request.use_tpu else tf.no_op()
+        # What tapes are to see are the marked nodes.
+        with tfi.no_recording():
+            ran = step.run_marked(outcome.marked, current_options())
+            status = tf.constant(b"") if request.use_tpu else tf.no_op()
         results.remember(status, outcome.marked, outcome.compile_status)
         return [status, _results(outcome, ran)]
 
@@ -169,11 +173,12 @@ def _results(outcome: marking.Outcome, ran: Ran) -> list[Any]:
             _standing_for(outcome, tf.group(done), twin)
             for done, twin in zip(ran.done, outcome.results, strict=True)
         ]
-    twins = [twin for replica in outcome.results for twin in replica if twin is not None]
-    tensors = undifferentiable([tensor for replica in ran.outputs for tensor in replica], twins)
-    rest = iter(tensors)
+    twins = [[twin for twin in replica if twin is not None] for replica in outcome.results]
     packed = []
-    for replica in outcome.results:
+    for replica, tensors in zip(
+        outcome.results, undifferentiable(ran.outputs, outcome.marked, twins), strict=True
+    ):
+        rest = iter(tensors)
         flat = [
             twin if twin is None else _standing_for(outcome, next(rest), twin) for twin in replica
         ]

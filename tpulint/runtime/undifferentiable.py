@@ -7,10 +7,11 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
-from tpulint.runtime.mark.attributes import string_list_attr
+from tpulint.runtime.mark.attributes import string_attr
+from tpulint.runtime.mark.marked import Marked
 
 _GRADIENT = "TpulintReplicatedOutput"
-_OUTPUTS = "_tpulint_outputs"
+_OUTPUT = "_tpulint_output"
 _MESSAGE = (
     "No gradient defined for operation'{}' (op type: TPUReplicatedOutput). In general every "
     "operation must have an associated `@tf.RegisterGradient` for correct autodiff, which this "
@@ -21,46 +22,54 @@ _MESSAGE = (
 )
 
 
-def undifferentiable(tensors: list[Any], marked: list[Any]) -> list[Any]:
-    """`tensors`, which stand for the `marked` outputs, with their shapes.
+def undifferentiable(
+    executed: tuple[tuple[Any, ...], ...], marked: Marked, twins: list[list[Any]]
+) -> list[list[Any]]:
+    """The results `executed[replica][output]`, as the user gets them.
 
-    Their gradient is a LookupError, by `tf.gradients` and by a tape. One operation does it for
-    all, since there may be many replicas.
+    A gradient by what leads to the marked output is a LookupError, by `tf.gradients` and by a
+    tape; by anything else it is None. `twins` are the marked results.
     """
-    if not tensors:
-        return []
-    refused = [tensor.op.inputs[0].op.name for tensor in marked]
-    with tfi.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
-        results = tf.identity_n(tensors, name="outputs")
-    tfi.set_attr(results[0].op, _OUTPUTS, string_list_attr(refused))
+    results: list[list[Any]] = [[] for _ in executed]
+    for number, output in enumerate(marked.replicated_outputs):
+        tensors = _as_one_operation([replica[number] for replica in executed], output)
+        for replica, tensor in enumerate(tensors):
+            result = tf.identity(tensor, name=f"output_{number}_shard_{replica}")
+            result.set_shape(twins[replica][number].shape)
+            results[replica].append(result)
     if tfi.is_recording():
-        results = [
-            _refusing_on_tape(tensor, name) if tensor.dtype.is_floating else tensor
-            for tensor, name in zip(results, refused, strict=True)
-        ]
-    for result, tensor in zip(results, marked, strict=True):
-        result.set_shape(tensor.shape)
-    return list(results)
+        for ours, theirs in zip(results, twins, strict=True):
+            tfi.stands_on_tapes_for(ours, theirs)
+    return results
+
+
+def undifferentiable_value(value: Any, symbol: Any) -> None:
+    """As above for the eager `value` of the result `symbol` of a traced call."""
+    if tfi.is_recording() and value.dtype.is_floating:
+        op = symbol.op
+        while op.type == "Identity":
+            op = op.inputs[0].op
+        message = _refusal(op)
+
+        def refuse(*_: Any) -> None:
+            raise LookupError(message)
+
+        tfi.refused_on_tapes(value, symbol, refuse)
+
+
+def _as_one_operation(tensors: list[Any], output: Any) -> list[Any]:
+    """`tensors`, one a replica, through one operation, as through the marked `output`."""
+    with tfi.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
+        through: list[Any] = tf.identity_n(tensors)
+    tfi.set_attr(through[0].op, _OUTPUT, string_attr(output.name))
+    tfi.reached_only_through(through[0].op, output)
+    return through
 
 
 @tf.RegisterGradient(_GRADIENT)  # type: ignore[untyped-decorator]
-def _gradient(op: Any, *gradients: Any) -> None:
-    names = op.get_attr(_OUTPUTS)
-    taken = [name for name, gradient in zip(names, gradients, strict=True) if _is_taken(gradient)]
-    raise LookupError(_MESSAGE.format((taken or names)[0].decode()))
+def _gradient(op: Any, *_: Any) -> None:
+    raise LookupError(_refusal(op))
 
 
-def _is_taken(gradient: Any) -> bool:
-    """Whether it is a gradient, and not the zeros that stand for one that was not asked for."""
-    return gradient is not None and not gradient.op.name.rsplit("/")[-1].startswith("zeros")
-
-
-def _refusing_on_tape(tensor: Any, refused: str) -> Any:
-    def gradient(*_: Any) -> None:
-        raise LookupError(_MESSAGE.format(refused))
-
-    @tf.custom_gradient  # type: ignore[untyped-decorator]
-    def refusing(value: Any) -> Any:
-        return tf.identity(value), gradient
-
-    return refusing(tensor)
+def _refusal(op: Any) -> str:
+    return _MESSAGE.format(op.get_attr(_OUTPUT).decode())

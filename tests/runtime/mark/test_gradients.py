@@ -129,14 +129,3 @@ def test_another_cluster_cannot_be_opened_in_between(inside: Any) -> None:
 def test_a_cluster_that_is_not_open_cannot_be_closed(inside: Any) -> None:
     with pytest.raises(ValueError, match="Attempted to exit outside_compilation scope when not"):
         inside.context.clusters.exit()
-
-
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("way", ["gradients", "tape"])
-def test_no_gradient_goes_through_the_outputs_of_a_computation(number: int, way: str) -> None:
-    x = tf.constant(1.0)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        result = tpu.rewrite(lambda v: (v * 2.0, v * 3.0), [x])[number]
-    with pytest.raises(LookupError, match=f"No gradient defined for operation'output{number}'"):
-        tf.gradients(result, x) if way == "gradients" else tape.gradient(result, x)

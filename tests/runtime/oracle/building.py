@@ -140,6 +140,7 @@ def helpers(tpu: Any) -> dict[str, Any]:
         "queue": queue,
         "first_tensor": first_tensor,
         "outputs": [],
+        "kept": [],
     }
 
 

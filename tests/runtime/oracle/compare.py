@@ -91,11 +91,6 @@ def _difference_from_any(theirs: Exception | None, ours: Exception | None) -> st
 
 
 def _difference_of_errors(theirs: Exception | None, ours: Exception | None) -> str | None:
-    refused = isinstance(ours, LookupError) and "TPUReplicatedOutput" in str(ours)
-    if refused and not isinstance(theirs, LookupError):
-        # The one over-caution that docs/runtime.md owns up to under "Limits": TensorFlow gives
-        # None, and the program may fail on that later.
-        return None
     if theirs is None or ours is None:
         return f"TensorFlow: {theirs!r}\nours: {ours!r}"
     if isinstance(ours, RuntimeFault):

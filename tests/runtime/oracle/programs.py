@@ -41,6 +41,8 @@ def program(seed: int, pure: bool = False) -> Program:
             known.append(_call(w, known))
             if with_scope:
                 w.depth -= 1
+            if w.chance(0.1):
+                known.append(_gradient_of_result(w, known))
         w.line("return after")
     return Program(seed, mode, w.source)
 
@@ -70,6 +72,8 @@ def _computation(w: Writer, known: list[str], parameters: list[str], signature: 
         w.line("@on_device_training_loop")
     with w.block(f"def {name}({signature}):"):
         place = statements(w, Place(tuple(known[-2:]) + tuple(parameters)), 1, 5)
+        if w.chance(0.1):
+            w.line(f"kept.append({tensor(w, place)})")
         w.line(f"return {_returned(w, place)}")
     return name
 
@@ -254,6 +258,17 @@ def _misused(w: Writer, known: list[str]) -> str:
         ]
     )
     return _finish(w, call, True)
+
+
+def _gradient_of_result(w: Writer, known: list[str]) -> str:
+    """The gradient of what follows a call: refused, or None, if it goes through the results."""
+    name, result = w.fresh("after"), known[-1]
+    by = w.one_of(
+        ["outer_tensor", "outer_tensor", "variable", result, "(kept or [outer_tensor])[-1]"]
+    )
+    w.line(f"{name} = tf.gradients({result} * 2., {by})[0]")
+    w.line(f"after = {name} = outer_tensor if {name} is None else {name}")
+    return name
 
 
 def _finish(w: Writer, call: str, is_per_replica: bool) -> str:

@@ -63,6 +63,9 @@ class _Reader:
     def _text(self, op: Any) -> str:
         node = op.node_def
         del node.input[:]
+        if "_class" in node.attr:
+            places = node.attr["_class"].list.s
+            places[:] = [self._place(place.decode()).encode() for place in places]
         for attr in node.attr.values():
             for function in (attr.func, *attr.list.func):
                 if function.name:
@@ -74,6 +77,11 @@ class _Reader:
 
     def _name(self, used: Any) -> str:
         return str(self.twins.get(used.name, used).name)
+
+    def _place(self, place: str) -> str:
+        """A colocation, "loc:@" and the operation's name."""
+        twin = self.twins.get(place.removeprefix("loc:@") + ":0")
+        return place if twin is None else f"loc:@{twin.op.name}"
 
     def _label(self, graph: Any, name: str) -> str:
         if name not in self._labels:

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate.system import current_system
 
 
 class ReplicatedHandles:
@@ -39,10 +40,10 @@ class ReplicatedHandles:
         if handle_id in self._handles:
             return self._handles[handle_id]
         assignment = _enclosing_device_assignment()
-        if is_packed:
+        if is_packed and current_system() is not None:
             # Nothing unpacks a handle here when the step is placed: see docs/emulator.md.
             copies, is_packed = tfi.unpacked(copies), False
-        if assignment is not None:
+        if assignment is not None and not is_packed:
             copies = _by_replica(copies, assignment)
         # The node belongs to the place around the computation, in the computation's graph.
         graph = _graph_in(context)

@@ -10,17 +10,7 @@ from tensorflow.python.client import session
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.framework import errors_impl, kernels
 
-try:
-    from tensorflow.python.eager import record as tape
-except ImportError:  # 2.12
-    from tensorflow.python.eager import tape
-
 InaccessibleTensorError = errors_impl.InaccessibleTensorError
-
-
-def is_recording() -> bool:
-    """Whether a GradientTape is active in this thread."""
-    return bool(tape.could_possibly_record())
 
 
 def is_context_initialized() -> bool:

@@ -1,0 +1,115 @@
+"""What gradients go through: TensorFlow's search from the sources, and its tapes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from tensorflow.python.eager import backprop_util, tape
+from tensorflow.python.ops import gradients_util
+
+try:
+    from tensorflow.python.eager import record
+except ImportError:  # 2.12
+    from tensorflow.python.eager import tape as record
+
+from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
+
+Graph = Any
+Operation = Any
+Tensor = Any
+
+_WAYS = "_tpulint_ways_of_gradients"
+
+
+def is_recording() -> bool:
+    """Whether a GradientTape is active in this thread."""
+    return bool(record.could_possibly_record())
+
+
+def no_recording() -> AbstractContextManager[None]:
+    """In here no tape sees what is built."""
+    stopped: AbstractContextManager[None] = record.stop_recording()
+    return stopped
+
+
+def stands_on_tapes_for(images: Sequence[Tensor], originals: Sequence[Tensor]) -> None:
+    """Let tapes take each of `images` for what the same of `originals` is handed on as."""
+    for image, original in zip(images, originals, strict=True):
+        record.record_operation(
+            "TpulintStandsFor", [image], [original], lambda gradient: [gradient]
+        )
+
+
+def refused_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) -> None:
+    """Let a tape call `refuse` for a gradient of the eager `value` by what leads to it.
+
+    `value` is what came of `symbol`, an output of a FuncGraph.
+    """
+    sources = [
+        outer for outer, inner in symbol.graph.captures if symbol.op in _reached_from(inner.op)
+    ]
+    for variable in symbol.graph.variables:
+        if variable.trainable:
+            tape.variable_accessed(variable)
+    if sources:
+        record.record_operation("TpulintRefused", [value], sources, refuse)
+
+
+def reached_only_through(image: Operation, original: Operation) -> None:
+    """Let `tf.gradients` take `image` for one that depends on the inputs of `original`, only.
+
+    `original` may stand in a graph inside that of `image`. What really leads to `image` does not
+    count.
+    """
+    if not hasattr(image.graph, _WAYS):
+        setattr(image.graph, _WAYS, {})
+    getattr(image.graph, _WAYS)[original] = image
+
+
+def _reached_from(op: Operation) -> set[Operation]:
+    found: set[Operation] = set()
+    gradients_util._MarkReachedOps([op], found, [op.graph])
+    return found
+
+
+_mark_reached = gradients_util._MarkReachedOps
+
+
+def _reached_on_our_ways(
+    from_ops: Iterable[Operation], reached_ops: set[Operation], func_graphs: Sequence[Graph]
+) -> None:
+    """As TensorFlow's own, from operation to operation through tensors with gradients."""
+    from_ops = list(from_ops)
+    graphs = {id(graph): graph for op in from_ops for graph in graphs_outwards(op.graph)}
+    graphs |= {id(graph): graph for graph in func_graphs}
+    ways = {
+        original: image
+        for graph in graphs.values()
+        for original, image in getattr(graph, _WAYS, {}).items()
+    }
+    if not ways:
+        _mark_reached(from_ops, reached_ops, func_graphs)
+        return
+    images = frozenset(ways.values())
+    inner = {id(original.graph): original.graph for original in ways} | {
+        id(graph): graph for graph in func_graphs
+    }
+    functions = [graph for graph in inner.values() if isinstance(graph, FuncGraph)]
+    queue = deque(from_ops)
+    while queue:
+        op = queue.popleft()
+        if op in reached_ops:
+            continue
+        reached_ops.add(op)
+        if op in ways:
+            queue.append(ways[op])
+        for output in op.outputs:
+            if backprop_util.IsTrainable(output):
+                found = gradients_util._Consumers(output, functions)
+                queue.extend(one for one in found if one not in images)
+
+
+gradients_util._MarkReachedOps = _reached_on_our_ways
