@@ -32,6 +32,8 @@ def main() -> int:
             differing.append(seed)
             if len(differing) <= options.show:
                 print(f"{program(seed)}\n{found}\n", flush=True)
+        if (seed + 1 - options.seed) % 1000 == 0:
+            print(f"up to seed {seed}, {time.monotonic() - started:.0f} s", flush=True)
     print(f"{options.count} programs in {time.monotonic() - started:.0f} s, differing: {differing}")
     return bool(differing)
 
