@@ -37,6 +37,11 @@ class Module:
         """Whether a TPUStrategy is made here."""
         return makes_tpu_strategy(self.text.encode())
 
+    @cached_property
+    def speaks_of_tpus(self) -> bool:
+        """Whether a TPU is named here at all, in code or in words."""
+        return "tpu" in self.text.lower()
+
     def span(self, place: int) -> Span:
         start, end = self._positions.range(place)
         return Span(self.filename, start, end)

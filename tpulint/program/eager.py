@@ -1,0 +1,109 @@
+"""Whether code runs eagerly: no graph is being built, and no tf.function is around it."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.program.evaluate.managers import GRAPH
+from tpulint.program.model import Computation, Program
+from tpulint.program.module import Module
+from tpulint.program.values import Bound, Choice, Function, Instance, Partial, Value
+from tpulint.program.where import COND, DATA, FUNCTION, GUESSES, UNSEEN_CALLER, WHILE, Where
+
+# Who names one of these builds graphs of its own.
+GRAPH_MODE = frozenset(
+    """
+    disable_eager_execution disable_v2_behavior Session InteractiveSession MonitoredSession
+    MonitoredTrainingSession placeholder contrib enable_control_flow_v2
+    """.split()
+)
+# Who names one of these runs eagerly even where it imports the names of TensorFlow 1.
+EAGER_MODE = frozenset(["enable_eager_execution", "enable_v2_behavior"])
+# What only eager code can do, or does before it traces anything.
+ONLY_EAGER = frozenset(
+    """
+    numpy experimental_distribute_dataset experimental_distribute_datasets_from_function
+    distribute_datasets_from_function experimental_connect_to_cluster initialize_tpu_system
+    """.split()
+)
+TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
+
+
+def is_eager(program: Program, computation: Computation) -> bool:
+    """Whether the `run` that makes `computation` is surely reached eagerly, and may be a TPU's."""
+    where = computation.where
+    if any(layer.kind in TRACED for layer in where.layers) or where.contexts(GRAPH):
+        return False
+    if _may_be_other_function(where, computation):
+        return False
+    if any(builds_graphs(module) for module in modules_on_the_way(computation)):
+        return False
+    unknown = computation.certainty is Certainty.POSSIBLE
+    if unknown and not any(each.speaks_of_tpus for each in modules_on_the_way(computation)):
+        return False
+    unseen = any(layer.kind == UNSEEN_CALLER for layer in where.layers)
+    return not unseen or _shows_eager(program, where)
+
+
+def _may_be_other_function(where: Where, computation: Computation) -> bool:
+    """Whether one of several functions is called on the way: another may be a tf.function.
+
+    Which of several strategies runs here is no such guess.
+    """
+    return any(
+        key[0] in GUESSES and not (len(key) > 1 and key[1] == computation.site)
+        for key, _ in where.conditions
+    )
+
+
+def modules_on_the_way(computation: Computation) -> set[Module]:
+    """The modules of the calls that lead to the computation."""
+    return {computation.site.module, *(each.site.module for each in computation.where.frames)}
+
+
+def builds_graphs(module: Module) -> bool:
+    """Whether a module is written for graphs: by what it names, by what it imports."""
+    names = module.facts.mentions
+    if not EAGER_MODE.isdisjoint(names):
+        return False
+    return not GRAPH_MODE.isdisjoint(names) or _imports_version_1(module)
+
+
+def _imports_version_1(module: Module) -> bool:
+    for node in module.facts.body:
+        if node[0] == "import" and any("compat.v1" in dotted for dotted, _ in node[1]):
+            return True
+        if node[0] == "from" and "tensorflow" in node[1]:
+            if "compat.v1" in node[1]:
+                return True
+            if node[1].endswith("compat") and any(name == "v1" for name, _ in node[3]):
+                return True
+    return False
+
+
+def _shows_eager(program: Program, where: Where) -> bool:
+    """Whether a function on the way does what only eager code can: nobody traces that one."""
+    return any(
+        call.last in ONLY_EAGER
+        and call.where.run == where.run
+        and not call.where.traced
+        and call.where.frames == where.frames[: len(call.where.frames)]
+        and bool(call.where.frames)
+        for call in program.calls
+    )
+
+
+def is_traced_function(callee: Value) -> bool | None:
+    """Whether `callee` is a tf.function; None where it is not seen, or one of several is."""
+    if isinstance(callee, Function):
+        return callee.traced
+    if isinstance(callee, Bound):
+        return is_traced_function(callee.function)
+    if isinstance(callee, Partial):
+        return False  # functools.partial(f) is none, whatever f is
+    if isinstance(callee, Choice):
+        found = {is_traced_function(option) for option in callee.options}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(callee, Instance):
+        call = callee.cls.names.get("__call__")
+        return is_traced_function(call) if call is not None else None
+    return None

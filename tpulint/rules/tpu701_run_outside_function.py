@@ -1,0 +1,41 @@
+"""TPU701: `TPUStrategy.run` is reached eagerly, with no tf.function around it."""
+
+from __future__ import annotations
+
+from tpulint.finding import HOST_LANE, Certainty
+from tpulint.program import trace
+from tpulint.program.eager import is_eager, is_traced_function
+from tpulint.program.model import Computation, Program
+from tpulint.rules.base import Report
+
+NAMES = frozenset(["run", "experimental_run_v2"])
+
+
+def check(program: Program, report: Report) -> None:
+    for computation in program.computations:
+        if computation.kind not in NAMES or is_traced_function(computation.callee) is not False:
+            continue
+        if not is_eager(program, computation):
+            continue
+        report(
+            computation.site.span,
+            message(computation),
+            certainty=certainty(computation),
+            trace=(
+                *trace.calls(HOST_LANE, computation.where._replace(frames=()), computation.where),
+                trace.step(HOST_LANE, computation.site, f"calls `{computation.kind}` eagerly"),
+            ),
+        )
+
+
+def certainty(computation: Computation) -> Certainty:
+    """The check in TensorFlow came with the name `run`."""
+    return computation.certainty if computation.kind == "run" else Certainty.POSSIBLE
+
+
+def message(computation: Computation) -> str:
+    function = trace.callee_name(computation.callee)
+    return (
+        f"no tf.function is around this `{computation.kind}` of {function}: a TPUStrategy does not"
+        " run a step eagerly"
+    )
