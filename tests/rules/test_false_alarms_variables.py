@@ -16,6 +16,20 @@ V1 = "import tensorflow.compat.v1 as tf\n\n"
 STRATEGY = "import tensorflow as tf\n\nstrategy = tf.distribute.TPUStrategy()\n\n"
 
 PROGRAMS = {
+    "read by a cluster whose result is only returned: it runs after the device program": """
+import tensorflow.compat.v1 as tf
+
+total = tf.Variable(0.0)
+
+def host(y):
+    return y + total
+
+def computation(x):
+    total.assign_add(x)
+    return tf.tpu.outside_compilation(host, x * 2.0)
+
+tf.tpu.rewrite(computation, [tf.ones([])])
+""",
     "variables of one comprehension are not one variable": V1
     + """
 counts = [tf.get_variable(f"v{n}", shape=[], use_resource=True) for n in range(2)]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from tpulint.finding import Certainty
 from tpulint.program import trace
 from tpulint.program.conflicts import Conflict, conflicts, is_on_device
 from tpulint.program.model import Program
+from tpulint.program.structures import tensors
+from tpulint.program.values import NONE
 from tpulint.rules.base import Report
 
 
@@ -12,12 +15,17 @@ def check(program: Program, report: Report) -> None:
     for each in conflicts(program):
         if each.waits or each.of_step or is_on_device(each.variable) or not each.changes:
             continue
-        report(
-            each.host.site.span,
-            message(each),
-            certainty=each.certainty,
-            trace=trace.apart(each),
-        )
+        if each.host.mode == "read" and _ends_the_step(each):
+            continue
+        # What runs before the device program is unseen only by what stands before it.
+        sure = each.certainty if each.cluster.computed_inputs else Certainty.POSSIBLE
+        report(each.host.site.span, message(each), certainty=sure, trace=trace.apart(each))
+
+
+def _ends_the_step(conflict: Conflict) -> bool:
+    """Whether the cluster's results are only returned: it runs after the device, and sees it."""
+    returned = tensors(conflict.computation.result or NONE)
+    return any(each.result_of is conflict.cluster for each in returned)
 
 
 def message(conflict: Conflict) -> str:

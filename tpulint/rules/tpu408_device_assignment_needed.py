@@ -17,7 +17,9 @@ def check(program: Program, report: Report) -> None:
         count = replicas(entry)
         core = next((call for call in entry.calls if _core(call) > 0), None)
         if core is not None:
-            if core.where.is_guess or not core.where.reached_whenever(entry.where):
+            # A host cluster takes its operations off the core again: what is left is not known.
+            unseen = entry.clusters or core.where.is_guess
+            if unseen or not core.where.reached_whenever(entry.where):
                 sure = Certainty.POSSIBLE
             said = f"core {_core(core)} is used, and no `device_assignment` gives it to a replica"
             report(entry.site.span, said, certainty=sure)

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from tpulint.runtime import hardware
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import (
@@ -63,6 +65,8 @@ def _outside_compilation(
     if enclosing_context() is None:
         _warn_of_plain_call()
         return build()
+    if tf.executing_eagerly():  # in init_scope, where a tf.function's graph is no longer built
+        warnings.warn(ContextClearedWarning(_CLEARED), stacklevel=2)
     if not isinstance(tfi.default_graph(), tfi.FuncGraph):
         return outside.in_graph(build, is_map)
     if function_cluster.is_open():

@@ -111,6 +111,23 @@ def test_where_the_context_is_cleared_it_is_a_plain_call_and_a_warning() -> None
     assert caught[0].message.rule == "TPU302"
 
 
+def test_in_a_function_init_scope_leaves_the_computation_with_a_warning() -> None:
+    """Missed alarm: the graph stays the default one while the operations run eagerly."""
+
+    def computation(x: Any) -> Any:
+        with tf.init_scope():
+            tpu.outside_compilation(lambda: tf.constant(1.0))
+        return x
+
+    @tf.function(autograph=False)
+    def step(x: Any) -> Any:
+        return tpu.rewrite(computation, [x])
+
+    with pytest.warns(tpu.ContextClearedWarning) as caught:
+        step(tf.constant(1.0))
+    assert caught[0].message.rule == "TPU302"
+
+
 def test_in_a_function_the_inner_of_two_clusters_wins_and_there_is_a_warning() -> None:
     made = []
 
