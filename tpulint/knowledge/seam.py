@@ -192,6 +192,14 @@ OBJECTS = _words(
     get_replica_context get_default_graph get_default_session
     """
 )
+# What gives Python objects or other known lists, although its name is an operation's.
+PYTHON_RESULTS = _words(
+    """
+    get_collection get_collection_ref get_variable_scope latest_checkpoint list_variables
+    get_checkpoint_state as_dtype as_str as_text as_bytes is_tensor executing_eagerly
+    namedtuple assert_same_structure
+    """
+)
 # Modules whose `zeros` is an operation (`tf.keras.initializers.zeros` is none), and dtypes.
 TENSOR_HOMES = _words(
     """

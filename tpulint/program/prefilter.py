@@ -41,6 +41,11 @@ def builds_computations(data: bytes) -> bool:
     return bool(_CALLS.search(data) or _IMPORTS.search(data))
 
 
+def applies_gradients(data: bytes) -> bool:
+    """Whether variables are updated here: then a model_fn's optimizer may be made here."""
+    return b"apply_gradients(" in data or b".minimize(" in data
+
+
 def makes_tpu_strategy(data: bytes) -> bool:
     """Whether a TPUStrategy is made here: then what its `run` calls matters."""
     return b"TPUStrategy(" in data

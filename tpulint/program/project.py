@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from tpulint.program.module import Module
-from tpulint.program.prefilter import may_matter
+from tpulint.program.prefilter import applies_gradients, may_matter
 from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
 
@@ -39,6 +39,7 @@ class Project:
         self._roots: dict[str, tuple[str, ...]] = {}
         self._listings: dict[str, frozenset[str]] = {}
         self._matters: dict[str, bool] = {}
+        self._optimizes: dict[str, bool] = {}
 
     def add(self, filename: str, module: Module | None) -> None:
         self._modules[os.path.abspath(filename)] = module
@@ -92,6 +93,14 @@ class Project:
         if known is None:
             known = os.path.basename(path) == PACKAGE or may_matter(self._bytes(path))
             self._matters[path] = known
+        return known
+
+    def applies_gradients(self, path: str) -> bool:
+        """Whether the module at `path` updates variables with an optimizer (see `prefilter`)."""
+        known = self._optimizes.get(path)
+        if known is None:
+            known = applies_gradients(self._bytes(path))
+            self._optimizes[path] = known
         return known
 
     def _bytes(self, path: str) -> bytes:

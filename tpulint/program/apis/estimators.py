@@ -16,6 +16,7 @@ from tpulint.program.values import (
     Mapping,
     Sequence,
     Value,
+    join,
     options,
 )
 
@@ -36,12 +37,22 @@ def _estimator(this: Call) -> Value:
     """The model_fn is a computation, unless `use_tpu=False` stands there in so many words."""
     made = Built(this.path, this.site, this.act.where)
     made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
+    params = options(this.get("params", 3) or NONE)
+    made.attributes["params"] = join(copied(each) for each in params)
     use_tpu = this.get("use_tpu", 4)
     model_fn = this.get("model_fn", 0)
     if use_tpu == Const(False) or model_fn is None:
         return made
     trace(this, "model_fn", model_fn, None, mode="graph", opaque=NOT_TENSORS)
     return made
+
+
+def copied(params: Value) -> Value:
+    """TPUEstimator keeps a copy: what is put into `params` later it does not see."""
+    if not isinstance(params, Mapping):
+        return params
+    items, set_at = dict(params.items), dict(params.set_at)
+    return Mapping(items, params.open, params.site, list(params.keys), set_at)
 
 
 def _spec(this: Call) -> Value:

@@ -70,6 +70,8 @@ def _of_mapping(this: Call, receiver: Mapping) -> Value:
     key = values[0].value if values and isinstance(values[0], Const) else None
     if name in ("get", "pop", "setdefault"):
         found = receiver.items.get(key)
+        if name == "pop" and key is not None:
+            receiver.drop(key)
         if found is not None:
             return found
         default = values[1] if len(values) > 1 else NONE
@@ -98,9 +100,10 @@ def _of_mapping(this: Call, receiver: Mapping) -> Value:
 def _update(this: Call, receiver: Mapping) -> Value:
     for each in this.arguments:
         if each.keyword is not None:
-            receiver.items[each.keyword] = each.value
+            receiver.put(each.keyword, each.value, this.act.where)
         elif isinstance(each.value, Mapping):
-            receiver.items.update(each.value.items)
+            for key, item in each.value.items.items():
+                receiver.put(key, item, this.act.where)
             receiver.open = receiver.open or each.value.open
         else:
             receiver.open = True

@@ -28,6 +28,8 @@ def answer(this: Call) -> Value:
     if this.name[:1].isupper() or _makes_object(this):
         return _object(this)
     if is_tensorflow(this.path):
+        if this.name in seam.PYTHON_RESULTS:
+            return UNKNOWN
         if this.name == "stop_gradient":
             made = this.operation()
             made.clusters = frozenset()

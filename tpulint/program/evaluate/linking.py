@@ -22,6 +22,7 @@ from tpulint.program.values import (
 if TYPE_CHECKING:
     from tpulint.program.evaluate.activation import Activation
 
+MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
 HOPS = 16  # re-exports of one name
 
 
@@ -69,8 +70,9 @@ class Linking:
         """Whether the module at `path` is read.
 
         It is where it matters by itself, where host clusters are opened around here, where
-        computations are built by hand in the module that imports it, and in device code and
-        under a strategy's scope where that module makes the TPUStrategy.
+        computations are built by hand in the module that imports it, in device code and
+        under a strategy's scope where that module makes the TPUStrategy, and in a model_fn
+        where it updates variables.
         """
         if self.follow_all or self.project.matters(path):
             return True
@@ -80,6 +82,9 @@ class Linking:
                 return True
             of_strategy = where.computation is not None or bool(where.contexts(SCOPE))
             if of_strategy and module.makes_tpu_strategy:
+                return True
+            of_estimator = where.computation is not None and where.computation.kind == MODEL_FN
+            if of_estimator and self.project.applies_gradients(path):
                 return True
         self.passed_by = True
         return False

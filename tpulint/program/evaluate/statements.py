@@ -38,7 +38,7 @@ def assign(act: Activation, target: Any, item: Value) -> None:
         base, index = value(act, target[2]), value(act, target[3])
         if isinstance(base, Mapping):
             if isinstance(index, Const):
-                base.items[index.value] = item
+                base.put(index.value, item, act.where)
             else:
                 base.open = True
                 base.items[("?", len(base.items))] = item
@@ -171,6 +171,10 @@ def _del(act: Activation, node: Any) -> bool:
     for target in node[1]:
         if target[0] == "name":
             act.env.names.pop(target[2], None)
+        elif target[0] == "sub":
+            base, index = value(act, target[2]), value(act, target[3])
+            if isinstance(base, Mapping) and isinstance(index, Const):
+                base.drop(index.value)
     return False
 
 
