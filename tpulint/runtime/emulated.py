@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate.placed import Functions, name_results
 from tpulint.runtime.emulate.system import System, current_system, emulating, system_of
 from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
 from tpulint.runtime.replicate import split_compile_and_replicate
@@ -43,18 +45,37 @@ def emulated_tpu(
 
 @contextmanager
 def _tensorflow_on_it() -> Iterator[None]:
+    functions = Functions()
     with (
         tfi.listed(lambda: _now().num_cores),
         tfi.placed_softly(),
-        tfi.said_on_cores(),
+        tfi.functions_seen(functions.see),
+        tfi.said_on_cores(functions),
         tfi.unpacked_outside_computations(),
         tfi.resolved_here(),
         tfi.systems_are(_serialized_topology),
+        tfi.called_on_any_core(),
         tfi.computations_go_to(
-            split_compile_and_replicate, outside_compilation, experimental_map_outside_compilation
+            _replicate_on_cores, outside_compilation, experimental_map_outside_compilation
         ),
     ):
         yield
+
+
+def _replicate_on_cores(
+    computation: Callable[..., Any],
+    inputs: Any = None,
+    infeed_queue: Any = None,
+    device_assignment: Any = None,
+    *args: Any,
+    **kwargs: Any,
+) -> list[Any]:
+    found = split_compile_and_replicate(
+        computation, inputs, infeed_queue, device_assignment, *args, **kwargs
+    )
+    if found:
+        name_results(found[1], device_assignment)
+    return found
 
 
 def _now() -> System:

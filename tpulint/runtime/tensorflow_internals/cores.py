@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -15,24 +16,51 @@ from tensorflow.python.framework import ops
 from tpulint.runtime.tensorflow_internals.emulation import replaced
 
 _CORE = "_tpulint_core"
+_TPU = re.compile(r"device:TPU:\d+")
+
+OutputCores = Mapping[str, Callable[[str], Sequence[str | None]]]
+"""For the name of a function, what gives its outputs' cores for the device that it is called on."""
 
 
 def say_on_core(values: Any, device: str | None) -> None:
     """Make the eager tensors in `values` say that they are on `device`, if that is a TPU core."""
-    if not device or "device:TPU:" not in device:
+    if not device or not _TPU.search(device):
         return
     for value in values if isinstance(values, list) else [values]:
-        if isinstance(value, ops.EagerTensor):
-            setattr(value, _CORE, device)
-        elif isinstance(value, list):
+        if isinstance(value, list):
             say_on_core(value, device)
+        elif isinstance(value, ops.EagerTensor):
+            setattr(value, _CORE, device)
 
 
 @contextlib.contextmanager
-def said_on_cores() -> Iterator[None]:
-    """In here, what an operation makes under `tf.device("/device:TPU:1")` says that it is there."""
-    fast, slow = pywrap_tfe.TFE_Py_FastPathExecute, pywrap_tfe.TFE_Py_Execute
+def said_on_cores(functions: OutputCores) -> Iterator[None]:
+    """In here, what an operation makes under `tf.device("/device:TPU:1")` says that it is there.
+
+    The outputs of a function say what `functions` tells of them.
+    """
     kind = ops.EagerTensor
+    with contextlib.ExitStack() as places:
+        for name, new in _executing(functions).items():
+            places.enter_context(replaced(pywrap_tfe, name, new))
+        for name in ("device", "backing_device"):
+            places.enter_context(replaced(kind, name, _core_or(kind.__dict__[name])))
+        places.enter_context(_graphs_placed_here())
+        yield
+
+
+def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
+    fast, slow = pywrap_tfe.TFE_Py_FastPathExecute, pywrap_tfe.TFE_Py_Execute
+    cancelable = pywrap_tfe.TFE_Py_ExecuteCancelable
+
+    def say(results: Any, operation: Any, device: str | None) -> Any:
+        name = operation.decode() if isinstance(operation, bytes) else operation
+        if name in functions:
+            for result, core in zip(results, functions[name](device or "")):
+                say_on_core(result, core)
+        elif results and not eager_context.context().has_function(name):
+            say_on_core(results, device)
+        return results
 
     def fast_path_execute(ctx: Any, *args: Any) -> Any:
         results = fast(ctx, *args)
@@ -40,26 +68,43 @@ def said_on_cores() -> Iterator[None]:
         return results
 
     def execute(handle: Any, device: Any, operation: Any, *args: Any) -> Any:
-        results = slow(handle, device, operation, *args)
-        if not _is_function(operation):
-            say_on_core(results, device)
-        return results
+        return say(slow(handle, device, operation, *args), operation, device)
 
-    with contextlib.ExitStack() as places:
-        places.enter_context(replaced(pywrap_tfe, "TFE_Py_FastPathExecute", fast_path_execute))
-        places.enter_context(replaced(pywrap_tfe, "TFE_Py_Execute", execute))
-        for name in ("device", "backing_device"):
-            places.enter_context(replaced(kind, name, _core_or(kind.__dict__[name])))
+    def execute_cancelable(handle: Any, device: Any, operation: Any, *args: Any) -> Any:
+        return say(cancelable(handle, device, operation, *args), operation, device)
+
+    return {
+        "TFE_Py_FastPathExecute": fast_path_execute,
+        "TFE_Py_Execute": execute,
+        "TFE_Py_ExecuteCancelable": execute_cancelable,
+    }
+
+
+@contextlib.contextmanager
+def _graphs_placed_here() -> Iterator[None]:
+    """In here, operations of graphs that are placed on a core are placed on the CPU, and say not.
+
+    TensorFlow's soft placement refuses what is colocated with a device that is not there.
+    """
+    apply, device = ops.Graph._apply_device_functions, ops.Operation.device
+
+    def apply_device_functions(self: Any, op: Any) -> None:
+        apply(self, op)
+        if isinstance(op, ops.Operation):
+            asked_for = device.fget(op)
+            if _TPU.search(asked_for):
+                setattr(op, _CORE, asked_for)
+                op._set_device_from_string(_TPU.sub("device:CPU:0", asked_for))
+
+    with (
+        replaced(ops.Graph, "_apply_device_functions", apply_device_functions),
+        replaced(ops.Operation, "device", _core_or(device)),
+    ):
         yield
 
 
-def _is_function(operation: Any) -> bool:
-    name = operation.decode() if isinstance(operation, bytes) else operation
-    return bool(eager_context.context().has_function(name))
-
-
 def _core_or(real: Any) -> property:
-    return property(lambda tensor: vars(tensor).get(_CORE) or real.__get__(tensor))
+    return property(lambda of: getattr(of, _CORE, None) or real.__get__(of))
 
 
 def unpacked(variables: Sequence[Any]) -> list[Any]:
@@ -82,7 +127,10 @@ def unpacked_outside_computations() -> Iterator[None]:
     def handle(self: Any) -> Any:
         if tf.executing_eagerly() or tpu_util.enclosing_tpu_context() is not None:
             return real.fget(self)
-        return self.get_var_on_current_device().handle
+        try:
+            return self.get_var_on_current_device().handle
+        except ValueError:  # not on any of its cores
+            return real.fget(self)
 
     with replaced(packed, "handle", property(handle)):
         yield

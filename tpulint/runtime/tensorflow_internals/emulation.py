@@ -11,6 +11,7 @@ from tensorflow.core.protobuf.tpu import topology_pb2
 from tensorflow.python.client import session
 from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
 from tensorflow.python.eager import context as eager_context
+from tensorflow.python.tpu import functional as tpu_functional
 from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu import tpu_replication, tpu_strategy_util
 from tensorflow.python.tpu.ops import tpu_ops
@@ -174,6 +175,24 @@ def systems_are(serialized_topology: Callable[[], bytes]) -> Iterator[None]:
     finally:
         known.clear()
         known.update(before)
+
+
+@contextlib.contextmanager
+def called_on_any_core() -> Iterator[None]:
+    """In here, TPUPartitionedCall, which runs a function on the core that is free, just runs it."""
+
+    def tpu_partitioned_call(args: Any, device_ordinal: Any, Tout: Any, f: Any, **_: Any) -> Any:
+        return tf.raw_ops.StatefulPartitionedCall(args=args, Tout=Tout, f=f)
+
+    def tpu_ordinal_selector(name: str | None = None) -> Any:
+        return tf.constant([0], name=name)
+
+    with (
+        replaced(tpu_functional, "TPUPartitionedCall", tpu_partitioned_call),
+        replaced(tpu_ops, "tpu_partitioned_call", tpu_partitioned_call),
+        replaced(tpu_ops, "tpu_ordinal_selector", tpu_ordinal_selector),
+    ):
+        yield
 
 
 def serialized_topology(mesh_shape: list[int], coordinates: list[list[int]]) -> bytes:

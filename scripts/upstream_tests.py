@@ -1,0 +1,170 @@
+"""Runs TensorFlow's own unit tests of its TPU code under the emulator, and prints how they fare.
+
+    python scripts/upstream_tests.py PATH... [--only WORD] [--cores 2] [--seconds 120]
+
+PATH is a test file of TensorFlow's source, of the release that is installed. The files are not in
+this repository. Each runs in a process of its own; a test that takes longer than SECONDS ends its
+process, counts as hanging, and the rest goes on in a new one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TextIO
+
+NEED_A_CHIP: dict[str, str] = {}
+"""Tests that nothing but a chip can pass, and what of it they need."""
+
+Outcome = tuple[str, str, str]
+"""Of a test: its name, how it ended, and why."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    parser.add_argument("--only", default="", help="run tests whose name holds this word")
+    parser.add_argument("--cores", type=int, default=2, help="how many cores are emulated")
+    parser.add_argument("--seconds", type=float, default=120.0, help="the longest for one test")
+    parser.add_argument("--report", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.report:
+        _run_here(options.paths[0], options)
+        return 0
+    worst = 0
+    for path in options.paths:
+        outcomes = _run_apart(path, options)
+        _print(path, outcomes)
+        worst |= any(end in ("failed", "hangs") for _, end, _ in outcomes)
+    return int(worst)
+
+
+def _run_apart(path: Path, options: argparse.Namespace) -> list[Outcome]:
+    """The outcomes of the tests of one file, in processes of their own."""
+    outcomes: list[Outcome] = []
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report"
+        report.touch()
+        while True:
+            given = [str(path), "--report", str(report), "--only", options.only]
+            given += ["--cores", str(options.cores), "--seconds", str(options.seconds)]
+            done = subprocess.run(
+                [sys.executable, __file__, *given],
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+            told = [json.loads(line) for line in report.read_text("utf-8").splitlines()]
+            ended = {name: (end, why) for name, end, why in told if end != "started"}
+            lost = [name for name, _, _ in told if name not in ended]
+            if not lost:
+                outcomes = [(name, end, why) for name, (end, why) in ended.items()]
+                if done.returncode:
+                    outcomes.append(("(the file)", "failed", done.stderr.strip()[-300:]))
+                return outcomes
+            with report.open("a", encoding="utf-8") as file:
+                _tell(file, lost[0], "hangs", f"the process ended with {done.returncode}")
+
+
+def _run_here(path: Path, options: argparse.Namespace) -> None:
+    """Run what `options.report` does not tell of yet, and tell it."""
+    import tensorflow as tf
+    from absl import flags
+
+    import tpulint.runtime as tpu
+
+    sys.modules["tensorflow.python.framework.summary_test_util"] = _summary_test_util()
+    # TensorFlow's tests begin without what `import tensorflow` switches on.
+    if "python.eager import test" not in path.read_text("utf-8"):
+        tf.compat.v1.disable_v2_behavior()
+    told = options.report.read_text("utf-8").splitlines()
+    done = {json.loads(line)[0] for line in told}
+    flags.DEFINE_bool("tpu_use_tfrt", False, "Defined by TensorFlow's own build.")
+    sys.path.insert(0, str(path.parent))
+    names = runpy.run_path(str(path), run_name="upstream")
+    flags.FLAGS([str(path)])
+    with options.report.open("a", encoding="utf-8") as file:
+        for test in _tests(names):
+            name = test.id().removeprefix("upstream.")
+            if test._testMethodName == "test_session":  # a helper of TensorFlow's TestCase
+                continue
+            if name not in done and options.only in name:
+                with tpu.emulated_tpu(num_replicas=options.cores):
+                    _run(test, name, file, options.seconds)
+
+
+def _summary_test_util() -> ModuleType:
+    """A module of TensorFlow's tests that its packages do not have."""
+    import tensorflow as tf
+
+    def events_from_logdir(logdir: str) -> list[Any]:
+        (name,) = tf.io.gfile.listdir(logdir)
+        records = tf.compat.v1.io.tf_record_iterator(os.path.join(logdir, name))
+        return [tf.compat.v1.Event.FromString(record) for record in records]
+
+    module = ModuleType("summary_test_util")
+    vars(module)["events_from_logdir"] = events_from_logdir
+    return module
+
+
+def _tests(names: dict[str, Any]) -> Iterator[unittest.TestCase]:
+    loader = unittest.TestLoader()
+    for value in names.values():
+        if isinstance(value, type) and issubclass(value, unittest.TestCase):
+            if value.__module__ == "upstream":
+                yield from loader.loadTestsFromTestCase(value)  # type: ignore[misc]
+
+
+def _run(test: unittest.TestCase, name: str, file: TextIO, seconds: float) -> None:
+    if name in NEED_A_CHIP:
+        _tell(file, name, "needs a chip", NEED_A_CHIP[name])
+        return
+    _tell(file, name, "started", "")
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    result = unittest.TestResult()
+    with contextlib.suppress(KeyboardInterrupt):
+        test.run(result)
+    faulthandler.cancel_dump_traceback_later()
+    broken = [text for _, text in (*result.errors, *result.failures)]
+    if broken:
+        _tell(file, name, "failed", broken[0])
+    elif result.skipped:
+        _tell(file, name, "skips itself", result.skipped[0][1])
+    else:
+        _tell(file, name, "passed", "")
+
+
+def _tell(file: TextIO, name: str, end: str, why: str) -> None:
+    file.write(json.dumps([name, end, why]) + "\n")
+    file.flush()
+
+
+def _print(path: Path, outcomes: list[Outcome]) -> None:
+    counts = Counter(end for _, end, _ in outcomes)
+    print(f"{path.name}: " + ", ".join(f"{count} {end}" for end, count in sorted(counts.items())))
+    for name, end, why in outcomes:
+        if end != "passed":
+            reason = why.strip().splitlines()[-1] if why.strip() else ""
+            print(f"  {end:12}  {name}  {reason[:200]}")
+    details = os.environ.get("UPSTREAM_DETAILS")
+    if details:
+        with open(details, "a", encoding="utf-8") as file:
+            file.writelines(f"== {name}: {end}\n{why}\n" for name, end, why in outcomes if why)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Functions as they are made out of graphs: the last moment to change how they will be run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from tpulint.runtime.tensorflow_internals.emulation import replaced
+
+try:
+    from tensorflow.python.eager.polymorphic_function import atomic_function
+except ImportError:  # 2.12
+    from tensorflow.python.eager.polymorphic_function import monomorphic_function
+
+    atomic_function = None
+
+ON_OP_DEVICE = "_OutputsOnOpDevice"
+_MUST_COMPILE = "_XlaMustCompile"
+
+
+@contextlib.contextmanager
+def functions_seen(see: Callable[[str, Any, dict[str, Any]], None]) -> Iterator[None]:
+    """In here, `see` is given the name, the FuncGraph and the attributes of each function made.
+
+    It may change the attributes.
+    """
+    if atomic_function is None:
+        kind = monomorphic_function._EagerDefinedFunction
+        initialize = kind.__init__
+
+        def __init__(
+            self: Any, name: Any, graph: Any, inputs: Any, outputs: Any, attrs: Any
+        ) -> None:
+            see(_text(name), graph, {} if attrs is None else attrs)
+            initialize(self, name, graph, inputs, outputs, attrs)
+
+        place = replaced(kind, "__init__", __init__)
+    else:
+        make = atomic_function.from_func_graph
+
+        def from_func_graph(name: Any, graph: Any, attrs: Any, *args: Any, **kwargs: Any) -> Any:
+            see(_text(name), graph, {} if attrs is None else attrs)
+            return make(name, graph, attrs, *args, **kwargs)
+
+        place = replaced(atomic_function, "from_func_graph", from_func_graph)
+    with place:
+        yield
+
+
+def forget_jit_compile(attrs: dict[str, Any]) -> None:
+    """Let a function with these attributes be run, and not be compiled as a whole."""
+    attrs.pop(_MUST_COMPILE, None)
+
+
+def functions_in(graph: Any) -> Iterable[str]:
+    """The names of the functions that `graph` knows, those that its functions call among them."""
+    return map(_text, graph._functions)
+
+
+def _text(name: Any) -> str:
+    return name.decode() if isinstance(name, bytes) else str(name)
