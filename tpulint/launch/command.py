@@ -9,8 +9,8 @@ import os
 
 from tpulint.config import ConfigError
 from tpulint.launch.after_import import after_import
-from tpulint.launch.program import Program, execute
-from tpulint.launch.session import NoEmulator, Request, Session
+from tpulint.launch.program import CannotRun, Program, execute
+from tpulint.launch.session import Request, Session
 
 REPLICAS = 8  # the cores of one host, which is the smallest TPU that most programs are written for
 PAGE = "tpulint-run.html"
@@ -27,9 +27,12 @@ def run(options: argparse.Namespace) -> int:
     atexit.register(session.tell)
     try:
         session.ended = execute(request.program)
-    except NoEmulator as problem:
+    except CannotRun as problem:
         atexit.unregister(session.tell)
-        raise ConfigError(f"run: {problem}") from None
+        cause = problem.__cause__
+        if isinstance(cause, ValueError):  # there is no such machine
+            raise ConfigError(f"run: {cause}") from None
+        raise cause or problem from None
     session.explain()
     return session.ended.status
 

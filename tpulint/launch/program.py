@@ -6,11 +6,16 @@ It is `__main__`, with its own `sys.argv` and `sys.path[0]`; what it raises is s
 
 from __future__ import annotations
 
+import builtins
+import io
 import os
+import pkgutil
 import runpy
 import sys
-from types import TracebackType
-from typing import NamedTuple
+from importlib.abc import InspectLoader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, ModuleType, TracebackType
+from typing import Any, NamedTuple
 
 INTERRUPTED = 130  # what a shell says of a program that Ctrl-C has ended
 
@@ -30,10 +35,18 @@ class Ended(NamedTuple):
     error: BaseException | None = None
 
 
+class CannotRun(BaseException):
+    """What the program runs on has failed, not the program. It is no `Exception`, so that no
+    program catches it; its cause says what has happened.
+    """
+
+
 def execute(program: Program) -> Ended:
-    """Runs the program to its end; nothing that it raises comes out of here."""
+    """Runs the program to its end. Nothing comes out of here but CannotRun."""
     try:
         _start(program)
+    except CannotRun:
+        raise
     except SystemExit as stop:
         return Ended(_status_of(stop.code), stop)
     except BaseException as error:
@@ -51,17 +64,43 @@ def _start(program: Program) -> None:
         runpy.run_module(program.name, run_name="__main__", alter_sys=True)
         return
     sys.argv = [program.name, *program.arguments]
-    path = os.path.abspath(program.name)
-    if os.path.isfile(path):
+    path = os.path.join(os.getcwd(), program.name)
+    if pkgutil.get_importer(path) is None:
         _begin_path_with(os.path.dirname(os.path.realpath(path)))
-    runpy.run_path(path, run_name="__main__")
+        _run(_code_of(path), path, SourceFileLoader("__main__", path))
+        return
+    _begin_path_with(path)  # a directory or a zip file
+    spec = PathFinder.find_spec("__main__", [path])
+    if spec is None or not isinstance(spec.loader, InspectLoader):
+        raise ImportError(f"can't find '__main__' module in {program.name!r}")
+    _run(spec.loader.get_code("__main__"), spec.origin, spec.loader, spec)
+
+
+def _code_of(script: str) -> CodeType:
+    with io.open_code(script) as file:
+        return compile(file.read(), script, "exec", dont_inherit=True)
+
+
+def _run(code: Any, file: str | None, loader: Any, spec: ModuleSpec | None = None) -> None:
+    """Executes `code` as the module `__main__`, which it stays until the process ends."""
+    module = ModuleType("__main__")
+    vars(module).update(
+        __builtins__=builtins,
+        __annotations__={},
+        __file__=file,
+        __cached__=None,
+        __loader__=loader,
+        __package__=None if spec is None else "",
+        __spec__=spec,
+    )
+    sys.modules["__main__"] = module
+    exec(code, vars(module))
 
 
 def _begin_path_with(folder: str) -> None:
     """What tpulint itself was started from is no place of the program's modules."""
-    if getattr(sys.flags, "safe_path", False):
-        return
-    sys.path[0] = folder
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = folder
 
 
 def _status_of(code: object) -> int:

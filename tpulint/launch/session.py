@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.launch.program import Ended, Program
+from tpulint.launch.program import CannotRun, Ended, Program
 
 if TYPE_CHECKING:
     from tpulint.launch.explain import Explained
@@ -26,10 +26,6 @@ class Request(NamedTuple):
     topology: str | None
     report: str
     file: str | None
-
-
-class NoEmulator(BaseException):
-    """The emulator could not be started. It is no `Exception`: no program catches it."""
 
 
 class Session:
@@ -53,7 +49,7 @@ class Session:
             machine = running(self.request.replicas, self.request.topology)
             self.watch = self.open.enter_context(machine)
         except Exception as error:
-            raise NoEmulator(str(error)) from error
+            raise CannotRun from error
 
     def explain(self) -> None:
         """Asks the analyzer of what failed. It works in threads, so this is no time of `tell`."""
