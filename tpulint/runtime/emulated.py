@@ -52,6 +52,7 @@ def _tensorflow_on_it() -> Iterator[None]:
         tfi.functions_seen(functions.see),
         tfi.said_on_cores(functions),
         tfi.unpacked_outside_computations(),
+        tfi.one_core_a_replica(),
         tfi.resolved_here(),
         tfi.systems_are(_serialized_topology),
         tfi.called_on_any_core(),
@@ -70,9 +71,10 @@ def _replicate_on_cores(
     *args: Any,
     **kwargs: Any,
 ) -> list[Any]:
-    found = split_compile_and_replicate(
-        computation, inputs, infeed_queue, device_assignment, *args, **kwargs
-    )
+    with tfi.other_cores_follow():
+        found = split_compile_and_replicate(
+            computation, inputs, infeed_queue, device_assignment, *args, **kwargs
+        )
     if found:
         name_results(found[1], device_assignment)
     return found

@@ -12,6 +12,7 @@ from tpulint.runtime.tensorflow_internals.emulation import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.functions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.gradients import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.graphs import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.logical_cores import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.made import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.operations import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.running import *  # noqa: F403

@@ -1,0 +1,48 @@
+"""Several cores a replica: here they are one, and the variables' copies on the others follow it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.distribute import tpu_replicated_variable, tpu_util
+from tensorflow.python.saved_model import save_context
+
+from tpulint.runtime.tensorflow_internals.emulation import replaced
+
+_touched: list[dict[int, Any]] = []
+
+
+@contextlib.contextmanager
+def one_core_a_replica() -> Iterator[None]:
+    """In here, a computation that takes a variable with a copy on each core takes the first."""
+    kind = tpu_replicated_variable.TPUReplicatedVariable
+    real = kind.handle
+
+    def handle(self: Any) -> Any:
+        is_whole = save_context.in_save_context() or tf.executing_eagerly()
+        if is_whole or tpu_util.enclosing_tpu_context() is None or not _touched:
+            return real.fget(self)
+        _touched[-1][id(self)] = self
+        with tpu_util.outside_or_skip_tpu_context():
+            return self._vars[0].handle
+
+    with replaced(kind, "handle", property(handle)):
+        yield
+
+
+@contextlib.contextmanager
+def other_cores_follow() -> Iterator[None]:
+    """Around the building of a computation in a function: afterwards all copies are the same."""
+    touched: dict[int, Any] = {}
+    _touched.append(touched)
+    try:
+        yield
+    finally:
+        _touched.remove(touched)
+    for variable in touched.values():
+        first, *others = variable._vars
+        for other in others:
+            other.assign(first.read_value(), read_value=False)
