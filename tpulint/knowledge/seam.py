@@ -241,6 +241,26 @@ PIPELINE = _words(
     """
 )
 
+# The other methods of datasets and of their iterators (tensorflow/python/data/ops).
+DATASET_METHODS = PIPELINE | _words(
+    """
+    batch padded_batch ragged_batch shard skip take repeat shuffle prefetch cache
+    with_options concatenate unbatch window enumerate sparse_batch rebatch snapshot
+    assert_cardinality ignore_errors make_one_shot_iterator make_initializable_iterator
+    get_next
+    """
+)
+# Python run by a dataset: tensorflow/python/ops/script_ops.py has no kernel on a TPU's worker.
+PYTHON_IN_GRAPH = _words("py_func py_function numpy_function eager_py_func from_generator")
+# What reads the file that its first argument names.
+FILE_READERS = _words(
+    """
+    TFRecordDataset TextLineDataset FixedLengthRecordDataset CsvDataset SSTableDataset
+    list_files read_file image_dataset_from_directory text_dataset_from_directory
+    make_csv_dataset make_batched_features_dataset
+    """
+)
+
 # Bytes of which one must stand in a file for the seam to be in it (see `program.prefilter`).
 SIGNS = (
     b"outside_compilation",

@@ -217,13 +217,29 @@ class Dependencies:
     operations: int
 
 
+@dataclass(eq=False)
+class Feed:
+    """An input pipeline that feeds a TPU.
+
+    kind: "train", "evaluate" or "predict" of a TPUEstimator; "distribute" or "fit" of a
+    TPUStrategy. owner: the estimator or the strategy. data: what the TPU gets.
+    """
+
+    kind: str
+    site: Site
+    where: Where
+    owner: Value
+    data: Value
+
+
 @dataclass
 class Program:
     """What runs where, and what it touches.
 
     computations: those that a TPU entry point builds. loose_clusters: calls of
     outside_compilation where no computation is being built. calls, uses, accesses:
-    those outside every computation. modules: those that were read.
+    those outside every computation. modules: those that were read. feeds: the input
+    pipelines of TPUs.
     """
 
     computations: list[Computation] = field(default_factory=list)
@@ -232,6 +248,7 @@ class Program:
     uses: list[Use] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
+    feeds: list[Feed] = field(default_factory=list)
 
     def clusters(self) -> Iterator[Cluster]:
         """Every host cluster, of all computations."""

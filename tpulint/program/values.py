@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tpulint.program.model import Cluster, Site
+    from tpulint.program.model import Argument, Cluster, Site
     from tpulint.program.module import Module
     from tpulint.program.where import Where
     from tpulint.syntax import ir
@@ -46,6 +46,13 @@ class Const(Value):
 
 
 NONE = Const(None)
+
+
+@dataclass(frozen=True)
+class Text(Value):
+    """A string of which the first part is known: `"grpc://" + address`."""
+
+    starts: str
 
 
 @dataclass(frozen=True)
@@ -186,13 +193,22 @@ class Super(Value):
 
 @dataclass(eq=False)
 class Built(Value):
-    """The result of calling something external: a layer, an optimizer, a dataset."""
+    """The result of calling something external: a layer, an optimizer, a dataset.
+
+    source: what a dataset's method was called on. inner: what the function given to it
+    gives. callee, given: who was called with what, where that is a name of a project's
+    module that was passed by.
+    """
 
     path: str
     site: Site
     where: Where
     attributes: dict[str, Value] = field(default_factory=dict)
     arguments: tuple[tuple[str | None, Value], ...] = ()
+    source: Value | None = None
+    inner: Value | None = None
+    callee: Unread | None = None
+    given: tuple[Argument, ...] = ()
 
     @property
     def last(self) -> str:
@@ -254,11 +270,12 @@ class Mapping(Value):
 
 @dataclass(eq=False)
 class Strategy(Value):
-    """A distribution strategy: `kind` is "tpu", "other" or "unknown"."""
+    """A distribution strategy: `kind` is "tpu", "other" or "unknown"; `resolver` names a TPU."""
 
     kind: str
     site: Site | None
     path: str = ""
+    resolver: Value = NONE
 
 
 @dataclass(eq=False)
@@ -289,7 +306,7 @@ class Tensor(Value):
     inputs), `replica_id`, `computed` (an operation of the device made it, so that a
     host cluster that takes it is no head cluster), `uniform` (surely equal on all
     replicas). `dtype` and `shape` are known where literals give them; a dimension
-    that is None is dynamic or not seen.
+    that is None is dynamic or not seen. `starts` is how a string surely begins.
     """
 
     made: Where | None
@@ -303,6 +320,7 @@ class Tensor(Value):
     result_of: Cluster | None = None
     dtype: str | None = None
     shape: tuple[int | None, ...] | None = None
+    starts: str | None = None
 
 
 @dataclass(eq=False)
@@ -345,4 +363,4 @@ def _same(left: Value, right: Value) -> bool:
         return True
     if isinstance(left, Const) and isinstance(right, Const):
         return type(left.value) is type(right.value) and left.value == right.value
-    return isinstance(left, (External, Bound)) and left == right
+    return isinstance(left, (External, Bound, Text)) and left == right

@@ -6,7 +6,14 @@ from tpulint.knowledge import seam
 from tpulint.program.apis.call import Call, parameter_count
 from tpulint.program.evaluate import lanes
 from tpulint.program.evaluate.calls import traced
-from tpulint.program.evaluate.managers import CLEARS, CONTROL, DEPENDENCIES, GRAPH, INIT_SCOPE
+from tpulint.program.evaluate.managers import (
+    CLEARS,
+    CONTROL,
+    DEPENDENCIES,
+    DEVICE,
+    GRAPH,
+    INIT_SCOPE,
+)
 from tpulint.program.structures import tensors
 from tpulint.program.values import (
     NONE,
@@ -26,7 +33,7 @@ from tpulint.program.values import (
     Value,
     join,
 )
-from tpulint.program.where import COND, DATA, WHILE, Layer
+from tpulint.program.where import COND, WHILE, Layer
 
 CALLABLE = (Function, Bound, Partial)
 CONTEXT_CLASSES = frozenset(["XLAControlFlowContext", "CondContext", "WhileContext"])
@@ -37,8 +44,6 @@ def answer(this: Call) -> Value | None:
     name = this.name
     if name in CURRENT:
         return Managed(CONTROL, this.site)
-    if isinstance(this.receiver, Built) and name in seam.PIPELINE and _is_pipeline(this.receiver):
-        return _pipeline(this, this.receiver)
     if name == "as_default" and _is_graph(this):
         return Managed(GRAPH, this.site)
     if this.receiver is not None and not isinstance(this.receiver, Opaque):
@@ -53,6 +58,8 @@ def answer(this: Call) -> Value | None:
         cleared = this.get("control_inputs", 0) == NONE
         payload = this.get("control_inputs", 0) or UNKNOWN
         return Managed(CLEARS if cleared else DEPENDENCIES, this.site, payload)
+    if name == "device":
+        return Managed(DEVICE, this.site, this.get("device_name", 0) or UNKNOWN)
     if name == "init_scope":
         return Managed(INIT_SCOPE, this.site)
     if name in CONTEXT_CLASSES:
@@ -66,20 +73,6 @@ def _is_graph(this: Call) -> bool:
     """`tf.Graph().as_default()`, and that of a name that says graph: a writer has one too."""
     receiver = this.receiver.last if isinstance(this.receiver, Built) else this.base
     return "graph" in receiver.lower()
-
-
-def _is_pipeline(receiver: Built) -> bool:
-    return "data" in receiver.path.lower()
-
-
-def _pipeline(this: Call, receiver: Built) -> Value:
-    """The function of a dataset's `map` runs on the host, outside every computation."""
-    layer = Layer(DATA, this.site)
-    for each in this.values:
-        if isinstance(each, CALLABLE):
-            element = Tensor(None, this.site, "structure")
-            this.run_inside(layer, each, _elements(this, each, element))
-    return Built(receiver.path, this.site, this.act.where)
 
 
 def _elements(this: Call, callee: Value, element: Value) -> list[Value]:

@@ -8,8 +8,10 @@ from tpulint.program.apis import (
     clusters,
     collectives,
     control,
+    datasets,
     entries,
     estimators,
+    feeds,
     literals,
     methods,
     operations,
@@ -27,6 +29,7 @@ from tpulint.program.values import (
     Mapping,
     Opaque,
     Sequence,
+    Unread,
     Value,
 )
 
@@ -36,6 +39,8 @@ FAMILIES: tuple[Answer, ...] = (
     clusters.answer,
     entries.answer,
     estimators.answer,
+    feeds.answer,
+    datasets.answer,
     strategies.answer,
     variables.answer,
     control.answer,
@@ -64,7 +69,8 @@ def answer(
 ) -> Value:
     """The result of calling `callee`, with its meaning for the lanes written down."""
     record = ApiCall(callee.path, site, act.where, args, receiver, UNKNOWN)
-    return _ask(act, record, FAMILIES) or UNKNOWN
+    found = _ask(act, record, FAMILIES) or UNKNOWN
+    return feeds.kept(record, callee, found) if isinstance(callee, Unread) else found
 
 
 def answer_unknown(

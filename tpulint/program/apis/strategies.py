@@ -27,6 +27,7 @@ from tpulint.program.where import CONTEXT, Layer
 
 LOOKS_LIKE_ONE = re.compile(r"(strateg|distribution|replicator)", re.IGNORECASE)
 NOT_A_TPUS = "another strategy"
+RESOLVER = "TPUClusterResolver"
 
 
 def answer(this: Call) -> Value | None:
@@ -52,8 +53,13 @@ def _assumed(this: Call, receiver: Opaque) -> Strategy:
 
 
 def _construct(this: Call) -> Value | None:
+    if RESOLVER in this.path:
+        resolver = Built(this.path, this.site, this.act.where)
+        resolver.arguments = tuple((each.keyword, each.value) for each in this.arguments)
+        return resolver
     if this.name in seam.TPU_STRATEGIES:
-        return Strategy("tpu", this.site, this.path)
+        resolved = this.get("tpu_cluster_resolver", 0) or NONE
+        return Strategy("tpu", this.site, this.path, resolved)
     if this.name in seam.OTHER_STRATEGIES:
         return Strategy("other", this.site, this.path)
     if this.name == "get_strategy" and "distribute" in this.path:

@@ -30,9 +30,15 @@ from tpulint.program.values import (
     Value,
     Variable,
     join,
+    options,
 )
 
 METHOD = "?."  # the path of a method whose receiver the call carries
+
+
+def is_dataset(value: Value) -> bool:
+    """Whether this is an input pipeline, as its name says."""
+    return all(isinstance(each, Built) and "data" in each.path.lower() for each in options(value))
 
 
 def method(receiver: Value, name: str) -> Bound:
@@ -44,6 +50,8 @@ def get(act: Activation, base: Value, name: str, site: Site) -> Value:
     if name in seam.CONTEXT_STATE and not isinstance(base, (Instance, Class)):
         return Asked(name)
     if isinstance(base, Choice):
+        if name in seam.DATASET_METHODS and is_dataset(base):
+            return method(base, name)  # one step more, whatever came before
         return join(get(act, option, name, site) for option in base.options)
     if isinstance(base, External):
         return External(f"{base.path}.{name}")

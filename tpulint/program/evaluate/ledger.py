@@ -26,7 +26,14 @@ class Ledger:
 
     def _found(self) -> tuple[list[Any], ...]:
         found = self.program
-        return (found.computations, found.loose_clusters, found.calls, found.uses, found.accesses)
+        return (
+            found.computations,
+            found.loose_clusters,
+            found.calls,
+            found.uses,
+            found.accesses,
+            found.feeds,
+        )
 
     def forget_since(self, mark: tuple[int, ...]) -> None:
         for each, length in zip(self._found(), mark, strict=True):

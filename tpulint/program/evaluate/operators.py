@@ -14,6 +14,7 @@ from tpulint.program.values import (
     NONE,
     UNKNOWN,
     Asked,
+    Built,
     Choice,
     Class,
     Const,
@@ -24,6 +25,7 @@ from tpulint.program.values import (
     Opaque,
     Sequence,
     Tensor,
+    Text,
     Value,
     Variable,
     join,
@@ -94,7 +96,28 @@ def binary(act: Activation, op: str, left: Value, right: Value, site: Site) -> V
         return repeated(right, left, site)
     if isinstance(left, Const) and isinstance(right, Const):
         return folded(op, left.value, right.value)
-    return operation(act, [left, right], site, op)
+    made = operation(act, [left, right], site, op)
+    starts = start_of(left)
+    return made if starts is None else _begun(op, starts, made)
+
+
+def start_of(value: Value) -> str | None:
+    """How a string surely begins; None where that is not known, or it is no string."""
+    if isinstance(value, Const):
+        return value.value if isinstance(value.value, str) else None
+    return value.starts if isinstance(value, (Text, Tensor)) else None
+
+
+def _begun(op: str, starts: str, made: Value) -> Value:
+    """`"text" + unknown`, and `"text %s" % unknown`."""
+    if op == "Modulo":
+        starts = starts.partition("%")[0]
+    elif op != "Add":
+        return made
+    if isinstance(made, Tensor):
+        made.starts = starts
+        return made
+    return Text(starts) if made is UNKNOWN else made
 
 
 def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
@@ -106,7 +129,11 @@ def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
 
 
 def folded(op: str, left: object, right: object) -> Value:
-    """Small integer arithmetic, so that `2 * 4` replicas are eight."""
+    """Small integer arithmetic, so that `2 * 4` replicas are eight, and joined strings."""
+    if isinstance(left, str) and isinstance(right, str) and op == "Add":
+        return Const(left + right)
+    if isinstance(left, str) and op == "Modulo":
+        return Text(left.partition("%")[0])
     if type(left) is int and type(right) is int and abs(left) < 1 << 31 and abs(right) < 1 << 31:
         if op == "Add":
             return Const(left + right)
@@ -192,6 +219,8 @@ def unpack(act: Activation, value: Value, count: int, site: Site) -> list[Value]
         return [replace(value, sort=sort, shape=None) for _ in range(count)]
     if isinstance(value, Opaque):
         return [value.child(f"[{n}]", f"{value.path}[{n}]") for n in range(count)]
+    if isinstance(value, Built) and value.last == "get_next":
+        return [value] * count  # the components of one element come the same way
     return [UNKNOWN] * count
 
 
