@@ -30,10 +30,11 @@ class Total:
 
 @dataclass
 class Totals:
-    """The lanes of one computation by name, and how many steps it ran."""
+    """The lanes of one computation by name, its steps, and the last step of each replica."""
 
     lanes: dict[str, Total] = field(default_factory=dict)
     steps: set[int] = field(default_factory=set)
+    last: dict[int, int] = field(default_factory=dict)
 
 
 class Watch:
@@ -50,9 +51,13 @@ class Watch:
             computation = self.computations.setdefault(event.computation, Totals())
             computation.steps.add(event.step)
             total = computation.lanes.setdefault(event.lane, Total(event.place))
-            total.runs += 1
             total.seconds += event.end - event.start
-            if event.lane != "device":
+            if event.lane == "device":
+                # Its pieces are one program, which runs once a step on each replica.
+                total.runs += computation.last.get(event.replica) != event.step
+                computation.last[event.replica] = event.step
+            else:
+                total.runs += 1
                 total.round_trips += event.bytes_out > 0
                 total.bytes_to_host += event.bytes_in
                 total.bytes_to_device += event.bytes_out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tensorflow as tf
+
 from tpulint.runtime.execute.ordering import all_wait_for
 from tpulint.runtime.execute.places import Places, constant_or_image
 from tpulint.runtime.execute.probes import Probes, Watched
@@ -42,19 +44,35 @@ def ends(
     places: Places,
     made: list[Operation],
 ) -> None:
-    """Note that `piece`, which `made` are the operations of, has ended."""
+    """Note that `piece`, which `made` are the operations of, has ended, before others go on."""
     gives = [
         places.tensors[tensor.name]
         for op in piece.ops
         for tensor in op.outputs
         if piece.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
     ]
-    places.effects += probes.end(_watched(piece), places.replica, gives, made)
+    ended = probes.end(_watched(piece), places.replica, gives, made)
+    places.effects += ended
+    with tf.control_dependencies(ended):
+        for tensor in _values(piece):
+            if tensor.name in places.tensors:
+                places.tensors[tensor.name] = tf.identity(places.tensors[tensor.name])
 
 
 def lane_of(piece: Piece) -> str:
     """The lane that `piece` runs in."""
     return f"host cluster {piece.cluster}" if piece.side is Side.HOST else "device"
+
+
+def _values(piece: Piece) -> list[Tensor]:
+    """What `piece` makes, but constants, which are there before, and handles, which stay."""
+    return [
+        tensor
+        for op in piece.ops
+        if op.type != "Const"
+        for tensor in op.outputs
+        if tensor.dtype.base_dtype not in (tf.resource, tf.variant)
+    ]
 
 
 def _watched(piece: Piece) -> Watched:
