@@ -31,17 +31,24 @@ TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 def is_eager(program: Program, computation: Computation) -> bool:
     """Whether the `run` that makes `computation` is surely reached eagerly, and may be a TPU's."""
     where = computation.where
-    if any(layer.kind in TRACED for layer in where.layers) or where.contexts(GRAPH):
+    if any(layer.kind in TRACED for layer in where.layers):
         return False
     if _may_be_other_function(where, computation):
         return False
-    if any(builds_graphs(module) for module in modules_on_the_way(computation)):
+    if is_built_in_graph(computation):
         return False
     unknown = computation.certainty is Certainty.POSSIBLE
     if unknown and not any(each.speaks_of_tpus for each in modules_on_the_way(computation)):
         return False
     unseen = any(layer.kind == UNSEEN_CALLER for layer in where.layers)
     return not unseen or _shows_eager(program, where)
+
+
+def is_built_in_graph(computation: Computation) -> bool:
+    """Whether the computation is built in a graph of TensorFlow 1, or may be."""
+    if computation.where.contexts(GRAPH):
+        return True
+    return any(builds_graphs(module) for module in modules_on_the_way(computation))
 
 
 def _may_be_other_function(where: Where, computation: Computation) -> bool:

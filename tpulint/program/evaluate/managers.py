@@ -31,7 +31,9 @@ CONTROL = "control flow context"
 SCOPE = "strategy scope"
 DEPENDENCIES = "control_dependencies"
 GRAPH = "graph"
+DEVICE = "device"
 STACK = "exit stack"
+UNSEEN = "a context that is not seen"
 
 
 def enter(act: Activation, manager: Value, site: Site) -> Value:
@@ -49,6 +51,8 @@ def enter(act: Activation, manager: Value, site: Site) -> Value:
         entering = attributes.get(act, manager, "__enter__", site)
         if isinstance(entering, Bound) and isinstance(entering.function, Function):
             return calls.call(act, entering, (), site, "__enter__")
+    if isinstance(manager, Opaque) or manager is UNKNOWN:
+        act.where = act.where.inside(Layer(CONTEXT, site, (UNSEEN, manager)))
     if isinstance(manager, (Built, Opaque, Instance)):
         return manager
     return UNKNOWN
