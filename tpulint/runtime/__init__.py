@@ -14,6 +14,7 @@ from __future__ import annotations
 import tensorflow as _tf
 
 from tpulint.runtime import errors
+from tpulint.runtime import feeding as _feeding  # noqa: F401  TensorFlow's infeed ends in it
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import *  # noqa: F403
 from tpulint.runtime.mark.context import TPUReplicateContext

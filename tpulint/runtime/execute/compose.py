@@ -20,6 +20,7 @@ from tpulint.runtime.execute.compile_errors import remember_segment
 from tpulint.runtime.execute.crossing import ends, lane_of, starts
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
+from tpulint.runtime.execute.feeds import Feeds
 from tpulint.runtime.execute.kernels import unsupported
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
 from tpulint.runtime.execute.meetings import Meetings
@@ -44,6 +45,7 @@ class Composer:
     meetings: Meetings
     probes: Probes
     deadline: Deadline
+    feeds: Feeds
     deferred: list[Deferred] = field(default_factory=list)
     """What has been found to run when the device program has ended."""
 
@@ -58,6 +60,8 @@ class Composer:
                 self._control(planned, piece.ops[0], places)
             elif piece.side is Side.COLLECTIVE:
                 self._collective(planned, piece.ops[0], places)
+            elif piece.side is Side.FEED:
+                self._feed(planned, piece.ops[0], places)
             elif piece.side is Side.HOST:
                 self._plain(planned, piece, places)
             else:
@@ -186,12 +190,25 @@ class Composer:
         places.operations[op.name] = result.op
         places.effects.append(result.op)
 
+    def _feed(self, planned: Plan, op: Operation, places: Places) -> None:
+        region = planned.region
+        on_host = region.cluster_of(op) is not None
+        given = [
+            constant_or_image(region, tensor.name, places, on_host=on_host) for tensor in op.inputs
+        ]
+        waits_for = waits_of(planned, op, frozenset({op.name}), places)
+        results, done = self.feeds.build(op, given, waits_for, places)
+        places.tensors.update({out.name: one for out, one in zip(op.outputs, results, strict=True)})
+        places.operations[op.name] = done
+        places.effects.append(done)
+
     def _control(self, planned: Plan, op: Operation, places: Places) -> None:
         region = planned.region
         waits_for = waits_of(planned, op, frozenset({op.name}), places)
 
         def build_inside(body: Region, inside: Places, given: Sequence[Tensor]) -> None:
             inside.replica, inside.seats = places.replica, places.seats
+            inside.feeds = places.feeds
             inside.handles = {
                 name: places.handles[tensor.name]
                 for name, tensor in zip(body.inputs, given, strict=True)

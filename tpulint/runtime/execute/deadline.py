@@ -15,7 +15,9 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import DeadlockError
+from tpulint.runtime.execute.feeds import PATIENCE, Feeds
 from tpulint.runtime.execute.raising import Ticket, ticket_for
+from tpulint.runtime.execute.telling import told
 from tpulint.runtime.execute.waits import Wait, WaitGraph
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.attributes import string_attr
@@ -27,28 +29,35 @@ _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
 class Deadline:
-    """Watches the steps of one computation, of which one runs at a time; or, with None, nothing."""
+    """Watches the steps of one computation, of which one runs at a time.
 
-    def __init__(self, seconds: float | None, waits: Callable[[], Sequence[Wait]]) -> None:
+    It does where a step has so many `seconds`, or waits for an infeed, for which it has `patience`.
+    """
+
+    def __init__(
+        self, seconds: float | None, waits: Callable[[], Sequence[Wait]], feeds: Feeds
+    ) -> None:
         self._seconds = seconds
         self._waits = waits
+        self._feeds = feeds
+        self._watches = seconds is not None or feeds.may_wait
         self._in_python = WaitGraph()
         self._begin()
 
     def begin(self) -> list[Operation]:
         """Operations that start the clock."""
-        return [] if self._seconds is None else [_told(self._begin)]
+        return [told(self._begin), *self._feeds.begin()] if self._watches else []
 
     def end(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Operations that tell that the step has ended."""
-        if self._seconds is None:
+        if not self._watches:
             return []
         with tf.control_dependencies(waits_for):
-            return [_told(lambda: self._ended.set())]
+            return [told(lambda: self._ended.set())]
 
     def watch(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Operations that run until the step has ended, and fail when it takes too long."""
-        if self._seconds is None:
+        if not self._watches:
             return []
 
         def is_running(before: Tensor) -> Tensor:
@@ -102,7 +111,9 @@ class Deadline:
         self._failed = threading.Event()
 
     def _left(self) -> float:
-        return (self._seconds or 0.0) - (time.monotonic() - self._started)
+        if self._seconds is None:
+            return self._feeds.patience_left()
+        return self._seconds - (time.monotonic() - self._started)
 
     def _look(self) -> bool:
         if self._ended.wait(_TICK):
@@ -113,11 +124,13 @@ class Deadline:
 
     def _expired(self) -> Ticket:
         self._failed.set()
-        waits = [*self._waits(), *self._in_python.all()]
+        waits = [*self._waits(), *self._feeds.waits(), *self._in_python.all()]
+        taken = "has taken" if self._seconds is not None else "has waited for its infeed for"
+        seconds = PATIENCE if self._seconds is None else self._seconds
         lines = [f"  {wait}" for wait in waits] or ["  nobody waits for anybody that is known here"]
         return ticket_for(
             DeadlockError(
-                f"The step has taken more than {self._seconds} s\n" + "\n".join(lines),
+                f"The step {taken} more than {seconds} s\n" + "\n".join(lines),
                 place=next((wait.place for wait in waits if wait.place), None),
             )
         )
@@ -133,11 +146,3 @@ class _Bounded:
 
     def __call__(self, *arguments: Any) -> Any:
         return self._deadline.call(self._function, arguments, self._wait)
-
-
-def _told(tell: Callable[[], Any]) -> Operation:
-    def say() -> bool:
-        tell()
-        return True
-
-    return tf.numpy_function(say, [], tf.bool, stateful=True).op

@@ -9,13 +9,13 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.places import in_this_graph
 from tpulint.runtime.execute.raising import ticket_for
+from tpulint.runtime.execute.telling import told
 from tpulint.runtime.execute.waits import Wait, WaitGraph
 from tpulint.runtime.extract.collectives import Collective
 from tpulint.runtime.extract.region import Key, Operation, Tensor
@@ -32,21 +32,21 @@ class Meetings:
 
     def begin(self) -> list[Operation]:
         """Operations of the graph that forget the step before."""
-        return [_told(self._begin, [])] if self._by_key else []
+        return [told(self._begin)] if self._by_key else []
 
     def arrives(self, key: Key, replica: Tensor, waits_for: Sequence[Operation]) -> list[Operation]:
         """Operations that tell that `replica` has come to the collective `key`."""
         if key not in self._by_key:
             return []
         with tf.control_dependencies(waits_for):
-            return [_told(lambda number: self._arrive(key, int(number)), [in_this_graph(replica)])]
+            return [told(lambda number: self._arrive(key, int(number)), [in_this_graph(replica)])]
 
     def ends(self, replica: Tensor, waits_for: Sequence[Operation]) -> list[Operation]:
         """Operations that tell that `replica` comes to no collective any more."""
         if not self._by_key:
             return []
         with tf.control_dependencies(waits_for):
-            return [_told(lambda number: self._end(int(number)), [in_this_graph(replica)])]
+            return [told(lambda number: self._end(int(number)), [in_this_graph(replica)])]
 
     def waits(self) -> tuple[Wait, ...]:
         """Who waits for whom now."""
@@ -104,11 +104,3 @@ def _divergence(waits: Sequence[Wait], gone: Sequence[Wait]) -> DivergentCollect
         "Only some replicas reach a collective, the others never come\n" + "\n".join(lines),
         place=waits[0].place,
     )
-
-
-def _told(tell: Any, given: Sequence[Tensor]) -> Operation:
-    def say(*values: Any) -> bool:
-        tell(*values)
-        return True
-
-    return tf.numpy_function(say, list(given), tf.bool, stateful=True).op

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import tensorflow as tf
 
@@ -31,6 +32,8 @@ class Places:
     """The replica's number."""
     seats: Mapping[Key, Seat] = field(default_factory=dict)
     """The replica's places in the collectives."""
+    feeds: Mapping[Any, Tensor] = field(default_factory=dict)
+    """The queues of the replica's cores (see feeds)."""
     handles: Mapping[str, str] = field(default_factory=dict)
     """For handles of the region: their names in the whole computation."""
 

@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
 from tpulint.runtime.execute.places import in_this_graph
+from tpulint.runtime.execute.telling import told
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.place import users_place
 
@@ -69,7 +70,7 @@ class Probes:
 
     def begin(self) -> list[Operation]:
         """Operations that note that another step begins."""
-        return [_told(self._begin, [])] if self.wanted else []
+        return [told(self._begin)] if self.wanted else []
 
     def start(
         self,
@@ -83,7 +84,7 @@ class Probes:
             return []
         with tf.control_dependencies(waits_for):
             given = [in_this_graph(replica), _bytes(takes)]
-            return [_told(lambda number, size: self._start(piece, int(number), int(size)), given)]
+            return [told(lambda number, size: self._start(piece, int(number), int(size)), given)]
 
     def end(
         self,
@@ -97,7 +98,7 @@ class Probes:
             return []
         with tf.control_dependencies(waits_for):
             given = [in_this_graph(replica), _bytes(gives)]
-            return [_told(lambda number, size: self._end(piece, int(number), int(size)), given)]
+            return [told(lambda number, size: self._end(piece, int(number), int(size)), given)]
 
     def _begin(self) -> None:
         with self._lock:
@@ -129,11 +130,3 @@ def _bytes(tensors: Sequence[Tensor]) -> Tensor:
         if tensor.dtype.base_dtype not in (tf.resource, tf.variant)
     ]
     return tf.add_n(sizes) if sizes else tf.constant(0)
-
-
-def _told(tell: Callable[..., None], given: Sequence[Tensor]) -> Operation:
-    def say(*values: Any) -> bool:
-        tell(*values)
-        return True
-
-    return tf.numpy_function(say, list(given), tf.bool, stateful=True).op

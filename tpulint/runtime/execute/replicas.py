@@ -46,6 +46,7 @@ class Replicas:
                 replica=replica,
                 handles=example.handles,
                 seats=_seats(example.seats, arguments[len(region.inputs) + len(copied) :]),
+                feeds=dict(zip(example.feeds, arguments[len(arguments) - len(example.feeds) :])),
             )
             self.composer.build(region, inside)
             ended = self.composer.meetings.ends(replica, inside.effects)
@@ -57,7 +58,12 @@ class Replicas:
             return [token, *outputs]
 
         given = [
-            [places.replica, *_arguments(places, region.inputs, copied), *_seat_tensors(places)]
+            [
+                places.replica,
+                *_arguments(places, region.inputs, copied),
+                *_seat_tensors(places),
+                *places.feeds.values(),
+            ]
             for places in self.places
         ]
         function = tf.compat.v1.wrap_function(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import tensorflow as tf
 
@@ -11,6 +12,7 @@ from tpulint.runtime.execute.collectives import emptied, seats
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
+from tpulint.runtime.execute.feeds import Feeds
 from tpulint.runtime.execute.locks import Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.options import Options
@@ -19,6 +21,7 @@ from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.replicas import Replicas
 from tpulint.runtime.execute.variables import Variable
 from tpulint.runtime.extract.collectives import collectives
+from tpulint.runtime.extract.feeds import feeds
 from tpulint.runtime.extract.parts import part
 from tpulint.runtime.extract.program import Program
 from tpulint.runtime.extract.region import (
@@ -27,9 +30,11 @@ from tpulint.runtime.extract.region import (
     key_of,
     needed,
 )
+from tpulint.runtime.mark.marked import Marked
 
 
 def run_replicas(
+    marked: Marked,
     program: Program,
     variables: Sequence[Variable],
     verdicts: Verdicts,
@@ -39,12 +44,14 @@ def run_replicas(
     """A token, which has a value when all has run, and the outputs, replica by replica."""
     meetings = list(collectives(program.region, program.num_replicas))
     can_be_missed = Meetings(meetings, program.num_replicas)
+    fed = Feeds(feeds(program.region), marked)
     all_seats = {one.key: seats(one, program.num_replicas) for one in meetings}
     places = tuple(
         Places(
             {name: around.tensors[given[replica].name] for name, given in program.boundary.items()},
             replica=tf.constant(replica),
             seats={key: here[replica] for key, here in all_seats.items()},
+            feeds=fed.queues(replica),
             handles={name: name for name in program.region.inputs},
         )
         for replica in range(program.num_replicas)
@@ -54,8 +61,8 @@ def run_replicas(
         *emptied(seat for here in all_seats.values() for seat in here),
     ]
     probes = Probes()
-    deadline = Deadline(options.deadline, can_be_missed.waits)
-    composer = Composer(verdicts, can_be_missed, probes, deadline)
+    deadline = Deadline(options.deadline, can_be_missed.waits, fed)
+    composer = Composer(verdicts, can_be_missed, probes, deadline, fed)
     replicas = Replicas(composer, places)
     before, during, after = _parts(program.region, verdicts)
     first = tf.group(probes.begin(), deadline.begin())
@@ -69,7 +76,7 @@ def run_replicas(
     for later in composer.deferred:
         tensorflow_internals.add_control_inputs(first, [later.forgotten()])
         ended.append(
-            later.run(places[0], ended, Composer(Verdicts(), can_be_missed, probes, deadline).build)
+            later.run(places[0], ended, replace(composer, verdicts=Verdicts(), deferred=[]).build)
         )
     token = token_after([*ended, *deadline.end(ended), *watching])
     outputs = [

@@ -45,7 +45,7 @@ def run_marked(marked: Marked, options: Options | None = None) -> Ran:
     def step(*arguments: Tensor) -> list[Tensor]:
         places = Places({name: arguments[place] for name, place in inside.items()})
         _compute_boundary(marked, program, places)
-        return run_replicas(program, variables, verdicts, options, places)
+        return run_replicas(marked, program, variables, verdicts, options, places)
 
     function = tf.compat.v1.wrap_function(
         step, [tf.TensorSpec(None, tensor.dtype) for tensor in users.values()]

@@ -21,6 +21,12 @@ IF = frozenset({"If", "StatelessIf"})
 CASE = frozenset({"Case", "StatelessCase"})
 CALL = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 COLLECTIVES = frozenset({"CrossReplicaSum", "AllToAll", "CollectivePermute"})
+FEEDS = frozenset(
+    direction + verb + kind
+    for direction in ("Infeed", "Outfeed")
+    for verb in ("Enqueue", "Dequeue")
+    for kind in ("", "Tuple")
+)
 
 _FUNCTION_ATTRS = {
     **dict.fromkeys(WHILE, ("cond", "body")),
@@ -47,7 +53,7 @@ def bodies(graph: Graph, node: NodeDef) -> tuple[Region, ...]:
 
 
 def crosses_the_seam(graph: Graph, node: NodeDef) -> bool:
-    """Whether a body of `node`, however deep, holds a host cluster or a collective."""
+    """Whether a body of `node`, however deep, holds a host cluster, a collective or a feed."""
     return any(
         _marks(tensorflow_internals.function_graph(graph, name)) for name in function_names(node)
     )
@@ -56,7 +62,7 @@ def crosses_the_seam(graph: Graph, node: NodeDef) -> bool:
 @lru_cache(maxsize=256)
 def _marks(graph: Graph) -> bool:
     return any(
-        CLUSTER_ATTR in node.attr or node.op in COLLECTIVES or crosses_the_seam(graph, node)
+        CLUSTER_ATTR in node.attr or node.op in COLLECTIVES | FEEDS or crosses_the_seam(graph, node)
         for node in graph_nodes(graph).values()
     )
 

@@ -2,7 +2,7 @@
 
 A plain `tf.Graph` orders side effects only where the user wrote a control dependency. Within a
 replica they run here in program order: accesses of one resource if one of them writes, and host
-operations with an effect that no tensor shows (prints, Python functions).
+operations with an effect that no tensor shows (prints, Python functions), infeed and outfeed.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ def _order_effects(
 
 
 def _has_hidden_effect(op: Operation, side: Side) -> bool:
+    if side is Side.FEED:
+        return True
     if side is Side.COLLECTIVE or (op.type in COLLECTIVES):
         return False
     if side is Side.CONTROL or op.type in CALL:

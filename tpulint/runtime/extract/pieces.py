@@ -10,7 +10,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tpulint.runtime.extract.bodies import COLLECTIVES, crosses_the_seam
+from tpulint.runtime.extract.bodies import COLLECTIVES, FEEDS, crosses_the_seam
 from tpulint.runtime.extract.region import Operation, Region
 
 
@@ -22,6 +22,7 @@ class Side(enum.Enum):
     PLAIN = "plain"
     CONTROL = "control"
     COLLECTIVE = "collective"
+    FEED = "feed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,8 @@ class Piece:
 
 def side_of(region: Region, op: Operation) -> Side:
     """The side that `op` is on by its marks."""
+    if op.type in FEEDS:
+        return Side.FEED
     if region.cluster_of(op) is not None:
         return Side.HOST
     if op.type in COLLECTIVES:

@@ -46,7 +46,7 @@ def _plan(region: Region, sides: Mapping[str, Side]) -> Plan:
 
 def with_constants(piece: Piece) -> Piece:
     """`piece` and the constants that its operations take."""
-    if piece.side in (Side.CONTROL, Side.COLLECTIVE):
+    if piece.side in (Side.CONTROL, Side.COLLECTIVE, Side.FEED):
         return piece
     constants = {
         tensor.op.name: tensor.op

@@ -51,7 +51,7 @@ class HostClusters:
         self.open = name or self.next_name()
         self.is_map = is_map
         graph = tfi.default_graph()
-        device = _scope_device(graph)
+        device = tfi.device_of_graph(graph)
         if device.device_type == "TPU_REPLICATED_CORE" and device.device_index is not None:
             self.cores.append(f"{self.open}:{device.device_index}")
         self._devices_inside = tfi.device_stack(graph)
@@ -78,23 +78,3 @@ class HostClusters:
         self.open = None
         self.is_map = False
         tfi.set_device_stack(tfi.default_graph(), self._devices_inside)
-
-
-class _DeviceProbe:
-    """As much of an operation as the device functions ask for."""
-
-    type = "FakeOp"
-    device = ""
-
-    def _set_device(self, device: Any) -> None:
-        self.device = device.to_string() if isinstance(device, tfi.DeviceSpec) else device
-
-    def _set_device_from_string(self, device: str) -> None:
-        self.device = device
-
-
-def _scope_device(graph: Any) -> Any:
-    """The DeviceSpec that an operation made now would get."""
-    probe = _DeviceProbe()
-    graph._apply_device_functions(probe)
-    return tfi.DeviceSpec.from_string(probe.device)

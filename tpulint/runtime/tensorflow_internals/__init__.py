@@ -9,6 +9,7 @@ from tpulint.runtime.tensorflow_internals.contexts import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.cores import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.devices import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulation import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.feeds import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.functions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.gradients import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.graphs import *  # noqa: F403

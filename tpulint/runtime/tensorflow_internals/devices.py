@@ -24,6 +24,26 @@ def set_device_stack(graph: Graph, stack: Any) -> None:
     graph._device_function_stack = stack
 
 
+def device_of_graph(graph: Graph) -> Any:
+    """The DeviceSpec that an operation made now in `graph` would get."""
+    probe = _DeviceProbe()
+    graph._apply_device_functions(probe)
+    return DeviceSpec.from_string(probe.device)
+
+
+class _DeviceProbe:
+    """As much of an operation as the device functions ask for."""
+
+    type = "FakeOp"
+    device = ""
+
+    def _set_device(self, device: Any) -> None:
+        self.device = device.to_string() if isinstance(device, DeviceSpec) else device
+
+    def _set_device_from_string(self, device: str) -> None:
+        self.device = device
+
+
 def no_colocation() -> Any:
     """A scope that forgets with what operations are to be colocated."""
     return ops.colocate_with(None, ignore_existing=True)

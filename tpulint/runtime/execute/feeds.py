@@ -1,0 +1,144 @@
+"""Infeed and outfeed on this CPU: one queue a core and direction, of serialized tuples.
+
+Serialized, so that a queue can hold tuples of any kind, and what takes one notices when it is not
+of the dtypes or shapes that it was built for. A queue lives as long as its session, or for
+functions as long as the process, and any number of tuples fits in.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.execute.places import Places, in_this_graph
+from tpulint.runtime.execute.telling import told
+from tpulint.runtime.execute.waits import Wait
+from tpulint.runtime.extract.feeds import TAKES, core_number, cores_of_replicas
+from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.place import place_of_operation
+
+Direction = Literal["infeed", "outfeed"]
+FeedKey = tuple[Direction, int]
+"""A direction and a logical core of a replica."""
+
+PATIENCE = 60.0
+"""Seconds that a computation waits for its infeed where the user gives no deadline."""
+
+
+class Feeds:
+    """The feeds of one computation, and who waits for them. One step runs at a time."""
+
+    def __init__(self, ops: Iterable[Operation], marked: Marked) -> None:
+        ops = list(ops)
+        self.may_wait = any(op.type in TAKES for op in ops)
+        self._cores = {
+            key: cores_of_replicas(marked, key[1]) for op in ops for key in [_key(op)] if key
+        }
+        self._lock = threading.Lock()
+        self._begin()
+
+    def queues(self, replica: int) -> dict[FeedKey, Tensor]:
+        """The queues of the cores of `replica`."""
+        return {key: queue(key[0], cores[replica]) for key, cores in self._cores.items()}
+
+    def begin(self) -> list[Operation]:
+        """Operations that forget the step before."""
+        return [told(self._begin)] if self.may_wait else []
+
+    def build(
+        self, op: Operation, given: Sequence[Tensor], waits_for: Sequence[Operation], places: Places
+    ) -> tuple[list[Tensor], Operation]:
+        """What `op`, a feed of the computation, does here: its results, and when it is done."""
+        key = _key(op)
+        direction: Direction = "infeed" if op.type.startswith("Infeed") else "outfeed"
+        with tf.control_dependencies(waits_for):
+            if key is None:
+                here = queue(direction, core_number(0, max(op.get_attr("device_ordinal"), 0)))
+            else:
+                here = in_this_graph(places.feeds[key])
+            if "Enqueue" in op.type:
+                return [], put(here, given)
+            dtypes = [tensor.dtype for tensor in op.outputs]
+            shapes = [tensor.shape for tensor in op.outputs]
+            comes = [told(self._waits_for(op), [in_this_graph(places.replica)])]
+            with tf.control_dependencies(comes):
+                results = take(here, dtypes, shapes)
+            with tf.control_dependencies(results):
+                return results, told(self._has, [in_this_graph(places.replica)])
+
+    def waits(self) -> tuple[Wait, ...]:
+        """Who waits for an infeed now."""
+        with self._lock:
+            return tuple(wait for _, wait in self._waiting.values())
+
+    def patience_left(self) -> float:
+        """Seconds until somebody has waited too long; infinity where nobody waits."""
+        with self._lock:
+            oldest = min((since for since, _ in self._waiting.values()), default=float("inf"))
+        return PATIENCE - (time.monotonic() - oldest)
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._waiting: dict[int, tuple[float, Wait]] = {}
+
+    def _waits_for(self, op: Operation) -> Any:
+        reason = f"waits in {op.type} '{op.name}' for what is enqueued for its core"
+        place = place_of_operation(op)
+
+        def waits(replica: Any) -> None:
+            wait = Wait(f"replica {replica}", "infeed", reason, place)
+            with self._lock:
+                self._waiting[int(replica)] = (time.monotonic(), wait)
+
+        return waits
+
+    def _has(self, replica: Any) -> None:
+        with self._lock:
+            self._waiting.pop(int(replica), None)
+
+
+def _key(op: Operation) -> FeedKey | None:
+    """The feed of a replica's own core; None for what a host cluster does for any core."""
+    if op.type in TAKES:
+        direction: Direction = "infeed"
+    elif op.type.startswith("OutfeedEnqueue"):
+        direction = "outfeed"
+    else:
+        return None
+    return direction, tfi.DeviceSpec.from_string(op.device).device_index or 0
+
+
+def queue(direction: Direction, core: int) -> Tensor:
+    """The queue of the core of this number."""
+    return tf.raw_ops.FIFOQueueV2(
+        component_types=[tf.string],
+        shapes=[],
+        capacity=-1,
+        container="",
+        shared_name=f"tpulint_{direction}_{core}",
+    )
+
+
+def put(handle: Tensor, values: Sequence[Tensor]) -> Operation:
+    """Put the tuple `values` into a queue. None when it is done eagerly."""
+    row = tf.stack([tf.io.serialize_tensor(value) for value in values])
+    return tf.raw_ops.QueueEnqueueV2(handle=handle, components=[row], timeout_ms=-1)
+
+
+def take(handle: Tensor, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Tensor]:
+    """Take a tuple out of a queue, when there is one.
+
+    An InvalidArgumentError comes out of the step when it is not of `dtypes` and `shapes`.
+    """
+    (row,) = tf.raw_ops.QueueDequeueV2(handle=handle, component_types=[tf.string], timeout_ms=-1)
+    row = tf.ensure_shape(row, [len(dtypes)], name="tuple_of_another_length")
+    return [
+        tf.ensure_shape(tf.io.parse_tensor(row[place], dtype), shape)
+        for place, (dtype, shape) in enumerate(zip(dtypes, shapes, strict=True))
+    ]

@@ -1,0 +1,45 @@
+"""Infeed and outfeed: the operations of a program that meet the host's own, core by core."""
+
+from __future__ import annotations
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.extract.bodies import FEEDS, bodies
+from tpulint.runtime.extract.region import Operation, Region
+from tpulint.runtime.mark.marked import Marked
+
+TAKES = frozenset({"InfeedDequeue", "InfeedDequeueTuple"})
+"""What the device takes from the host; that may have to wait."""
+_CORES_PER_HOST = 8
+"""As TensorFlow's own default placement of an infeed queue assumes (tpu_feed.py)."""
+
+
+def feeds(region: Region) -> frozenset[Operation]:
+    """The infeed and outfeed operations of `region` and of the bodies in it."""
+    found = {op for op in region.ops if op.type in FEEDS}
+    for op in region.ops:
+        for body in bodies(region.graph, region.nodes[op.name]):
+            found |= feeds(body)
+    return frozenset(found)
+
+
+def core_number(task: int, ordinal: int) -> int:
+    """The number that the core `ordinal` of the host `task` has among all."""
+    return task * _CORES_PER_HOST + ordinal
+
+
+def cores_of_replicas(marked: Marked, logical_core: int) -> tuple[int, ...]:
+    """For each replica the number of the core that stands for `logical_core`."""
+    assigned = marked.metadata.get_attr("device_assignment")
+    if not assigned:
+        return tuple(range(marked.num_replicas))
+    topology = tfi.topology_of(marked.metadata.get_attr("topology"))
+    cores = tfi.core_assignment_of(
+        assigned, marked.metadata.get_attr("num_cores_per_replica"), topology
+    )
+    return tuple(
+        core_number(
+            topology.task_ordinal_at_coordinates(replica[logical_core]),
+            topology.tpu_device_ordinal_at_coordinates(replica[logical_core]),
+        )
+        for replica in cores
+    )

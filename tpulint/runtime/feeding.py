@@ -1,0 +1,94 @@
+"""The host's ends of infeed and outfeed: what TensorFlow's functions make outside computations.
+
+`InfeedQueue.generate_enqueue_ops` and its kin end here, so that what they enqueue is there for the
+replicas on this CPU. Inside a computation, and where a real TPU is, they do what they always did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import hardware
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.execute.feeds import put, queue, take
+from tpulint.runtime.extract.feeds import core_number
+from tpulint.runtime.mark.context import enclosing_context
+
+Tensor = Any
+
+
+def infeed_enqueue_tuple(
+    inputs: Sequence[Any],
+    shapes: Sequence[Any],
+    layouts: Any = (),
+    device_ordinal: int = -1,
+    name: str | None = None,
+) -> Any:
+    """Enqueue a tuple for the core `device_ordinal` of the host whose device scope we are in.
+
+    Raises:
+        ValueError: a tensor has another shape than it is said to have.
+    """
+    core = _core(device_ordinal)
+    with _on_this_host(name):
+        values = [
+            tf.ensure_shape(tf.convert_to_tensor(value), shape)
+            for value, shape in zip(inputs, shapes, strict=True)
+        ]
+        here = queue("infeed", core)
+        done = put(here, values)
+        if done is not None:
+            tfi.runs_independently(here.op)
+            tfi.runs_independently(done)
+        return done
+
+
+def infeed_enqueue(
+    input: Any,
+    shape: Any = (),
+    layout: Any = (),
+    device_ordinal: int = -1,
+    name: str | None = None,
+) -> Any:
+    """As `infeed_enqueue_tuple`, one tensor."""
+    return infeed_enqueue_tuple([input], [shape], layout, device_ordinal, name)
+
+
+def outfeed_dequeue_tuple(
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any],
+    device_ordinal: int = -1,
+    name: str | None = None,
+) -> list[Tensor]:
+    """Take what the core `device_ordinal` has put into its outfeed, when there is something."""
+    core = _core(device_ordinal)
+    with _on_this_host(name):
+        return take(queue("outfeed", core), dtypes, shapes)
+
+
+def outfeed_dequeue(
+    dtype: Any, shape: Any, device_ordinal: int = -1, name: str | None = None
+) -> Tensor:
+    """As `outfeed_dequeue_tuple`, one tensor."""
+    return outfeed_dequeue_tuple([dtype], [shape], device_ordinal, name)[0]
+
+
+def _core(ordinal: int) -> int:
+    """-1 is the core that the device scope names, as TensorFlow would place the operation."""
+    device = tfi.device_here()
+    if ordinal < 0:
+        ordinal = (device.device_index or 0) if device.device_type == "TPU" else 0
+    return core_number(device.task or 0, ordinal)
+
+
+def _on_this_host(name: str | None) -> Any:
+    return tfi.beside_devices(name or "feed")
+
+
+tfi.feeds_become(
+    [infeed_enqueue, infeed_enqueue_tuple, outfeed_dequeue, outfeed_dequeue_tuple],
+    unless=lambda: hardware.real_tpu() or enclosing_context() is not None,
+)

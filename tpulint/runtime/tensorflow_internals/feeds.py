@@ -1,0 +1,83 @@
+"""TensorFlow's infeed and outfeed operations, and the topology that numbers the cores."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.eager import context as eager_context
+from tensorflow.python.framework.auto_control_deps import AutomaticControlDependencies
+from tensorflow.python.ops import gen_tpu_ops
+from tensorflow.python.tpu import topology
+from tensorflow.python.tpu.ops import tpu_ops
+
+from tpulint.runtime.tensorflow_internals.devices import DeviceSpec, device_of_graph, no_colocation
+from tpulint.runtime.tensorflow_internals.graphs import default_graph
+
+Operation = Any
+
+_INDEPENDENT = "_tpulint_independent"
+
+
+def feeds_become(functions: Iterable[Callable[..., Any]], unless: Callable[[], bool]) -> None:
+    """Let each of `functions` stand in for TensorFlow's of the same name, unless `unless()`."""
+    for function in functions:
+        name = function.__name__
+        chosen = _chosen(getattr(gen_tpu_ops, name), function, unless)
+        for module in (gen_tpu_ops, tpu_ops):
+            setattr(module, name, chosen)
+
+
+def _chosen(
+    theirs: Callable[..., Any], ours: Callable[..., Any], unless: Callable[[], bool]
+) -> Callable[..., Any]:
+    @functools.wraps(theirs)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return (theirs if unless() else ours)(*args, **kwargs)
+
+    return function
+
+
+def runs_independently(op: Operation) -> None:
+    """Let no function make `op` wait for what stands before it, as TensorFlow's enqueues do not."""
+    if not hasattr(op.graph, _INDEPENDENT):
+        setattr(op.graph, _INDEPENDENT, [])
+    getattr(op.graph, _INDEPENDENT).append(op)
+
+
+def _exit(self: Any, *error: Any) -> Any:
+    for op in getattr(self._graph, _INDEPENDENT, ()):
+        self.run_independently(op)
+    return _exit_of_tensorflow(self, *error)
+
+
+_exit_of_tensorflow = AutomaticControlDependencies.__exit__
+AutomaticControlDependencies.__exit__ = _exit
+
+
+def device_here() -> Any:
+    """The DeviceSpec that an operation made now would get."""
+    if tf.executing_eagerly():
+        return DeviceSpec.from_string(eager_context.context().device_name or "")
+    return device_of_graph(default_graph())
+
+
+@contextlib.contextmanager
+def beside_devices(name: str) -> Iterator[None]:
+    """In here, operations are of no device, and colocated with nothing."""
+    with tf.name_scope(name), tf.device(None), no_colocation():
+        yield
+
+
+def topology_of(serialized: bytes) -> Any:
+    """The Topology that `serialized` is."""
+    return topology.Topology(serialized=serialized)
+
+
+def core_assignment_of(flat: list[int], cores_per_replica: int, of: Any) -> Any:
+    """The coordinates in `flat`, by replica and logical core."""
+    return np.reshape(flat, [-1, cores_per_replica, of.mesh_rank])
