@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from tpulint.finding import Certainty
+from tpulint.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
 from tpulint.program.evaluate.managers import GRAPH
 from tpulint.program.model import Computation, Program
 from tpulint.program.module import Module
 from tpulint.program.values import Bound, Choice, Function, Instance, Partial, Value
 from tpulint.program.where import COND, DATA, FUNCTION, GUESSES, UNSEEN_CALLER, WHILE, Where
 
-# Who names one of these builds graphs of its own.
-GRAPH_MODE = frozenset(
-    """
-    disable_eager_execution disable_v2_behavior Session InteractiveSession MonitoredSession
-    MonitoredTrainingSession placeholder contrib enable_control_flow_v2
-    """.split()
-)
-# Who names one of these runs eagerly even where it imports the names of TensorFlow 1.
-EAGER_MODE = frozenset(["enable_eager_execution", "enable_v2_behavior"])
-# What only eager code can do, or does before it traces anything.
-ONLY_EAGER = frozenset(
-    """
-    numpy experimental_distribute_dataset experimental_distribute_datasets_from_function
-    distribute_datasets_from_function experimental_connect_to_cluster initialize_tpu_system
-    """.split()
-)
 TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 
 

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
+from tpulint.knowledge.strategies import SCOPE_BY_HAND
 from tpulint.program.eager import is_built_in_graph
 from tpulint.program.evaluate.managers import DEVICE, SCOPE, UNSEEN
+from tpulint.program.keras_objects import has_slots, has_variables, is_model, is_optimizer
 from tpulint.program.model import Access, ApiCall, Computation, Program, Site
 from tpulint.program.values import (
     Built,
-    Class,
     Const,
-    External,
     Instance,
     Managed,
     Strategy,
     Value,
-    Variable,
 )
 from tpulint.program.where import GUESSES, UNSEEN_CALLER, Where
 
-# A strategy can also be set, or its scope entered, without a `with` block.
-BY_HAND = frozenset(["__enter__", "enter_context", "experimental_set_strategy"])
 UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
 CLASSES = seam.TPU_STRATEGIES | seam.OTHER_STRATEGIES
-BUILT_MODELS = frozenset(["load_model", "model_from_json", "clone_model"])
-NO_MOMENTUM = (Const(0), Const(0.0))
 
 
 @dataclass(frozen=True)
@@ -36,7 +32,7 @@ class Outside:
     """Something of `kind` ("optimizer", "metric", "model", "variable") made outside the scope.
 
     made, site: its creation. use: where device code, or `compile` under the scope, takes it.
-    shared: how many frames creation and use have in common.
+    user: the place of its use.
     """
 
     kind: str
@@ -55,9 +51,13 @@ class Scopes:
         self.program = program
         self.entered = [each for each in program.calls if each.last == "scope"]
         self.by_hand = any(
-            each.last in BY_HAND and _is_of_strategy(each) for each in program.calls
+            each.last in SCOPE_BY_HAND and _is_of_strategy(each) for each in program.calls
         )
-        self.made = {id(each.result): each for each in program.calls}
+
+    @cached_property
+    def made(self) -> dict[int, ApiCall]:
+        """The call that made a value, by the value's identity."""
+        return {id(each.result): each for each in self.program.calls}
 
     def outside(self) -> Iterator[Outside]:
         if self.by_hand:
@@ -89,7 +89,7 @@ class Scopes:
 
     def _used_by(self, computation: Computation) -> Iterator[Outside]:
         for call in computation.calls:
-            if call.last in UPDATES and call.where.on_device and _is_optimizer(call.receiver):
+            if call.last in UPDATES and call.where.on_device and is_optimizer(call.receiver):
                 assert isinstance(call.receiver, Built)
                 yield from self._optimizer(call.receiver, call, computation)
         on_host = {each.variable for each in computation.accesses if not each.where.on_device}
@@ -105,10 +105,8 @@ class Scopes:
             sure = _least(sure, computation.certainty)
             if is_guessed(call.where, computation):
                 sure = Certainty.POSSIBLE
-            yield Outside(
-                "optimizer", optimizer.last, optimizer.where, optimizer.site, call.site,
-                call.where, sure,
-            )  # fmt: skip
+            name, made, site = optimizer.last, optimizer.where, optimizer.site
+            yield Outside("optimizer", name, made, site, call.site, call.where, sure)
 
     def _variable(self, access: Access, computation: Computation) -> Iterator[Outside]:
         variable = access.variable
@@ -127,7 +125,7 @@ class Scopes:
             kind = "metric" if access.how == "update_state" else "model"
             if kind == "model" and access.how not in UPDATES:
                 return
-            if kind == "model" and not self._is_built(variable):
+            if kind == "model" and not has_variables(self.program, variable):
                 sure = Certainty.POSSIBLE
         elif variable.sort != "variable":
             return
@@ -146,10 +144,10 @@ class Scopes:
             return
         certain = strategy.kind == "tpu" and not layer.perhaps
         least = Certainty.DEFINITE if certain else Certainty.POSSIBLE
-        if _is_model(call.receiver):
+        if is_model(call.receiver):
             yield from self._taken(call, call.receiver, "model", strategy, least)
             given = call.argument("optimizer", 0)
-            if given is not None and _is_optimizer(given.value) and has_slots(given.value):
+            if given is not None and is_optimizer(given.value) and has_slots(given.value):
                 yield from self._taken(call, given.value, "optimizer", strategy, least)
 
     def _taken(
@@ -181,69 +179,10 @@ class Scopes:
             return Certainty.POSSIBLE
         return None
 
-    def _is_built(self, weights: Variable) -> bool:
-        """Whether the model or layer had its variables before the step: others get them there."""
-        call = next((each for each in self.program.calls if each.site == weights.site), None)
-        if call is None:
-            return False
-        if ".applications." in call.path or call.last in BUILT_MODELS:
-            return True
-        if call.last == "Model":
-            return len(call.arguments) >= 2
-        if any(each.last in ("build", "summary", "set_weights", "load_weights")
-               and each.receiver is call.result for each in self.program.calls):  # fmt: skip
-            return True
-        return call.last == "Sequential" and any(_is_input(each) for each in call.arguments)
-
 
 def is_guessed(where: Where, computation: Computation) -> bool:
     """Whether it hangs on which of several things is meant here, in device code."""
     return any(key[0] in GUESSES for key, _ in where.conditions - computation.where.conditions)
-
-
-def has_slots(optimizer: Value) -> bool:
-    """Whether the optimizer makes variables beside each of the model's: plain SGD makes none."""
-    assert isinstance(optimizer, Built)
-    if optimizer.last != "SGD":
-        return True
-    momentum = dict(optimizer.arguments).get("momentum", Const(0))
-    return momentum not in NO_MOMENTUM
-
-
-def _is_optimizer(value: Value | None) -> bool:
-    if not isinstance(value, Built):
-        return False
-    return ".optimizers." in value.path and "keras" in value.path and value.last[:1].isupper()
-
-
-def _is_model(value: Value | None) -> bool:
-    """A Keras model, or an object of a class that is one."""
-    if isinstance(value, Built):
-        return "keras" in value.path and (
-            value.last in ("Model", "Sequential") or ".applications." in value.path
-        )
-    return isinstance(value, Instance) and _inherits_model(value.cls)
-
-
-def _inherits_model(cls: Class) -> bool:
-    return any(
-        each.path.endswith("keras.Model") if isinstance(each, External) else
-        isinstance(each, Class) and _inherits_model(each)
-        for each in cls.bases
-    )  # fmt: skip
-
-
-def _is_input(argument: object) -> bool:
-    """Whether the layers of a Sequential begin with their input's shape."""
-    value = getattr(argument, "value", None)
-    items = getattr(value, "items", None)
-    first = items[0] if isinstance(items, list) and items else None
-    if not isinstance(first, Built):
-        return False
-    shapes = {"input_shape", "batch_input_shape", "input_dim"}
-    return first.last in ("Input", "InputLayer") or any(
-        keyword in shapes for keyword, _ in first.arguments
-    )
 
 
 def _is_on_cpu(made: Where) -> bool:

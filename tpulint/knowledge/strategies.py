@@ -1,0 +1,37 @@
+"""Names that tell how a program uses distribution strategies: eagerly or in graphs, in scopes.
+
+Hand-written, as `seam`: each set says where its fact stands in TensorFlow.
+"""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Who names one of these builds graphs (tensorflow/python/framework/ops.py, client/session.py).
+GRAPH_MODE = _words(
+    """
+    disable_eager_execution disable_v2_behavior Session InteractiveSession MonitoredSession
+    MonitoredTrainingSession placeholder contrib
+    """
+)
+# Who names one of these runs eagerly even where it imports the names of TensorFlow 1.
+EAGER_MODE = _words("enable_eager_execution enable_v2_behavior")
+# What only eager code can do, or does before it traces anything.
+ONLY_EAGER = _words(
+    """
+    numpy experimental_distribute_dataset experimental_distribute_datasets_from_function
+    distribute_datasets_from_function experimental_connect_to_cluster initialize_tpu_system
+    """
+)
+
+# A strategy can be set, or its scope entered, without a `with` block (distribute_lib.py).
+SCOPE_BY_HAND = _words("__enter__ enter_context experimental_set_strategy")
+
+# keras/src: what gives a model that has its variables, and the methods that make them.
+MODELS_WITH_VARIABLES = _words("load_model model_from_json clone_model")
+MAKE_VARIABLES = _words("build summary set_weights load_weights")
+INPUTS = _words("Input InputLayer")
+INPUT_SHAPES = _words("input_shape batch_input_shape input_dim")
