@@ -25,6 +25,7 @@ from time import monotonic
 from typing import Any, TypedDict
 
 from tests.rules.pages import MAIN, Block, write
+from tpulint.launch.failure import Failure, failure_of
 
 SECONDS_A_PROGRAM = 60
 AT_ONCE = 2
@@ -37,14 +38,16 @@ class Outcome:
     """What a program did.
 
     `raised` holds the names of the error's classes (empty where it ended well), `rule` the
-    error's, `warned` the (class name, rule) of each warning that carries a rule, `text` the
-    last words for a failing test.
+    error's, `warned` the (class name, rule) of each warning that carries a rule, `failures` what
+    `tpulint run` would ask the analyzer about, with paths within the block, `text` the last
+    words for a failing test.
     """
 
     raised: tuple[str, ...]
     rule: str
     warned: tuple[tuple[str, str], ...]
     text: str
+    failures: tuple[Failure, ...] = ()
 
 
 class Script(TypedDict):
@@ -76,7 +79,11 @@ def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
     rows = json.loads(done.stdout.splitlines()[-1])
     return {
         name: Outcome(
-            tuple(row["raised"]), row["rule"], tuple(map(tuple, row["warned"])), row["text"]
+            tuple(row["raised"]),
+            row["rule"],
+            tuple(map(tuple, row["warned"])),
+            row["text"],
+            tuple(Failure(*failure) for failure in row["failures"]),
         )
         for name, row in rows.items()
     }
@@ -135,6 +142,7 @@ def _child(script: Script, theirs: Connection) -> None:
     os.chdir(path.parent)
     sys.path.insert(0, str(path.parent))
     raised: tuple[str, ...] = ()
+    failures: list[Failure | None] = []
     rule = text = ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -145,14 +153,28 @@ def _child(script: Script, theirs: Connection) -> None:
             raised = tuple(kind.__name__ for kind in type(error).__mro__)
             rule = str(getattr(error, "rule", ""))
             text = traceback.format_exc()[-3000:]
-    warned = tuple(
-        (type(item.message).__name__, str(item.message.rule))
-        for item in caught
-        if hasattr(item.message, "rule")
-    )
-    theirs.send(Outcome(raised, rule, tuple(dict.fromkeys(warned)), text))
+            failures.append(failure_of(error))
+    ours = [item.message for item in caught if hasattr(item.message, "rule")]
+    failures += [failure_of(each) for each in ours if isinstance(each, Warning)]
+    warned = tuple((type(each).__name__, str(each.rule)) for each in ours)
+    found = tuple(_beside(path.parent, failure) for failure in failures if failure is not None)
+    theirs.send(Outcome(raised, rule, tuple(dict.fromkeys(warned)), text, found))
     theirs.close()
     os._exit(0)
+
+
+def _beside(folder: Path, failure: Failure) -> Failure:
+    """`failure` with the files of `folder` named as in the block."""
+    home = str(folder) + os.sep
+    frames = tuple((name.removeprefix(home), row) for name, row in failure.frames)
+    return failure._replace(place=failure.place.removeprefix(home), frames=frames)
+
+
+def within(folder: Path, failure: Failure) -> Failure:
+    """The same of a block that is written to `folder`."""
+    place = str(folder / failure.place) if failure.place else ""
+    frames = tuple((str(folder / name), row) for name, row in failure.frames)
+    return failure._replace(place=place, frames=frames)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.execution import Outcome, execute
+from tests.rules.execution import Outcome, execute, within
 from tests.rules.pages import HEADINGS, RULES, Block, Expected, Page, pages, write
 from tpulint import app
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty
+from tpulint.launch.explain import explain
 
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in page.blocks]
@@ -56,6 +57,25 @@ def test_the_runtime_does_what_the_block_says(block: Block, outcomes: dict[str, 
     assert {(name, rule) for name, rule in outcome.warned} == (
         {(block.error, block.rule)} if block.verb == "warns" else set()
     ), outcome.text
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in RUN_BLOCKS if block.verb != "runs"], ids=lambda block: block.name
+)
+def test_the_fault_leads_to_the_marked_finding(
+    block: Block, outcomes: dict[str, Outcome], tmp_path: Path
+) -> None:
+    write(block, tmp_path)
+    failures = [within(tmp_path, failure) for failure in outcomes[block.name].failures]
+    faults = explain(failures, str(tmp_path / "example.py")).faults
+    told = {
+        (str(tmp_path / found.span.filename), found.span.start.row, found.code)
+        for fault in faults
+        for found in fault.findings
+    }
+    assert told == {
+        (str(tmp_path / mark.filename), mark.row, mark.code) for mark in block.expected
+    }
 
 
 @each_page

@@ -1,9 +1,9 @@
-"""From what failed at run time to what the analyzer says of the same lines."""
+"""What the analyzer says of the lines where something failed at run time."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from tpulint import app
@@ -12,21 +12,9 @@ from tpulint.command import start_of
 from tpulint.config import find_config
 from tpulint.discover import shown
 from tpulint.finding import Certainty, Finding, Span
+from tpulint.launch.failure import Failure, is_users, line_of
 from tpulint.output.ran import Fault
 from tpulint.source import Source, read_all
-
-
-class Failure(NamedTuple):
-    """An error or a warning of the runtime that ended the program, or was given on its way.
-
-    `place` is the user's "file:line" or empty; `frames` are the (file, line) that it passed,
-    innermost last.
-    """
-
-    kind: str
-    code: str
-    place: str
-    frames: tuple[tuple[str, int], ...]
 
 
 class Explained(NamedTuple):
@@ -37,41 +25,37 @@ class Explained(NamedTuple):
     messages: tuple[str, ...]
 
 
-def failure_of(error: BaseException | None) -> Failure | None:
-    """The fault that `error` is, or that it came from."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        code = str(getattr(error, "rule", ""))
-        if code in CODES:
-            place = getattr(error, "place", None) or ""
-            return Failure(type(error).__name__, code, place, tuple(frames_of(error)))
-        error = error.__cause__ or error.__context__
-    return None
-
-
-def frames_of(error: BaseException) -> Iterator[tuple[str, int]]:
-    traceback = error.__traceback__
-    while traceback is not None:
-        yield traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
-        traceback = traceback.tb_next
-
-
 def explain(failures: list[Failure], program: str) -> Explained:
-    """Asks the analyzer of each of them, as `tpulint check` would be asked of their files."""
-    files = {os.path.abspath(line_of(each)[0]) for each in failures if each.place}
-    files = {each for each in files if os.path.isfile(each)} or {os.path.abspath(program)}
+    """Asks the analyzer of each of them, as `tpulint check` would be asked of their files.
+
+    Where it is silent about an error that is not the runtime's, there is nothing to say.
+    """
     run = app.Run()
-    findings = all_findings(tuple(sorted(files)), run)
+    findings = all_findings(files_of(failures) or (os.path.abspath(program),), run)
     faults: list[Fault] = []
     for failure in failures:
         best = best_of(failure, findings)
+        if best is None and not failure.code:
+            continue
         found = () if best is None else (app.trimmed(best),)
-        faults.append(Fault(failure.kind, failure.code, shown_place(failure.place), found))
+        code = failure.code or (best.code if best else "")
+        faults.append(Fault(failure.kind, code, shown_place(failure.place), found))
     told = [finding for fault in faults for finding in fault.findings]
     named = {step.span.filename for finding in told for step in finding.trace}
     named.update(finding.span.filename for finding in told)
     return Explained(tuple(faults), dict(read_all(sorted(named), {})), tuple(run.messages))
+
+
+def files_of(failures: list[Failure]) -> tuple[str, ...]:
+    """The files where they arose; where no line is known, those on the way that are no library's.
+
+    Files named one by one come with their project, so the others of the program need no naming.
+    """
+    named = {line_of(each)[0] for each in failures if each.place}
+    for each in failures:
+        named.update(name for name, _ in each.frames if not each.place and is_users(name))
+    paths = {os.path.abspath(each) for each in named}
+    return tuple(sorted(each for each in paths if os.path.isfile(each)))
 
 
 def all_findings(files: tuple[str, ...], run: app.Run) -> list[Finding]:
@@ -84,19 +68,39 @@ def all_findings(files: tuple[str, ...], run: app.Run) -> list[Finding]:
 
 
 def best_of(failure: Failure, findings: list[Finding]) -> Finding | None:
-    """The finding of the failure's rule that stands, or whose explanation leads, where it arose."""
+    """The finding that tells of the failure, if there is one.
+
+    That is one of its rule that stands where it arose or on the way there, or whose explanation
+    leads through; else the rule's only one in the file; else another rule's at the very line.
+    """
+    if not failure.code:
+        return best_of_all(failure, findings)
     places = [line_of(failure)] if failure.place else []
     places += [each for each in reversed(failure.frames) if each not in places]
     same = [each for each in findings if each.code == failure.code]
-    for place in places:
-        for finding in same:
-            if holds(finding.span, place):
-                return finding
-    for place in places:
-        for finding in same:
-            if any(holds(step.span, place) for step in finding.trace):
-                return finding
-    return None
+    spans = (each for place in places for each in same if holds(each.span, place))
+    traces = (each for place in places for each in same if leads_through(each, place))
+    alone = same if len(same) == 1 and in_file(same[0], places[:1]) else []
+    others = (each for place in places[:1] for each in findings if holds(each.span, place))
+    return next(chain(spans, traces, alone, others), None)
+
+
+def best_of_all(failure: Failure, findings: list[Finding]) -> Finding | None:
+    """What is sure to happen on the way to an error that names no rule, the nearest first."""
+    places = [each for each in reversed(failure.frames) if is_users(each[0])]
+    sure = [each for each in findings if each.certainty is Certainty.DEFINITE]
+    spans = (each for place in places for each in sure if holds(each.span, place))
+    traces = (each for place in places[:1] for each in sure if leads_through(each, place))
+    return next(chain(spans, traces), None)
+
+
+def leads_through(finding: Finding, place: tuple[str, int]) -> bool:
+    return any(holds(step.span, place) for step in finding.trace)
+
+
+def in_file(finding: Finding, places: list[tuple[str, int]]) -> bool:
+    filename = os.path.abspath(finding.span.filename)
+    return any(os.path.abspath(each) == filename for each, _ in places)
 
 
 def holds(span: Span, place: tuple[str, int]) -> bool:
@@ -104,11 +108,6 @@ def holds(span: Span, place: tuple[str, int]) -> bool:
     if not span.start.row <= row <= span.end.row:
         return False
     return os.path.abspath(span.filename) == os.path.abspath(filename)
-
-
-def line_of(failure: Failure) -> tuple[str, int]:
-    filename, _, row = failure.place.rpartition(":")
-    return filename, int(row)
 
 
 def shown_place(place: str) -> str:

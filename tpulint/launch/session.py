@@ -55,14 +55,11 @@ class Session:
         """Asks the analyzer of what failed. It works in threads, so this is no time of `tell`."""
         if self.watch is None or self.process != os.getpid():
             return
-        from tpulint.launch.explain import Failure, explain, failure_of
+        from tpulint.launch.explain import explain
+        from tpulint.launch.failure import failure_of
 
-        failures = [
-            Failure(type(each).__name__, each.rule, each.place or "", ())
-            for each in self.watch.warnings.values()
-        ]
-        last = failure_of(self.ended.error)
-        failures += [last] if last is not None else []
+        told = [*self.watch.warnings.values(), self.ended.error]
+        failures = [each for each in map(failure_of, told) if each is not None]
         if failures:
             with working_in(self.here):
                 self.explained = explain(failures, self.request.program.name)

@@ -95,10 +95,8 @@ def headline(ran: Ran) -> str:
 def verdict(fault: Fault) -> str:
     """One line on a fault: what it was, where, and whether `tpulint check` knows of it."""
     where = f" at {fault.place}" if fault.place else ""
-    said = f"{fault.kind}{where} [{fault.code} {CODES[fault.code].name}]"
-    if not fault.findings:
-        return f"{said}: `tpulint check` is silent there."
-    return f"{said}: `tpulint check` says"
+    said = f"{fault.kind}{where} [{fault.code} {CODES[fault.code].name}]: `tpulint check`"
+    return f"{said} says" if fault.findings else f"{said} is silent there."
 
 
 def table(computations: Sequence[Computation]) -> list[str]:
