@@ -16,6 +16,20 @@ V1 = "import tensorflow.compat.v1 as tf\n\n"
 STRATEGY = "import tensorflow as tf\n\nstrategy = tf.distribute.TPUStrategy()\n\n"
 
 PROGRAMS = {
+    "an input of replicate: TensorFlow makes a tensor of it before the computation": """
+import tensorflow.compat.v1 as tf
+
+total = tf.Variable(0.0)
+
+def host(y):
+    total.assign_add(y)
+    return y
+
+def computation(x, start):
+    return tf.tpu.outside_compilation(host, x * start) + 1.0
+
+tf.tpu.replicate(computation, [[tf.ones([]), total]])
+""",
     "read by a cluster whose result is only returned: it runs after the device program": """
 import tensorflow.compat.v1 as tf
 

@@ -6,7 +6,17 @@ from tpulint.knowledge import seam
 from tpulint.program.apis.call import Call
 from tpulint.program.apis.tracing import trace
 from tpulint.program.model import Argument
-from tpulint.program.values import NONE, UNKNOWN, Sequence, Tensor, Value
+from tpulint.program.values import (
+    NONE,
+    UNKNOWN,
+    Choice,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    Variable,
+    join,
+)
 from tpulint.program.where import WHILE, Layer
 
 SHARDED = frozenset(["shard", "split_compile_and_shard", "batch_parallel", "rewrite"])
@@ -51,7 +61,20 @@ def _inputs(this: Call) -> list[Argument] | None:
         return [Argument(None, "", given, this.site, [])]
     if not isinstance(given, Sequence) or given.open:
         return None
-    return [Argument(None, "", each, this.site, []) for each in given.items]
+    return [Argument(None, "", _converted(each), this.site, []) for each in given.items]
+
+
+def _converted(value: Value) -> Value:
+    """TensorFlow makes tensors of inputs before the computation: a variable is read out there."""
+    if isinstance(value, Variable):
+        return UNKNOWN
+    if isinstance(value, Choice):
+        return join(_converted(option) for option in value.options)
+    if isinstance(value, Sequence) and not value.open:
+        return Sequence(value.kind, [_converted(each) for each in value.items])
+    if isinstance(value, Mapping) and not value.open:
+        return Mapping({key: _converted(each) for key, each in value.items.items()})
+    return value
 
 
 def _training_loop(this: Call) -> Value:
