@@ -15,10 +15,11 @@ import tensorflow as _tf
 
 from tpulint.runtime import errors
 from tpulint.runtime import feeding as _feeding  # noqa: F401  TensorFlow's infeed ends in it
+from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import *  # noqa: F403
 from tpulint.runtime.mark.context import TPUReplicateContext
-from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
+from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.profile import Profile, profile
 from tpulint.runtime.replicate import replicate, rewrite, split_compile_and_replicate
 from tpulint.runtime.results import marked_graph

@@ -8,8 +8,9 @@ from typing import Any
 
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.emulate.placed import Functions, name_results
+from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
 from tpulint.runtime.emulate.system import System, current_system, emulating, system_of
-from tpulint.runtime.outside import experimental_map_outside_compilation, outside_compilation
+from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.replicate import split_compile_and_replicate
 
 
@@ -53,6 +54,7 @@ def _tensorflow_on_it() -> Iterator[None]:
         tfi.said_on_cores(functions),
         tfi.unpacked_outside_computations(),
         tfi.one_core_a_replica(),
+        tfi.no_shards_by_hand(),
         tfi.resolved_here(),
         tfi.systems_are(_serialized_topology),
         tfi.called_on_any_core(),

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import faulthandler
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import tensorflow as tf
+
+import tpulint.runtime as tpu
 
 SECONDS = 120.0
 
@@ -17,3 +21,13 @@ def watchdog() -> Iterator[None]:
         yield
     finally:
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture
+def strategy() -> Iterator[Any]:
+    """A TPUStrategy on two cores."""
+    with tpu.emulated_tpu(num_replicas=2):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        yield tf.distribute.TPUStrategy(resolver)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.compiler.tf2xla.python import xla as tf2xla
+from tensorflow.python.compiler.xla.experimental import xla_sharding
 from tensorflow.python.distribute import tpu_replicated_variable, tpu_util
 from tensorflow.python.saved_model import save_context
 
@@ -46,3 +48,28 @@ def other_cores_follow() -> Iterator[None]:
         first, *others = variable._vars
         for other in others:
             other.assign(first.read_value(), read_value=False)
+
+
+def tiles_of(value: Any) -> list[int] | None:
+    """Into how many shards `value` is split along each axis; None where it is not split."""
+    if not isinstance(value, tf.Tensor):
+        return None
+    sharding = xla_sharding.get_tensor_sharding(value)
+    tiles = xla_sharding.get_sharding_tile_shape(sharding)
+    return list(tiles) if tiles and max(tiles) > 1 else None
+
+
+@contextlib.contextmanager
+def no_shards_by_hand() -> Iterator[None]:
+    """In here, what switches to programs for single shards is refused: there is one core."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise NotImplementedError(
+            "the emulated TPU runs a replica on one core, and cannot switch to manual partitioning"
+        )
+
+    with (
+        replaced(tf2xla, "spmd_full_to_shard_shape", refuse),
+        replaced(tf2xla, "spmd_shard_to_full_shape", refuse),
+    ):
+        yield

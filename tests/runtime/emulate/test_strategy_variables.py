@@ -1,0 +1,252 @@
+"""Variables of a strategy's scope, and what replicas do together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import tpulint.runtime as tpu
+
+
+def local(strategy: Any, value: Any) -> list[Any]:
+    return [one.numpy().tolist() for one in strategy.experimental_local_results(value)]
+
+
+def rank() -> Any:
+    return tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(
+    ("aggregation", "after"),
+    [
+        (tf.VariableAggregation.SUM, [6.0, 6.0]),
+        (tf.VariableAggregation.MEAN, [4.5, 4.5]),
+        (tf.VariableAggregation.ONLY_FIRST_REPLICA, [4.0, 4.0]),
+    ],
+)
+def test_a_mirrored_variable(
+    strategy: Any, aggregation: Any, after: list[float], packed: bool
+) -> None:
+    strategy._enable_packed_variable_in_eager_mode = packed
+    with strategy.scope():
+        variable = tf.Variable(3.0, aggregation=aggregation)
+
+    @tf.function
+    def step() -> Any:
+        return strategy.run(lambda: variable.assign_add(1.0 + rank()))
+
+    assert local(strategy, step()) == after
+    assert local(strategy, variable) == after
+
+    @tf.function
+    def read() -> Any:
+        return variable + 0.0
+
+    assert float(read()) == after[0]
+    variable.assign(7.0)
+    assert local(strategy, variable) == [7.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "read"),
+    [
+        (tf.VariableAggregation.SUM, 3.0),
+        (tf.VariableAggregation.MEAN, 1.5),
+        (tf.VariableAggregation.ONLY_FIRST_REPLICA, 1.0),
+    ],
+)
+def test_a_variable_that_is_in_sync_when_read(strategy: Any, aggregation: Any, read: float) -> None:
+    with strategy.scope():
+        variable = tf.Variable(
+            0.0,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=aggregation,
+            trainable=False,
+        )
+
+    @tf.function
+    def step() -> None:
+        strategy.run(lambda: variable.assign_add(1.0 + rank()))
+
+    step()
+    assert local(strategy, variable) == [1.0, 2.0]
+    assert float(variable.read_value()) == read
+
+
+def test_reduce(strategy: Any) -> None:
+    @tf.function
+    def step() -> Any:
+        given = strategy.run(lambda: tf.stack([rank(), 2.0]))
+        return [
+            strategy.reduce("SUM", given, axis=None),
+            strategy.reduce("MEAN", given, axis=None),
+            strategy.reduce("SUM", given, axis=0),
+            strategy.reduce("MEAN", given, axis=0),
+        ]
+
+    assert [value.numpy().tolist() for value in step()] == [[1.0, 4.0], [0.5, 2.0], 5.0, 1.25]
+
+
+def test_all_reduce_and_all_gather(strategy: Any) -> None:
+    @tf.function
+    def step() -> Any:
+        def replica_fn() -> Any:
+            context = tf.distribute.get_replica_context()
+            mine = tf.stack([rank() + 1.0])
+            whole = tf.cast(mine, tf.int64)
+            return (
+                context.all_reduce("SUM", mine),
+                context.all_reduce(tf.distribute.ReduceOp.MEAN, {"a": mine})["a"],
+                context.all_gather(mine, axis=0),
+                context.all_gather(whole, axis=0),
+            )
+
+        return strategy.run(replica_fn)
+
+    assert [local(strategy, value) for value in step()] == [
+        [[3.0]] * 2,
+        [[1.5]] * 2,
+        [[1.0, 2.0]] * 2,
+        [[1, 2]] * 2,
+    ]
+
+
+def test_the_gradient_of_all_reduce(strategy: Any) -> None:
+    @tf.function
+    def step(x: Any) -> Any:
+        def replica_fn(x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.distribute.get_replica_context().all_reduce("SUM", x * (1.0 + rank()))
+            return tape.gradient(y, x)
+
+        return strategy.run(replica_fn, args=(x,))
+
+    assert local(strategy, step(tf.constant(5.0))) == [2.0, 4.0]
+
+
+def test_a_sum_over_replicas_in_functions_and_loops(strategy: Any) -> None:
+    @tf.function
+    def inner(x: Any) -> Any:
+        return tf.distribute.get_replica_context().all_reduce("SUM", x)
+
+    @tf.function
+    def step(x: Any) -> Any:
+        def replica_fn(x: Any) -> Any:
+            for _ in tf.range(3):
+                x = inner(x + rank())
+            return x
+
+        return strategy.run(replica_fn, args=(x,))
+
+    assert local(strategy, step(tf.constant(1.0))) == [15.0, 15.0]
+
+
+def test_gather(strategy: Any) -> None:
+    @tf.function
+    def step() -> Any:
+        return strategy.run(lambda: tf.stack([[rank()]]))
+
+    assert strategy.gather(step(), axis=1).numpy().tolist() == [[0.0, 1.0]]
+
+
+def test_merge_call_runs_once(strategy: Any) -> None:
+    calls: list[int] = []
+
+    def merge(given: Any, value: Any) -> Any:
+        assert tf.distribute.in_cross_replica_context()
+        calls.append(1)
+        return given.extended.reduce_to("SUM", value, value)
+
+    @tf.function
+    def step() -> Any:
+        def replica_fn() -> Any:
+            return tf.distribute.get_replica_context().merge_call(merge, args=(rank() + 1.0,))
+
+        return strategy.run(replica_fn)
+
+    assert local(strategy, step()) == [3.0, 3.0]
+    assert calls == [1]
+
+
+@pytest.mark.parametrize("core", [0, 1])
+def test_a_strategy_on_one_core_of_two(core: int) -> None:
+    with tpu.emulated_tpu(num_replicas=2):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        topology = tf.tpu.experimental.initialize_tpu_system(resolver)
+        assignment = tf.tpu.experimental.DeviceAssignment(topology, [[[0, 0, 0, core]]])
+        strategy = tf.distribute.TPUStrategy(resolver, experimental_device_assignment=assignment)
+        with strategy.scope():
+            variable = tf.Variable(1.0)
+
+        @tf.function
+        def step() -> Any:
+            return strategy.run(lambda: variable.assign_add(1.0))
+
+        result = step()
+        assert strategy.num_replicas_in_sync == 1
+        assert float(result) == float(variable.values[0]) == 2.0
+        name = f"/job:localhost/replica:0/task:0/device:TPU:{core}"
+        assert strategy.extended.worker_devices == (name,)
+        assert variable.values[0].device == result.device == name
+
+
+@pytest.mark.parametrize("spmd", [False, True])
+def test_two_cores_a_replica(spmd: bool) -> None:
+    with tpu.emulated_tpu(num_replicas=2, cores_per_replica=2):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        topology = tf.tpu.experimental.initialize_tpu_system(resolver)
+        assignment = tf.tpu.experimental.DeviceAssignment.build(
+            topology, computation_shape=[1, 1, 1, 2], num_replicas=2
+        )
+        strategy = tf.distribute.TPUStrategy(
+            resolver,
+            experimental_device_assignment=assignment,
+            experimental_spmd_xla_partitioning=spmd,
+        )
+        with strategy.scope():
+            variable = tf.Variable([1.0, 2.0], aggregation=tf.VariableAggregation.SUM)
+
+        @tf.function
+        def step(x: Any) -> Any:
+            def replica_fn(x: Any) -> Any:
+                if spmd:
+                    x = strategy.experimental_split_to_logical_devices(x, [2])
+                variable.assign_add(x)
+                return variable * rank()
+
+            return strategy.run(replica_fn, args=(x,))
+
+        result = step(tf.constant([1.0, 1.0]))
+        assert local(strategy, result) == [[0.0, 0.0], [3.0, 4.0]]
+        for copy in variable.values:
+            cores = copy.variables if spmd else [copy]
+            assert [core.numpy().tolist() for core in cores] == [[3.0, 4.0]] * len(cores)
+
+
+def test_a_host_function_for_each_shard() -> None:
+    with tpu.emulated_tpu(num_replicas=1, cores_per_replica=2):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        topology = tf.tpu.experimental.initialize_tpu_system(resolver)
+        assignment = tf.tpu.experimental.DeviceAssignment.build(
+            topology, computation_shape=[1, 1, 1, 2], num_replicas=1
+        )
+        strategy = tf.distribute.TPUStrategy(
+            resolver,
+            experimental_device_assignment=assignment,
+            experimental_spmd_xla_partitioning=True,
+        )
+
+        @tf.function
+        def step(x: Any) -> Any:
+            def replica_fn(x: Any) -> Any:
+                x = strategy.experimental_split_to_logical_devices(x, [2, 1])
+                return tpu.experimental_map_outside_compilation(tf.reverse, x, [0])
+
+            return strategy.run(replica_fn, args=(x,))
+
+        x = tf.constant([[1.0], [2.0], [3.0], [4.0]])
+        assert local(strategy, step(x)) == [[[2.0], [1.0], [4.0], [3.0]]]

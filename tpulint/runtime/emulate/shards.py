@@ -1,0 +1,51 @@
+"""Host functions that run once for each shard of a tensor that is split over a replica's cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import hardware, outside
+from tpulint.runtime import tensorflow_internals as tfi
+
+
+def experimental_map_outside_compilation(
+    computation: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Any:
+    """As `outside_compilation`, once for each shard of an input that is split over cores.
+
+    A replica is on one core here, so its tensors are whole: each shard is cut out, given to a host
+    cluster of its own, and what those return is joined as the first split argument was cut.
+    """
+    mapped = outside.experimental_map_outside_compilation
+    if hardware.real_tpu():
+        return mapped(computation, *args, **kwargs)
+    tiles = [tfi.tiles_of(arg) for arg in args]
+    split = next((counts for counts in tiles if counts), None)
+    if split is None:
+        return mapped(computation, *args, **kwargs)
+    pieces = [_cut(arg, counts) if counts else None for arg, counts in zip(args, tiles)]
+    number = max(len(cut) for cut in pieces if cut is not None)
+    results = []
+    for index in range(number):
+        given = [arg if cut is None else cut[index] for arg, cut in zip(args, pieces)]
+        results.append(mapped(computation, *given, **kwargs))
+    return tf.nest.map_structure(lambda *shards: _joined(shards, split), *results)
+
+
+def _cut(tensor: Any, counts: Sequence[int]) -> list[Any]:
+    """The shards of `tensor`, `counts` along its axes, the last axis fastest."""
+    shards = [tensor]
+    for axis, count in enumerate(counts):
+        shards = [piece for shard in shards for piece in tf.split(shard, count, axis=axis)]
+    return shards
+
+
+def _joined(shards: Sequence[Any], counts: Sequence[int]) -> Any:
+    """The tensor of which `shards` are the shards."""
+    left = list(shards)
+    for axis, count in reversed(list(enumerate(counts))):
+        left = [tf.concat(left[i : i + count], axis) for i in range(0, len(left), count)]
+    return left[0]
