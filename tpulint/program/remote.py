@@ -1,7 +1,8 @@
 """Whether the TPU that a pipeline feeds is on another machine, as far as the source says.
 
 The facts: tensorflow/python/distribute/cluster_resolver/tpu/tpu_cluster_resolver.py: the
-names "" and "local" mean a TPU of this machine. TensorFlow 1 with `tf.contrib` runs on no
+names "" and "local" mean a TPU of this machine, a zone or a project one of the
+cloud's. TensorFlow 1 with `tf.contrib` runs on no
 TPU VM, so a cluster there is always another machine.
 """
 
@@ -48,7 +49,8 @@ def _of_resolver(resolver: Value) -> Certainty | None:
 def _of_one(resolver: Value) -> Certainty | None:
     if not isinstance(resolver, Built) or RESOLVER not in resolver.path:
         return Certainty.POSSIBLE
-    if ".contrib." in resolver.path:
+    zone = argument(resolver.arguments, "zone") or argument(resolver.arguments, "project")
+    if ".contrib." in resolver.path or (isinstance(zone, Const) and zone != NONE):
         return Certainty.DEFINITE
     return _of_name(argument(resolver.arguments, "tpu", 0) or UNKNOWN)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
+from tpulint.knowledge.strategies import INITIALIZES
+from tpulint.program.apis import feeds
 from tpulint.program.apis.call import Call
 from tpulint.program.apis.estimators import NOT_TENSORS
 from tpulint.program.apis.tracing import trace
@@ -31,7 +33,10 @@ ENTRY_NAMES = (
     | seam.UNMISTAKABLE
     | seam.STRATEGY_RUN
     | seam.TPU_STRATEGIES
-    | {"_outside_compilation_counter"}
+    | INITIALIZES
+    | feeds.DISTRIBUTES
+    | feeds.FROM_FUNCTION
+    | {"_outside_compilation_counter", "train_and_evaluate", "fit"}
 )
 
 
