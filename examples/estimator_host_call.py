@@ -52,10 +52,10 @@ def model_fn_builder(base_rate, model_dir):
 
         def host_call_fn(step, loss, rate):
             step = step[0]
-            writer = tf.summary.create_file_writer(model_dir)
-            with writer.as_default(), tf.summary.record_if(True):
-                tf.summary.scalar("loss", tf.reduce_mean(loss), step=step)
-                tf.summary.scalar("rate", tf.reduce_mean(rate), step=step)
+            writer = tf.compat.v2.summary.create_file_writer(model_dir)
+            with writer.as_default(), tf.compat.v2.summary.record_if(True):
+                tf.compat.v2.summary.scalar("loss", tf.reduce_mean(loss), step=step)
+                tf.compat.v2.summary.scalar("rate", tf.reduce_mean(rate), step=step)
                 return tf.summary.all_v2_summary_ops()
 
         tensors = [tf.reshape(tensor, [1]) for tensor in (global_step, loss, rate)]
