@@ -149,6 +149,57 @@ def train_step(x):
 """,
 }
 
+SILENT |= {
+    "a scope around an evaluation, which is called in a loop over checkpoints": TPU
+    + """
+def evaluate(dataset):
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+        @tf.function
+        def predict(x):
+            return strategy.run(lambda each: model(each), args=(x,))
+
+        for batch in dataset:
+            predict(batch)
+
+def main(dataset, checkpoints):
+    for _ in checkpoints:
+        evaluate(dataset)
+""",
+    "the scope in a loop of a test without a TPU": """
+import tensorflow as tf
+
+def test_steps(strategy, dataset):
+    for batch in strategy.experimental_distribute_dataset(dataset):
+        with strategy.scope():
+            strategy.run(lambda each: tf.reduce_mean(each), args=(batch,))
+""",
+    "a strategy is returned by one branch, and the system initialized in the other": """
+import tensorflow as tf
+
+def build(kind, resolver):
+    if kind == "partitioned":
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+""",
+    "a nested function is called in a loop or once": """
+import tensorflow as tf
+
+def start(workers, resolver):
+    def wait(job=None):
+        return tf.tpu.experimental.initialize_tpu_system(resolver)
+
+    if len(workers) > 1:
+        for worker in workers:
+            wait(worker)
+    else:
+        wait(None)
+""",
+}
+
 REPORTED = {
     "a function without a tf.function in the loop of a script, another one with": TPU
     + """
@@ -177,7 +228,8 @@ strategy.run(functools.partial(step, scale=2.0), args=(tf.ones([4]),))  # error:
 import tensorflow.compat.v1 as tf
 
 tf.enable_v2_behavior()
-strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+strategy = tf.distribute.experimental.TPUStrategy(resolver)
 strategy.run(lambda: tf.ones([4]))  # error: TPU701
 """,
     "an optimizer of either kind is made outside": TPU

@@ -269,6 +269,7 @@ SIGNS = (
     b"tpu.rewrite",
     b"tpu.shard",
     b"tpu.batch_parallel",
+    b"initialize_tpu_system",
 )
 # Signs only where one is made or gets another name: many a file just talks of these classes.
 SIGN_CLASSES = (b"TPUEstimator", b"TPUStrategy", b"TPUDistributionStrategy", b"TpuReplicator")

@@ -27,6 +27,10 @@ ONLY_EAGER = _words(
     """
 )
 
+# tensorflow/python/tpu/tpu_strategy_util.py: what clears the TPU, variables and all.
+INITIALIZES = _words("initialize_tpu_system")
+SHUTS_DOWN = _words("shutdown_tpu_system")
+
 # A strategy can be set, or its scope entered, without a `with` block (distribute_lib.py).
 SCOPE_BY_HAND = _words("__enter__ enter_context experimental_set_strategy")
 

@@ -22,8 +22,7 @@ def is_eager(program: Program, computation: Computation) -> bool:
         return False
     if is_built_in_graph(computation):
         return False
-    unknown = computation.certainty is Certainty.POSSIBLE
-    if unknown and not any(each.speaks_of_tpus for each in modules_on_the_way(computation)):
+    if not may_be_tpus(computation):
         return False
     unseen = any(layer.kind == UNSEEN_CALLER for layer in where.layers)
     return not unseen or _shows_eager(program, where)
@@ -34,6 +33,13 @@ def is_built_in_graph(computation: Computation) -> bool:
     if computation.where.contexts(GRAPH):
         return True
     return any(builds_graphs(module) for module in modules_on_the_way(computation))
+
+
+def may_be_tpus(computation: Computation) -> bool:
+    """Whether the strategy is a TPU's, or of unknown kind where its program speaks of TPUs."""
+    if computation.certainty is Certainty.DEFINITE:
+        return True
+    return any(each.speaks_of_tpus for each in modules_on_the_way(computation))
 
 
 def _may_be_other_function(where: Where, computation: Computation) -> bool:

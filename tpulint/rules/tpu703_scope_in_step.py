@@ -1,0 +1,71 @@
+"""TPU703: `strategy.scope()` is entered inside the step, or anew around each step of a loop."""
+
+from __future__ import annotations
+
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
+from tpulint.program import trace
+from tpulint.program.eager import is_built_in_graph, may_be_tpus
+from tpulint.program.evaluate.managers import SCOPE
+from tpulint.program.model import Computation, Program
+from tpulint.program.values import Strategy
+from tpulint.program.where import CONTEXT, LOOP, WHILE, Layer
+from tpulint.program.written import is_written_in
+from tpulint.rules.base import Report
+
+RUNS = frozenset(["run", "experimental_run_v2"])
+
+
+def check(program: Program, report: Report) -> None:
+    for computation in program.computations:
+        if computation.kind not in RUNS:
+            continue
+        for call in computation.calls:
+            if call.last == "scope" and isinstance(call.receiver, Strategy) and call.where.on_device:
+                report(
+                    call.site.span,
+                    "`strategy.scope()` in the function given to `run`: a replica cannot enter it,"
+                    " and what belongs under it is made before the step",
+                    certainty=certainty(computation, call.receiver),
+                    trace=(
+                        trace.entry(computation),
+                        *trace.calls(DEVICE_LANE, computation.where, call.where, skip=1),
+                        trace.step(DEVICE_LANE, call.site, "enters the scope on a replica"),
+                    ),
+                )
+        for scope, loop in scopes_in_loops(computation):
+            report(
+                scope.site.span,
+                "`strategy.scope()` is entered anew around each step of this loop: enter it once,"
+                " around what makes variables; `run` needs none",
+                certainty=certainty(computation, scope.payload[1], scope),
+                trace=(
+                    trace.step(HOST_LANE, loop.site, "for each step"),
+                    trace.step(HOST_LANE, scope.site, "enters the scope again"),
+                    trace.step(HOST_LANE, computation.site, f"calls `{computation.kind}` in it"),
+                ),
+            )
+
+
+def scopes_in_loops(computation: Computation) -> list[tuple[Layer, Layer]]:
+    """Scopes around the `run`, each with the Python loop that enters it again for each step.
+
+    A scope with a loop of its own is entered once for many steps.
+    """
+    if is_built_in_graph(computation) or not may_be_tpus(computation):
+        return []
+    found: list[tuple[Layer, Layer]] = []
+    loop: Layer | None = None
+    for layer in computation.where.layers:
+        if layer.kind in (LOOP, WHILE):
+            loop, found = layer, []
+        elif layer.kind == CONTEXT and layer.payload[0] == SCOPE and loop is not None:
+            if is_written_in(loop.site, layer.site):
+                found.append((layer, loop))
+    return found
+
+
+def certainty(computation: Computation, strategy: object, scope: Layer | None = None) -> Certainty:
+    sure = isinstance(strategy, Strategy) and strategy.kind == "tpu"
+    if scope is not None and scope.perhaps:
+        sure = False
+    return computation.certainty if sure else Certainty.POSSIBLE
