@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tests.integration.installed import ROOT, entry_points
 
-ROOT = Path(__file__).parents[2]
 SECONDS = 240
 pytest_plugins = ["pytester"]
 
@@ -31,14 +25,7 @@ Run = Callable[..., pytest.RunResult]
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
     """pytest in a process of its own, where tpulint is installed as pyproject.toml says."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    entries = declared["project"]["entry-points"]["pytest11"]
-    installed = pytester.mkdir("installed")
-    info = installed / "tpulint-0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tpulint\nVersion: 0\n")
-    lines = [f"{name} = {module}" for name, module in entries.items()]
-    (info / "entry_points.txt").write_text("\n".join(["[pytest11]", *lines, ""]))
+    installed = entry_points(pytester.path / "installed")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(installed)]))
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
 

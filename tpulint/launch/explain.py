@@ -37,10 +37,11 @@ def explain(failures: list[Failure], program: str) -> Explained:
         best = best_of(failure, findings)
         if best is None and not failure.code:
             continue
-        found = () if best is None else (app.trimmed(best),)
+        found = None if best is None else app.trimmed(best)
         code = failure.code or (best.code if best else "")
-        faults.append(Fault(failure.kind, code, shown_place(failure.place), found))
-    told = [finding for fault in faults for finding in fault.findings]
+        place = shown_place(failure.place)
+        faults.append(Fault(failure.kind, code, place, found, asked=not run.failed))
+    told = [fault.finding for fault in faults if fault.finding is not None]
     named = {step.span.filename for finding in told for step in finding.trace}
     named.update(finding.span.filename for finding in told)
     return Explained(tuple(faults), dict(read_all(sorted(named), {})), tuple(run.messages))

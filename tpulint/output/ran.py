@@ -51,13 +51,15 @@ class Computation(NamedTuple):
 class Fault(NamedTuple):
     """One fault of the run: the error's or warning's class, its rule and the user's line.
 
-    `findings` are what `tpulint check` says of it, none where it is silent.
+    `finding` is what `tpulint check` says of it, None where it is silent; `asked` is false where
+    the analyzer has failed, so that its silence means nothing.
     """
 
     kind: str
     code: str
     place: str
-    findings: tuple[Finding, ...]
+    finding: Finding | None
+    asked: bool = True
 
 
 class Ran(NamedTuple):
@@ -80,7 +82,7 @@ def text(ran: Ran, context: Context) -> str:
     lines += [*table(ran.computations), "", NOTE] if ran.computations else [EMPTY]
     for fault in ran.faults:
         lines += ["", verdict(fault)]
-        lines += [f"\n{block(finding, context).rstrip()}" for finding in fault.findings]
+        lines += [f"\n{block(fault.finding, context).rstrip()}"] if fault.finding else []
     lines += [f"\n{note}" for note in ran.notes]
     return "\n".join(lines) + "\n"
 
@@ -96,7 +98,9 @@ def verdict(fault: Fault) -> str:
     """One line on a fault: what it was, where, and whether `tpulint check` knows of it."""
     where = f" at {fault.place}" if fault.place else ""
     said = f"{fault.kind}{where} [{fault.code} {CODES[fault.code].name}]: `tpulint check`"
-    return f"{said} says" if fault.findings else f"{said} is silent there."
+    if fault.finding is not None:
+        return f"{said} says"
+    return f"{said} is silent there." if fault.asked else f"{said} could not be asked."
 
 
 def table(computations: Sequence[Computation]) -> list[str]:
@@ -144,7 +148,7 @@ def html(ran: Ran, context: Context) -> str:
         parts.append(f"<p>{EMPTY}</p>\n")
     for fault in ran.faults:
         parts.append(f"<p>{escape(verdict(fault))}</p>\n")
-        parts += [article(finding, context) for finding in fault.findings]
+        parts += [article(fault.finding, context)] if fault.finding else []
     parts += [f"<p>{escape(note)}</p>\n" for note in ran.notes]
     return page("tpulint run", "".join(parts), STYLE + COUNTS)
 
