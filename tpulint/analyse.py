@@ -169,6 +169,7 @@ def one_program(job: Job, given: Mapping[str, bytes]) -> Analysis:
             except Exception as error:
                 found.failed = True
                 found.messages.append(f"internal error in rule {code}: {describe(error)}")
+    found.imported += program.targets.consulted
     return found
 
 

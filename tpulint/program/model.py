@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Certainty, Span
+from tpulint.program.target import Targets
 
 if TYPE_CHECKING:
     from tpulint.program.module import Module
+    from tpulint.program.spelling import Spelled
     from tpulint.program.values import Tensor, Value, Variable
     from tpulint.program.where import Where
 
@@ -239,7 +241,8 @@ class Program:
     computations: those that a TPU entry point builds. loose_clusters: calls of
     outside_compilation where no computation is being built. calls, uses, accesses:
     those outside every computation. modules: those that were read. feeds: the input
-    pipelines of TPUs.
+    pipelines of TPUs. spelled: names that the TensorFlow of their files lacks; targets:
+    which TensorFlow that is.
     """
 
     computations: list[Computation] = field(default_factory=list)
@@ -249,6 +252,14 @@ class Program:
     accesses: list[Access] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     feeds: list[Feed] = field(default_factory=list)
+    spelled: list[Spelled] = field(default_factory=list)
+    targets: Targets = field(default_factory=Targets)
+
+    def all_calls(self) -> Iterator[ApiCall]:
+        """Every call of something outside the project."""
+        yield from self.calls
+        for computation in self.computations:
+            yield from computation.calls
 
     def clusters(self) -> Iterator[Cluster]:
         """Every host cluster, of all computations."""

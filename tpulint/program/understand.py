@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpulint.finding import Finding, Location, Span
 from tpulint.program.prefilter import passes
 from tpulint.program.settings import Settings
+from tpulint.program.spelling import Spelling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +51,7 @@ def understand(
     given = given or {}
     findings: list[Finding] = []
     sources: list[Source] = []
+    spelling = Spelling(settings.target_tensorflow)
     for filename in filenames:
         data = given.get(filename)
         try:
@@ -59,17 +61,24 @@ def understand(
             continue
         if watch is not None:
             watch(filename, data)
+        spelling.look(filename, data)
         if passes(data, settings.wrappers):
             _take(filename, data, sources, findings)
-    if not sources:
+    if not sources and not spelling.found:
         return Understanding(None, tuple(findings), ())
-    from tpulint.program.store import Store
+    from tpulint.program.model import Program
 
-    store = Store(cache, jobs)
-    with _uncollected():
-        program = _in_deep_thread(sources, filenames, given, settings, store)
-    findings += store.findings
-    return Understanding(program, tuple(findings), tuple(store.messages))
+    program, messages = Program(), []
+    if sources:
+        from tpulint.program.store import Store
+
+        store = Store(cache, jobs)
+        with _uncollected():
+            program = _in_deep_thread(sources, filenames, given, settings, store)
+        findings += store.findings
+        messages = store.messages
+    program.spelled, program.targets = spelling.found, spelling.targets
+    return Understanding(program, tuple(findings), tuple(messages))
 
 
 @contextmanager

@@ -1,0 +1,272 @@
+"""Which public names a TensorFlow release has, and with which parameters.
+
+Everything is read from the release's sources. Where they cannot tell (a decorator that is
+not known, a class whose constructor is inherited from elsewhere), a name has no parameters
+on record, and whatever is given to it is right.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from scripts.wheels import Found, Library, bound, literal_names, top_level
+
+# OPEN: a module of which only the watched names are kept; UNREADABLE: it may hold any name.
+MODULE, OPEN, UNREADABLE, CLASS, FUNCTION, OTHER = "moucfx"
+
+# The part of TensorFlow's API that TPU programs are written against.
+WATCHED = (
+    "tpu",
+    "distribute",
+    "estimator",
+    "keras",
+    "config",
+    "summary",
+    "xla",
+    "data.experimental",
+    "contrib.tpu",
+    "contrib.cluster_resolver",
+    "contrib.distribute",
+    "contrib.estimator",
+    "contrib.summary",
+    "contrib.compiler",
+    "contrib.mixed_precision",
+)
+# Where the names of methods matter as well.
+CLASSES = ("tpu", "distribute", "estimator", "contrib.tpu", "contrib.distribute")
+INTERNAL = (
+    "python.tpu",
+    "python.distribute",
+    "contrib.tpu.python",
+    "contrib.distribute.python",
+    "contrib.cluster_resolver.python",
+)
+# Decorators that leave the parameters as they are written.
+TRANSPARENT = re.compile(
+    r"(\w*_export|export|deprecat\w+|do_not_\w+|add_\w*dispatch\w*|add_dispatch_list|"
+    r"register_\w+|wraps|tf_contextlib.contextmanager|contextmanager|cache|lru_cache|"
+    r"dispatch_for\w*|unary_elementwise\w*|binary_elementwise\w*|generic_utils\.\w+|"
+    r"abstractmethod|doc_controls\.\w+|no_automatic_dependency_tracking|classmethod|"
+    r"six.add_metaclass|set_module|traceback_utils\.\w+|deprecation\.\w+|dispatch\.\w+|"
+    r"keras_export|doc_typealias|docs)$"
+)
+
+
+class Fact(NamedTuple):
+    """`parameters` as `spelled` writes them; "" where they are not known."""
+
+    kind: str
+    parameters: str = ""
+
+
+class Roots(NamedTuple):
+    """Where the public modules of a release stand: dotted public name -> dotted module.
+
+    A public name without a module is one that cannot be read, whatever it holds.
+    """
+
+    public: Mapping[str, str]
+
+
+def facts_of(library: Library, roots: Roots) -> dict[str, Fact]:
+    """Every watched name of the release, by its full dotted name."""
+    reader = Reader(library)
+    for public, module in roots.public.items():
+        if not module:
+            reader.found[public] = Fact(UNREADABLE)
+        elif watched(public):
+            reader.read(public, module)
+        elif library.file_of(module):
+            reader.found[public] = Fact(OPEN)
+            for name in (each.partition(".")[0] for each in WATCHED):
+                inner = f"{public}.{name}"
+                if inner not in roots.public and library.file_of(f"{module}.{name}"):
+                    reader.read_watched(inner, f"{module}.{name}")
+    package, module = "tensorflow.contrib.summary.", "tensorflow.contrib.summary.summary."
+    for name, fact in list(reader.found.items()):
+        if name.startswith(module):  # `tf.contrib.summary` is the module of that name in it
+            reader.found[package + name[len(module) :]] = fact
+    for below in INTERNAL:
+        for module in library.modules(f"tensorflow.{below}"):
+            reader.read_internal(module)
+    for name in list(reader.found):
+        while "." in name:
+            name = name.rpartition(".")[0]
+            reader.found.setdefault(name, Fact(OPEN))
+    return reader.found
+
+
+def watched(public: str) -> bool:
+    """Whether all names below the dotted name `public` are kept."""
+    inner = shortened(public)
+    return any(inner == each or inner.startswith(each + ".") for each in WATCHED)
+
+
+def in_class(public: str) -> bool:
+    return any(shortened(public).startswith(each + ".") for each in CLASSES)
+
+
+def shortened(public: str) -> str:
+    """The name as it is in either generation of the API."""
+    return public.removeprefix("tensorflow.").removeprefix("compat.v1.")
+
+
+class Reader:
+    """Collects facts of one release."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.found: dict[str, Fact] = {}
+
+    def read_watched(self, public: str, module: str) -> None:
+        """The watched part of a public module."""
+        if watched(public):
+            self.read(public, module)
+            return
+        self.found[public] = Fact(OPEN)
+        for name in self.library.submodules(module):
+            inner = f"{public}.{name}"
+            short = shortened(inner)
+            if any(each == short or each.startswith(short + ".") for each in WATCHED):
+                self.read_watched(inner, f"{module}.{name}")
+
+    def read(self, public: str, module: str, depth: int = 0) -> None:
+        """A module with all its names, and the modules in it."""
+        names = self.library.names(module)
+        if names is None:
+            self.found[public] = Fact(UNREADABLE)
+            return
+        self.found[public] = Fact(UNREADABLE if "__getattr__" in names else MODULE)
+        kept = documented(self.library, module)
+        submodules = set(self.library.submodules(module))
+        for name in sorted({*names, *submodules} if kept is None else kept):
+            if name.startswith("_"):
+                continue
+            if name in submodules and _is_import(names.get(name)):
+                if depth < 8:
+                    self.read(f"{public}.{name}", f"{module}.{name}", depth + 1)
+            else:
+                self.put(f"{public}.{name}", self.library.follow(module, name), depth)
+
+    def read_internal(self, module: str) -> None:
+        """A module that is no part of the API: names that an import can take from it."""
+        names = self.library.names(module)
+        if names is None:
+            self.found.setdefault(module, Fact(UNREADABLE))
+            return
+        self.found[module] = Fact(UNREADABLE if "__getattr__" in names else MODULE)
+        for name, statement in names.items():
+            if not name.startswith("__"):
+                kind = {ast.FunctionDef: FUNCTION, ast.ClassDef: CLASS}.get(type(statement), OTHER)
+                self.found.setdefault(f"{module}.{name}", Fact(kind))
+
+    def put(self, public: str, found: Found, depth: int) -> None:
+        if found.node is None:
+            if found.module and self.library.file_of(found.module) and depth < 8:
+                if found.module.startswith(("tensorflow._api", "tensorflow_estimator._api")):
+                    self.read(public, found.module, depth + 1)
+                else:
+                    self.found[public] = Fact(UNREADABLE)
+            else:
+                self.found[public] = Fact(OTHER)
+            return
+        if isinstance(found.node, ast.FunctionDef):
+            self.found[public] = Fact(FUNCTION, parameters_of(found.node))
+            return
+        members = dict(self.members(found.module, found.node))
+        self.found[public] = Fact(CLASS, constructor(members, found.node))
+        if in_class(public) and "?" not in members and "__getattr__" not in members:
+            self.found[public] = Fact(MODULE, self.found[public].parameters)
+            for name, node in members.items():
+                if not name.startswith("_"):
+                    method = isinstance(node, ast.FunctionDef)
+                    given = parameters_of(node, 1) if method and node is not None else ""
+                    self.found[f"{public}.{name}"] = Fact(FUNCTION if method else OTHER, given)
+
+    def members(
+        self, module: str, node: ast.ClassDef, depth: int = 0
+    ) -> Iterator[tuple[str, ast.FunctionDef | None]]:
+        """The attributes of a class, bases first; "?" where a base cannot be read."""
+        for base in reversed(node.bases):
+            if ast.unparse(base) in ("object", "Exception", "ValueError"):
+                continue
+            found = self.library.evaluated(module, base)
+            if isinstance(found.node, ast.ClassDef) and depth < 12:
+                yield from self.members(found.module, found.node, depth + 1)
+            else:
+                yield "?", None
+        if node.decorator_list and not all(map(_is_transparent, node.decorator_list)):
+            yield "?", None
+        for statement in top_level(node.body):
+            if isinstance(statement, ast.FunctionDef):
+                plain = not any("property" in ast.unparse(d) for d in statement.decorator_list)
+                static = any("staticmethod" in ast.unparse(d) for d in statement.decorator_list)
+                yield statement.name, statement if plain and not static else None
+                for inner in ast.walk(statement):
+                    if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+                        yield inner.attr, None
+            else:
+                for name in bound(statement):
+                    yield name, None
+
+
+def constructor(members: Mapping[str, ast.FunctionDef | None], node: ast.ClassDef) -> str:
+    """What the class is called with; "" where its bases may know more than is seen."""
+    if any(each.arg != "metaclass" or "ABC" not in ast.unparse(each) for each in node.keywords):
+        return ""
+    made = [members.get(name) for name in ("__new__", "__init__")]
+    given = [parameters_of(each, 1) for each in made if each is not None]
+    own = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+    if "?" in members and not any(each in own for each in made):
+        return ""
+    specific = [each for each in given if each and not each.endswith("**)")]
+    return specific[0] if len(specific) == 1 and "" not in given else ""
+
+
+def _is_import(statement: ast.stmt | None) -> bool:
+    return statement is None or isinstance(statement, (ast.Import, ast.ImportFrom))
+
+
+def documented(library: Library, module: str) -> set[str] | None:
+    """The names that a contrib module keeps, where it removes what its text does not name."""
+    tree = library.tree(module)
+    if tree is None or "remove_undocumented(" not in ast.unparse(tree):
+        return None
+    found = set(re.findall(r"^@@(\w+)", ast.get_docstring(tree) or "", re.M))
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign):
+            found.update(literal_names(statement.value) or [])
+    return found
+
+
+def parameters_of(node: ast.FunctionDef, skip: int = 0) -> str:
+    """The parameters as `spelled` writes them; "" where a decorator may have changed them."""
+    if not all(map(_is_transparent, node.decorator_list)):
+        return ""
+    return spelled(node.args, skip)
+
+
+def _is_transparent(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return TRANSPARENT.search(ast.unparse(called)) is not None
+
+
+def spelled(args: ast.arguments, skip: int = 0) -> str:
+    """`(a,b=,*,c=,**)`: names in order, `=` after those with a default."""
+    plain = [*args.posonlyargs, *args.args]
+    optional = len(plain) - len(args.defaults)
+    words = [
+        each.arg + ("=" if index >= optional else "") for index, each in enumerate(plain)
+    ][skip:]
+    if args.vararg is not None:
+        words.append("*")
+    elif args.kwonlyargs:
+        words.append("|")
+    for each, default in zip(args.kwonlyargs, args.kw_defaults):
+        words.append(each.arg + ("=" if default is not None else ""))
+    if args.kwarg is not None:
+        words.append("**")
+    return f"({','.join(words)})"

@@ -1,0 +1,123 @@
+"""The tables of names say what TensorFlow says, and every rename leads somewhere."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from scripts import knowledge, releases
+from scripts.names import MODULE, OPEN, UNREADABLE, Fact
+from tpulint.knowledge import names, renames
+from tpulint.program.target import required
+
+ROW = {name: index for index, name in enumerate(names.releases())}
+
+
+def versions(mask: int) -> list[str]:
+    return [each for each, index in ROW.items() if mask >> index & 1]
+
+
+def test_the_newest_column_is_what_the_installed_tensorflow_has() -> None:
+    column = 1 << ROW[releases.NEWEST]
+    table = names.table()
+    kept: dict[str, Fact] = {}
+    for base in table.blocks:
+        for name, row in names.members(base).items():
+            if row.mask & column:
+                given = [each for mask, each in row.parameters if mask & column]
+                kept[f"{base}.{name}" if base else name] = Fact("", "".join(given))
+    read = {name: fact._replace(kind="") for name, fact in knowledge.newest_names().items()}
+    assert kept == read
+
+
+def test_the_kinds_of_the_newest_column_are_kept() -> None:
+    column = 1 << ROW[releases.NEWEST]
+    for name, fact in knowledge.newest_names().items():
+        base, _, last = name.rpartition(".")
+        row = names.members(base)[last]
+        assert bool(row.complete & column) == (fact.kind == MODULE), name
+        assert bool(row.anything & column) == (fact.kind == UNREADABLE), name
+        assert fact.kind in f"{MODULE}{OPEN}{UNREADABLE}cfx"
+
+
+@pytest.mark.parametrize(
+    ("dotted", "first", "last"),
+    [
+        ("tensorflow.contrib.tpu.outside_compilation", "1.12", "1.15"),
+        ("tensorflow.tpu.outside_compilation", "1.14", "1.15"),
+        ("tensorflow.compat.v1.tpu.outside_compilation", "1.14", "2.21"),
+        ("tensorflow.distribute.Strategy.experimental_run_v2", "1.14", "2.3"),
+        ("tensorflow.distribute.Strategy.run", "2.2", "2.21"),
+        ("tensorflow.distribute.TPUStrategy", "2.3", "2.21"),
+        ("tensorflow.compat.v1.estimator.tpu.TPUEstimator", "1.14", "2.15"),
+        ("tensorflow.python.tpu.tpu_estimator.TPUEstimator", "1.14", "2.15"),
+        ("tensorflow.contrib.layers.conv2d", "1.12", "1.15"),
+        ("tensorflow.nn.relu", "1.12", "2.21"),
+        ("tensorflow.keras.__version__", "1.12", "2.21"),
+    ],
+)
+def test_a_name_is_where_it_was(dotted: str, first: str, last: str) -> None:
+    assert versions(names.having(dotted)) == list(ROW)[ROW[first] : ROW[last] + 1]
+
+
+def test_a_name_that_never_was_is_nowhere() -> None:
+    assert names.having("tensorflow.estimator.tpu.CrossShardOptimizer") == 0
+
+
+def test_nothing_is_known_of_tensorflow_2_inside_tensorflow_1() -> None:
+    first = names.generation(1)
+    assert names.having("tensorflow.compat.v2.distribute.TPUStrategy") & first == first
+
+
+def test_a_release_between_two_is_judged_by_both() -> None:
+    assert versions(names.mask_of("2.9")) == ["2.8", "2.11"]
+    assert versions(names.mask_of("2.30")) == ["2.21"]
+    assert versions(names.mask_of("1.4")) == []
+
+
+@pytest.mark.parametrize("row", renames.renames(), ids=lambda row: row.old)
+def test_a_rename_leads_to_names_that_exist(row: renames.Rename) -> None:
+    for new in row.new:
+        assert names.stands(new), new
+        assert names.having(new)
+
+
+@pytest.mark.parametrize("method", renames.methods().values(), ids=lambda row: row.name)
+def test_a_method_was_one_of_its_class(method: renames.Method) -> None:
+    assert names.stands(method.path)
+    assert not method.new or names.stands(f"{method.on}.{method.new}")
+
+
+def test_the_table_is_read_in_no_time() -> None:
+    took = []
+    for _ in range(5):
+        names.table.cache_clear()
+        started = time.perf_counter()
+        names.table()
+        took.append(time.perf_counter() - started)
+    assert min(took) < 0.020
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("tensorflow==1.15.2", "1.15", "1.15"),
+        ("tensorflow-gpu >= 1.15, < 2.0  # the GPU's", "1.15", "1.15"),
+        ("install_requires=['tensorflow>=2.4,<2.12', 'numpy']", "2.4", "2.11"),
+        ('tensorflow = "^2.8"', "2.8", "2.21"),
+        ("  - tensorflow=2.4", "2.4", "2.4"),
+        ("tensorflow~=2.8.0", "2.8", "2.8"),
+        ("tensorflow[and-cuda]<=2.4", "1.12", "2.4"),
+        ("tensorflow_cpu>=2", "2.0", "2.21"),
+    ],
+)
+def test_a_requirement_allows_releases(text: str, first: str, last: str) -> None:
+    assert versions(required(text)) == list(ROW)[ROW[first] : ROW[last] + 1]
+
+
+@pytest.mark.parametrize(
+    "text", ["tensorflow", "tensorflow-hub==0.12", "# tensorflow==1.15", "mesh-tensorflow>=0.1"]
+)
+def test_a_requirement_may_say_nothing(text: str) -> None:
+    assert required(text) == 0

@@ -1,0 +1,153 @@
+"""Which public names of TensorFlow exist in which release, and with which parameters.
+
+The table `names.tsv` is written by scripts/knowledge.py from the releases themselves. Its
+first line lists the releases, oldest first; the release at index i is bit i of every mask.
+Then come the distinct parameter lists, and blocks: `.` and a dotted name, then a line for
+each name directly in it: the name, its kinds, and where they are known its parameters, as
+`mask kind` and `mask:number of the list` (masks in hexadecimal). Kinds: m is a module or a
+class whose names are all in the table; o a module with further names; u one that may hold
+any name; c, f and x are classes, functions and other values.
+
+Reading it costs nothing before the first question, and a few milliseconds then.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import NamedTuple
+
+TABLE = Path(__file__).with_name("names.tsv")
+ROOT = "tensorflow"
+# TensorFlow 2's API by its other name; what TensorFlow 1 has there is not in the table.
+V2 = "tensorflow.compat.v2"
+
+
+class Row(NamedTuple):
+    """One name: the releases that have it, and of these where it is what, as masks.
+
+    complete: all names in it are in the table. anything: it may hold any name.
+    parameters: (mask, parameters as they are spelled in the table).
+    """
+
+    mask: int
+    complete: int
+    anything: int
+    parameters: tuple[tuple[int, str], ...]
+
+
+class Table(NamedTuple):
+    """The table: block texts are split when they are asked for."""
+
+    releases: tuple[str, ...]
+    lists: tuple[str, ...]
+    blocks: dict[str, str]
+    rows: dict[str, dict[str, Row]]
+
+
+@functools.cache
+def table() -> Table:
+    head, *blocks = TABLE.read_text(encoding="utf-8").split("\n.")
+    releases, *lists = head.split("\n")
+    texts = dict(each.split("\n", 1) for each in blocks)
+    return Table(tuple(releases.split("\t")), tuple(lists), texts, {})
+
+
+def releases() -> tuple[str, ...]:
+    """The releases in the table, oldest first."""
+    return table().releases
+
+
+def every() -> int:
+    """The mask of all releases."""
+    return (1 << len(releases())) - 1
+
+
+def members(dotted: str) -> dict[str, Row]:
+    """The names directly in the module or class `dotted`."""
+    whole = table()
+    found = whole.rows.get(dotted)
+    if found is None:
+        lines = whole.blocks.get(dotted, "").splitlines()
+        found = dict(_row(line, whole.lists) for line in lines)
+        whole.rows[dotted] = found
+    return found
+
+
+def _row(line: str, lists: tuple[str, ...]) -> tuple[str, Row]:
+    name, kinds, *rest = line.split("\t")
+    masks = {each[-1]: int(each[:-1], 16) for each in kinds.split(",")}
+    parameters = []
+    for pair in rest[0].split(",") if rest else ():
+        mask, _, number = pair.partition(":")
+        parameters.append((int(mask, 16), lists[int(number)]))
+    whole = functools.reduce(int.__or__, masks.values())
+    return name, Row(whole, masks.get("m", 0), masks.get("u", 0), tuple(parameters))
+
+
+@functools.cache
+def having(dotted: str) -> int:
+    """The releases that have, or may have, the full dotted name; every one where nobody knows."""
+    dotted, mask = _plain(dotted)
+    unknown = every() & ~mask
+    anything = 0
+    base = ROOT
+    complete = 0
+    for part in dotted.split(".")[1:]:
+        if part.startswith("_"):
+            break
+        row = members(base).get(part)
+        if row is None:
+            return mask & (~complete | anything) | unknown
+        mask &= row.mask | anything
+        anything |= row.anything
+        complete = row.complete
+        base = f"{base}.{part}"
+    return mask | unknown
+
+
+def stands(dotted: str) -> bool:
+    """Whether the table itself has the name, in some release."""
+    base, _, name = _plain(dotted)[0].rpartition(".")
+    return name in members(base)
+
+
+def _plain(dotted: str) -> tuple[str, int]:
+    """The name as the table has it, and the releases of which the table then speaks."""
+    if dotted.startswith((V2 + ".", V2 + " ")):
+        second = sum(1 << i for i, each in enumerate(releases()) if each.startswith("2."))
+        return ROOT + dotted[len(V2) :], second
+    return dotted, every()
+
+
+def parameters(dotted: str) -> tuple[tuple[int, str], ...]:
+    """What the name is called with, by releases; empty where that is not known."""
+    base, _, name = _plain(dotted)[0].rpartition(".")
+    row = members(base).get(name)
+    return row.parameters if row is not None else ()
+
+
+def mask_of(version: str) -> int:
+    """The releases that stand for `version` ("1.15", "2.x", "2.9"): itself, or those around it.
+
+    None (0) stands for one that is older than all.
+    """
+    names = releases()
+    if version.endswith(".x"):
+        return sum(1 << i for i, each in enumerate(names) if each.startswith(version[:-1]))
+    if version in names:
+        return 1 << names.index(version)
+    number = key(version)
+    below = [i for i, each in enumerate(names) if key(each) < number]
+    above = [i for i, each in enumerate(names) if key(each) > number]
+    return sum(1 << i for i in below[-1:] + above[:1]) if below else 0
+
+
+def generation(number: int) -> int:
+    """The mask of all releases of a major version."""
+    return mask_of(f"{number}.x")
+
+
+def key(version: str) -> tuple[int, ...]:
+    """The version as numbers, for comparing."""
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

@@ -1,0 +1,173 @@
+"""What TPU801 and TPU802 share: names that the target TensorFlow lacks, and what they became."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
+from tpulint.knowledge import names
+from tpulint.knowledge.renames import methods, renamed
+from tpulint.program.model import Program
+from tpulint.program.spelling import Spelled, having_of, is_missing
+from tpulint.syntax.spelled import ATTRIBUTE, IMPORT, METHOD
+
+LOOSE = ("tensorflow.contrib", "tensorflow.python")
+STRATEGY = re.compile(r"strateg|distribution|replicator", re.IGNORECASE)
+
+
+class Absent(NamedTuple):
+    """A name that fails: `gone` where earlier releases have it. `now`: what it became."""
+
+    spelled: Spelled
+    certainty: Certainty
+    gone: bool
+    now: str
+    fix: Fix | None
+
+    @property
+    def advice(self) -> str:
+        """The end of the message: what stands there now."""
+        if not self.now:
+            return ""
+        if self.spelled.name.place == METHOD:
+            return f": it is `{self.now}` now"
+        there = having_of(self.now) & self.spelled.target.mask
+        until = "" if there & self.spelled.target.newest else f" up to TensorFlow {newest(there)}"
+        return f": it is `{written(self.spelled, self.now) or self.now}`{until}"
+
+
+def absent(program: Program) -> Iterator[Absent]:
+    """The names that fail, each said where Python would raise first."""
+    for each in program.spelled:
+        if each.name.place == ATTRIBUTE and _fails_at_import(each):
+            continue
+        now, same = _now(each) or ("", False)
+        fix = _fix(each, now, same, program) if now else None
+        yield Absent(each, _certainty(each), _is_gone(each), now, fix)
+
+
+def _fails_at_import(spelled: Spelled) -> bool:
+    """Whether the alias itself stands for what is missing: then its import is the fault."""
+    bases = spelled.aliases.get(spelled.name.root, ())
+    return all(is_missing(having_of(base), spelled.target) for base in bases)
+
+
+def _certainty(spelled: Spelled) -> Certainty:
+    """Definite where no release that the file is for has the name, and nothing says otherwise."""
+    name = spelled.name
+    fails = spelled.having & spelled.target.mask == 0
+    if not spelled.having and name.paths[0].startswith(LOOSE):
+        fails = False  # older releases than the table's had more there, and a source tree has
+    if name.place == METHOD:
+        fails = fails and STRATEGY.search(name.receiver) is not None
+    if spelled.having and name.inside and spelled.asks:
+        fails = False  # its caller may have asked for the version
+    if spelled.having and not spelled.target.configured:
+        fails = fails and _is_of_its_generation(spelled)
+    return Certainty.DEFINITE if fails else Certainty.POSSIBLE
+
+
+def _is_of_its_generation(spelled: Spelled) -> bool:
+    """Whether some release of the major version that the project requires has the name.
+
+    Else the file was written for the other one, and may be run with it after all.
+    """
+    required = names.generation(1 if spelled.target.newest & names.generation(1) else 2)
+    return bool(spelled.having & required) and _is_gone(spelled)
+
+
+def _is_gone(spelled: Spelled) -> bool:
+    """Whether the last release with the name is older than the newest that is used."""
+    return 0 < spelled.having < spelled.target.newest
+
+
+def shown(spelled: Spelled) -> str:
+    """The name as the file writes it; what it stands for, where that is an import."""
+    if spelled.name.place == METHOD:
+        return spelled.name.paths[0]
+    return spelled.name.paths[0] if spelled.name.place == IMPORT else spelled.name.written
+
+
+def first_without(spelled: Spelled) -> str:
+    """The first release in the table after the last that has the name."""
+    return names.releases()[spelled.having.bit_length()]
+
+
+def first_with(spelled: Spelled) -> str:
+    """The first release in the table that has the name."""
+    return names.releases()[(spelled.having & -spelled.having).bit_length() - 1]
+
+
+def newest(mask: int) -> str:
+    """The last release of a mask."""
+    return names.releases()[mask.bit_length() - 1]
+
+
+def _now(spelled: Spelled) -> tuple[str, bool] | None:
+    """What the name became on the target, as a dotted name, and whether it is the same code."""
+    lost = spelled.target.mask & ~spelled.having
+    if not spelled.target.stated:
+        return _now_in(spelled, lost)
+    return _now_in(spelled, spelled.target.newest) or _now_in(spelled, lost)
+
+
+def _now_in(spelled: Spelled, releases: int) -> tuple[str, bool] | None:
+    if spelled.name.place == METHOD:
+        method = methods()[spelled.name.paths[0]]
+        there = bool(method.new) and names.having(f"{method.on}.{method.new}") & releases
+        return (method.new, True) if there else None
+    return renamed(spelled.name.paths[0], releases)
+
+
+def _fix(spelled: Spelled, now: str, same: bool, program: Program) -> Fix | None:
+    name = spelled.name
+    if name.place == METHOD:
+        edit = _last_word(spelled, now)
+        return Fix(Applicability.SAFE, f"call `{now}`", (edit,)) if edit else None
+    if len(name.paths) > 1:
+        return None
+    text = _import(spelled, now, program) if name.place == IMPORT else written(spelled, now)
+    if text is None:
+        return None
+    sort = Applicability.SAFE if same else Applicability.UNSAFE
+    return Fix(sort, f"write `{text}`", (Edit(spelled.span.start, spelled.span.end, text),))
+
+
+def _last_word(spelled: Spelled, now: str) -> Edit | None:
+    end = spelled.span.end
+    word = spelled.name.paths[0]
+    if not spelled.name.written.endswith(word):
+        return None
+    return Edit(Location(end.row, end.column - len(word)), end, now)
+
+
+def written(spelled: Spelled, dotted: str) -> str | None:
+    """The dotted name as this file would write it; None where no import leads there."""
+    best: tuple[bool, int, str] | None = None
+    for alias, paths in spelled.aliases.items():
+        if len(paths) == 1 and dotted.startswith(paths[0] + "."):
+            text = alias + dotted[len(paths[0]) :]
+            rank = (alias == spelled.name.root, -len(text), text)
+            best = rank if best is None else max(best, rank)
+    return best[2] if best is not None else None
+
+
+def _import(spelled: Spelled, now: str, program: Program) -> str | None:
+    """The import that takes the new name; of a module, only if all its names moved together."""
+    name = spelled.name
+    if not name.alone or ".estimator" in now or not name.written.startswith("from "):
+        return None  # tf.estimator is loaded lazily: nothing can be imported from inside it
+    used = [
+        each
+        for each in program.spelled
+        if each.span.filename == spelled.span.filename and each.name.root == name.root
+    ]
+    for each in used:
+        moved, _ = _now(each) or ("", False)
+        if each is not spelled and moved.rpartition(".")[0] != now:
+            return None
+    base, _, last = now.rpartition(".")
+    asname = f" as {name.root}" if name.root != last else ""
+    return f"from {base} import {last}{asname}"

@@ -1,0 +1,313 @@
+"""Dotted names of a package as a file spells them, with their places and their guards.
+
+This reads with CPython's own parser, not through the summaries: an import has a place
+here, nothing has to be evaluated, and it costs a tenth. Each dotted name is one that
+Python would look up; those that the file guards (`try`, `hasattr`, a test of the version)
+are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from typing import NamedTuple
+
+IMPORT, ATTRIBUTE, METHOD = "import", "attribute", "method"
+CAUGHT = frozenset(
+    ["ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"]
+)
+# A test that asks which TensorFlow this is.
+ASKS = re.compile(
+    r"version|hasattr|getattr|find_spec|TYPE_CHECKING|tf_?[12]|[._]v[12]\b|is_v[12]|"
+    r"contrib|\bdir\(|PY[23]|in_colab",
+    re.IGNORECASE,
+)
+
+
+class Name(NamedTuple):
+    """One spelling. `paths` are the dotted names that it can stand for, alias resolved.
+
+    rows and columns are 1-based and count characters, the end is exclusive. `written` is
+    the text, `root` its first name. `alone`: it is an import of nothing else.
+    inside: it stands in a function. `receiver` is the text before a METHOD.
+    """
+
+    place: str
+    paths: tuple[str, ...]
+    start: tuple[int, int]
+    end: tuple[int, int]
+    written: str
+    root: str = ""
+    alone: bool = False
+    inside: bool = False
+    receiver: str = ""
+
+
+class Spelling(NamedTuple):
+    """The unguarded names of a file, what aliases stand for, and whether it asks for versions."""
+
+    names: tuple[Name, ...]
+    aliases: dict[str, tuple[str, ...]]
+    asks: bool
+
+
+def spelled(text: str, package: str, methods: frozenset[str] = frozenset()) -> Spelling | None:
+    """The names of `package` in a module's text; None where CPython cannot parse it.
+
+    `methods` are attributes that are of interest on any receiver.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the linted code's own string escapes
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    reader = _Reader(text, package, methods)
+    reader.bind(tree)
+    reader.walk(tree)
+    aliases = {name: tuple(sorted(paths)) for name, paths in reader.aliases.items()}
+    names = tuple(each for each in reader.names if not reader.is_given(each.paths))
+    return Spelling(names, aliases, reader.asks)
+
+
+class _Place(NamedTuple):
+    guarded: bool = False
+    inside: bool = False
+
+
+class _Reader:
+    def __init__(self, text: str, package: str, methods: frozenset[str]) -> None:
+        self.lines = text.encode().splitlines(keepends=True)
+        self.package = package
+        self.methods = methods
+        self.aliases: dict[str, set[str]] = {}
+        self.names: list[Name] = []
+        self.given: set[str] = set()  # dotted names that the file itself assigns
+        self.defined: set[str] = set()
+        self.asks = False
+
+    def bind(self, tree: ast.Module) -> None:
+        """What each name stands for, in the whole file: one that may be else is left out."""
+        others: set[str] = set()
+        renamed: list[tuple[str, ast.expr]] = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for each in node.names:
+                    mine = self._is_mine(each.name)
+                    path = each.name if each.asname else self.package
+                    name = each.asname or each.name.partition(".")[0]
+                    self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
+            elif isinstance(node, ast.ImportFrom):
+                mine = not node.level and self._is_mine(node.module or "")
+                for each in node.names:
+                    name = each.asname or each.name
+                    path = f"{node.module}.{each.name}"
+                    self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                renamed.append((node.targets[0].id, node.value))
+            elif isinstance(node, ast.arg):
+                others.add(node.arg)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                others.add(node.name)
+                self.defined.add(node.name)
+            elif isinstance(node, ast.Call) and node.args and self._sets(node):
+                others.update(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+        stores = [
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del))
+        ]
+        for name, value in renamed:
+            stores.remove(name)
+            paths = self._paths(value)
+            if name in self.aliases and paths:
+                self.aliases[name].update(paths)
+            else:
+                others.add(name)
+        for name in others.union(stores):
+            self.aliases.pop(name, None)
+
+    def _sets(self, node: ast.Call) -> bool:
+        """`setattr(tf, ...)` and its kin: the module is no longer what it was."""
+        return self._text(node.func).endswith(("setattr", "delattr", "__setattr__"))
+
+    def _is_mine(self, dotted: str) -> bool:
+        return dotted == self.package or dotted.startswith(self.package + ".")
+
+    def is_given(self, paths: tuple[str, ...]) -> bool:
+        """Whether the file assigns one of the dotted names, or what it stands in."""
+        ends = [path[:end] for path in paths for end in _ends(path)]
+        return not self.given.isdisjoint(ends)
+
+    # The walk
+
+    def walk(self, tree: ast.Module) -> None:
+        """Every node once, with a stack of our own: expressions nest deeper than Python does."""
+        stack: list[tuple[ast.AST, _Place]] = list(self._block(tree.body, _Place()))
+        while stack:
+            node, place = stack.pop()
+            stack.extend(self._visit(node, place))
+
+    def _visit(self, node: ast.AST, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            self._import(node, place)
+        elif isinstance(node, ast.Attribute):
+            yield from self._attribute(node, place)
+        elif isinstance(node, ast.Try):
+            yield from self._try(node, place)
+        elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
+            yield from self._if(node, place)
+        elif isinstance(node, (ast.BoolOp, ast.Assert)):
+            asked = place._replace(guarded=place.guarded or self._asks(node))
+            yield from ((each, asked) for each in ast.iter_child_nodes(node))
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            yield from self._definition(node, place)
+        elif isinstance(node, (ast.With, ast.For, ast.AsyncWith, ast.AsyncFor)):
+            yield from self._fields(node, self._suppressing(node, place))
+        else:
+            yield from self._fields(node, place)
+
+    def _fields(self, node: ast.AST, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
+        for _, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                yield from self._block(value, place)
+            elif isinstance(value, list):
+                yield from ((each, place) for each in value if isinstance(each, ast.AST))
+            elif isinstance(value, ast.AST):
+                yield value, place
+
+    def _block(self, body: list[ast.stmt], place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
+        """Statements; what follows `if old_version: return` is guarded as well."""
+        for statement in body:
+            yield statement, place
+            if isinstance(statement, ast.If) and self._asks(statement.test):
+                leaves = isinstance(statement.body[-1], (ast.Return, ast.Raise, ast.Continue))
+                place = place._replace(guarded=place.guarded or leaves)
+
+    def _asks(self, node: ast.expr | ast.Assert) -> bool:
+        asks = ASKS.search(self._text(node)) is not None
+        self.asks = self.asks or asks
+        return asks
+
+    def _try(self, node: ast.Try, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
+        caught = {
+            each.id
+            for handler in node.handlers
+            for each in ast.walk(handler.type or ast.Name("Exception"))
+            if isinstance(each, ast.Name)
+        }
+        tries = not caught.isdisjoint(CAUGHT)
+        self.asks = self.asks or tries
+        inner = place._replace(guarded=place.guarded or tries)
+        for body in (node.body, node.orelse, *(each.body for each in node.handlers)):
+            yield from self._block(body, inner)
+        yield from self._block(node.finalbody, place)
+
+    def _if(
+        self, node: ast.If | ast.IfExp | ast.While, place: _Place
+    ) -> Iterator[tuple[ast.AST, _Place]]:
+        dead = isinstance(node.test, ast.Constant) and not node.test.value
+        inner = place._replace(guarded=place.guarded or dead or self._asks(node.test))
+        yield node.test, inner
+        for body in (node.body, node.orelse):
+            if isinstance(body, list):
+                yield from self._block(body, inner)
+            else:
+                yield body, inner
+
+    def _definition(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef,
+        place: _Place,
+    ) -> Iterator[tuple[ast.AST, _Place]]:
+        asked = any(self._asks(each) for each in getattr(node, "decorator_list", []))
+        inside = place.inside or not isinstance(node, ast.ClassDef)
+        yield from self._fields(node, _Place(place.guarded or asked, inside))
+
+    def _suppressing(self, node: ast.AST, place: _Place) -> _Place:
+        """`with contextlib.suppress(...)`, `with pytest.raises(...)`."""
+        items = getattr(node, "items", [])
+        text = " ".join(self._text(each.context_expr) for each in items)
+        quiet = "suppress" in text or "raises" in text.lower()
+        return place._replace(guarded=place.guarded or quiet)
+
+    # What is found
+
+    def _import(self, node: ast.Import | ast.ImportFrom, place: _Place) -> None:
+        alone = len(node.names) == 1
+        for each in node.names:
+            if isinstance(node, ast.Import):
+                path = each.name
+            else:
+                path = f"{node.module}.{each.name}" if not node.level else ""
+                path = path.removesuffix(".*")
+            if self._is_mine(path) and not place.guarded:
+                whole = node if alone else each
+                bound = each.asname or each.name
+                self._found(IMPORT, (path,), whole, place, bound, alone)
+
+    def _attribute(
+        self, node: ast.Attribute, place: _Place
+    ) -> Iterator[tuple[ast.AST, _Place]]:
+        paths = self._paths(node)
+        if paths and not isinstance(node.ctx, ast.Load):
+            self.given.update(paths)
+        elif paths and not place.guarded:
+            self._found(ATTRIBUTE, paths, node, place, _root(node))
+        elif not paths:
+            seen = node.attr in self.methods and node.attr not in self.defined
+            if seen and not place.guarded and isinstance(node.ctx, ast.Load):
+                receiver = self._text(node.value)
+                self._found(METHOD, (node.attr,), node, place, "", False, receiver)
+            yield node.value, place
+
+    def _found(
+        self,
+        kind: str,
+        paths: tuple[str, ...],
+        node: ast.stmt | ast.expr | ast.alias,
+        place: _Place,
+        root: str,
+        alone: bool = False,
+        receiver: str = "",
+    ) -> None:
+        start = self._location(node.lineno, node.col_offset)
+        end = self._location(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        written = self._text(node)
+        found = Name(kind, paths, start, end, written, root, alone, place.inside, receiver)
+        self.names.append(found)
+
+    def _location(self, row: int, offset: int) -> tuple[int, int]:
+        return row, len(self.lines[row - 1][:offset].decode()) + 1
+
+    def _text(self, node: ast.stmt | ast.expr | ast.alias) -> str:
+        """The node as it is written."""
+        last = (node.end_lineno or node.lineno) - 1
+        rows = self.lines[node.lineno - 1 : last + 1]
+        cut = len(rows[-1]) - (node.end_col_offset or 0)
+        return b"".join(rows)[node.col_offset : -cut or None].decode(errors="replace")
+
+    def _paths(self, node: ast.expr) -> tuple[str, ...]:
+        """The dotted names that `a.b.c` can stand for; none where `a` is no alias."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ()
+        bases = sorted(self.aliases.get(node.id, ()))
+        return tuple(".".join([base, *reversed(parts)]) for base in bases)
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _ends(path: str) -> Iterator[int]:
+    """Where the dotted name can be cut: after each of its parts."""
+    yield from (index for index, character in enumerate(path) if character == ".")
+    yield len(path)
