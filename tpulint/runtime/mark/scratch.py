@@ -56,8 +56,9 @@ class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
         if graph is not self.users_graph:
             with _as_if_here(self, self.users_graph):
                 tensor = self.users_graph.capture(tensor, name=name)
-        with self._naming(tensor.op.name if tensor.value_index == 0 else None):
+        with self._naming(tensor.op.name if tensor.value_index == 0 else None), tfi.no_recording():
             placeholder = super().capture(tensor, shape=shape)
+        tfi.same_on_tapes(placeholder, tensor)
         self.stand_ins[placeholder.op.name] = tensor.op
         for users, ours in self._waits:
             # What has an input that was made in such a scope already waits through that.

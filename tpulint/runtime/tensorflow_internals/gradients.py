@@ -43,6 +43,11 @@ def stands_on_tapes_for(images: Sequence[Tensor], originals: Sequence[Tensor]) -
         )
 
 
+def same_on_tapes(image: Tensor, original: Tensor) -> None:
+    """Let tapes take `image`, a captured tensor, for `original` itself."""
+    image._id = original._id
+
+
 def refused_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) -> None:
     """Let a tape call `refuse` for a gradient of the eager `value` by what leads to it.
 

@@ -1,0 +1,33 @@
+"""Programs that the comparison with TensorFlow has found to differ, each as small as could be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.runtime.oracle.building import THEIRS, build
+from tests.runtime.oracle.compare import difference
+from tests.runtime.oracle.programs import MODES, Program
+
+FOUND = {
+    "a tape over a tensor that a function both gets and captures": """
+def program():
+    outer_tensor = tf.constant([5., 6.], name='outer')
+    def computation():
+        with tf.GradientTape() as tape:
+            tape.watch(outer_tensor)
+            @tf.function(autograph=False)
+            def called(x):
+                return x + outer_tensor
+            loss = called(outer_tensor) + outer_tensor
+        return tape.gradient(loss, outer_tensor)
+    tpu.replicate(computation, [[]])
+""",
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", FOUND)
+def test_they_differ_no_more(name: str, mode: str) -> None:
+    program = Program(0, mode, FOUND[name])
+    assert build(program, THEIRS).error is None
+    assert difference(program) is None
