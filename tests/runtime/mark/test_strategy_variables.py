@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -50,12 +49,10 @@ class Resolver(tf.distribute.cluster_resolver.ClusterResolver):
         return None
 
 
-@pytest.fixture(scope="module")
-def strategy() -> Iterator[Any]:
-    placed = tf.config.get_soft_device_placement()
+@pytest.fixture
+def strategy() -> Any:
     tf.config.set_soft_device_placement(True)
-    yield tf.distribute.TPUStrategy(Resolver())
-    tf.config.set_soft_device_placement(placed)
+    return tf.distribute.TPUStrategy(Resolver())
 
 
 def marks(api: Any, strategy: Any, variable: Any, assigned: bool) -> Snapshot:

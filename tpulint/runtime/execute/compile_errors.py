@@ -1,7 +1,8 @@
 """What XLA refuses when it compiles a device segment, as the runtime's own errors.
 
-Which operations have no kernel is known before (see kernels). That a shape is not a compile-time
-constant, or that a kernel refuses its attributes, only XLA finds out, when the step runs.
+Which operations have no kernel is known before (see extract/kernels.py). That a shape is not a
+compile-time constant, or that a kernel refuses its attributes, only XLA finds out, when the step
+runs.
 """
 
 from __future__ import annotations

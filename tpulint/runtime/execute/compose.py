@@ -21,7 +21,6 @@ from tpulint.runtime.execute.crossing import ends, lane_of, starts
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.feeds import Feeds
-from tpulint.runtime.execute.kernels import unsupported
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.ordering import all_wait_for, waits_of
@@ -29,6 +28,7 @@ from tpulint.runtime.execute.places import Places, constant_or_image, in_this_gr
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.extract.copying import copy, inputs_of
+from tpulint.runtime.extract.kernels import unsupported
 from tpulint.runtime.extract.parts import part
 from tpulint.runtime.extract.pieces import Piece, Side
 from tpulint.runtime.extract.plan import Plan, plan

@@ -55,7 +55,7 @@ def build(
 def _call(
     region: Region, op: Operation, image: Image, waits_for: Sequence[Operation], build: Build
 ) -> Built:
-    (body,) = bodies(region.graph, region.nodes[op.name])
+    (body,) = bodies(region, op)
     places = _enclosed(body, arguments(op), image)
     places.entry = tuple(waits_for)
     build(body, places, arguments(op))
@@ -77,7 +77,7 @@ def _conditional(
 
     chosen_by = image(op.inputs[0].name, False)
     branches = [
-        lambda body=body: branch(body) for body in bodies(region.graph, region.nodes[op.name])
+        lambda body=body: branch(body) for body in bodies(region, op)
     ]
     with tf.control_dependencies(waits_for):
         if op.type in IF:
@@ -90,7 +90,7 @@ def _conditional(
 def _loop(
     region: Region, op: Operation, image: Image, waits_for: Sequence[Operation], build: Build
 ) -> Built:
-    condition, body = bodies(region.graph, region.nodes[op.name])
+    condition, body = bodies(region, op)
     given = arguments(op)
     changing = [
         place

@@ -10,6 +10,7 @@ from tpulint.runtime.extract.region import (
     CLUSTER_ATTR,
     Graph,
     NodeDef,
+    Operation,
     Region,
     graph_nodes,
     in_program_order,
@@ -27,6 +28,10 @@ FEEDS = frozenset(
     for verb in ("Enqueue", "Dequeue")
     for kind in ("", "Tuple")
 )
+ONLY_OF_TPUS = frozenset(
+    {"InplaceAdd", "InplaceUpdate", "QuantizeAndDequantize", "ResizeNearestNeighborGrad"}
+)
+"""Compiled on a TPU (tf2xla's legalization_op_config.cc), by kernels that XLA:CPU lacks."""
 
 _FUNCTION_ATTRS = {
     **dict.fromkeys(WHILE, ("cond", "body")),
@@ -45,24 +50,37 @@ def function_names(node: NodeDef) -> tuple[str, ...]:
     return tuple(names)
 
 
-def bodies(graph: Graph, node: NodeDef) -> tuple[Region, ...]:
-    """The regions of the functions that `node`, of `graph`, holds."""
+def bodies(region: Region, op: Operation) -> tuple[Region, ...]:
+    """The regions of the functions that `op`, of `region`, holds."""
     return tuple(
-        _body(tensorflow_internals.function_graph(graph, name)) for name in function_names(node)
+        region.automatic.knows(_body(graph))
+        for graph in _graphs(region.graph, region.nodes[op.name])
     )
 
 
-def crosses_the_seam(graph: Graph, node: NodeDef) -> bool:
-    """Whether a body of `node`, however deep, holds a host cluster, a collective or a feed."""
+def crosses_the_seam(region: Region, op: Operation) -> bool:
+    """Whether a body of `op`, however deep, holds a host cluster or what else is not compiled."""
     return any(
-        _marks(tensorflow_internals.function_graph(graph, name)) for name in function_names(node)
+        _marks(graph) or region.automatic.has_some_in(graph)
+        for graph in _graphs(region.graph, region.nodes[op.name])
     )
+
+
+def is_marked(region: Region, op: Operation) -> bool:
+    """As `crosses_the_seam`, by what the user wrote."""
+    return any(_marks(graph) for graph in _graphs(region.graph, region.nodes[op.name]))
+
+
+def _graphs(graph: Graph, node: NodeDef) -> list[Graph]:
+    return [tensorflow_internals.function_graph(graph, name) for name in function_names(node)]
 
 
 @lru_cache(maxsize=256)
 def _marks(graph: Graph) -> bool:
     return any(
-        CLUSTER_ATTR in node.attr or node.op in COLLECTIVES | FEEDS or crosses_the_seam(graph, node)
+        CLUSTER_ATTR in node.attr
+        or node.op in COLLECTIVES | FEEDS | ONLY_OF_TPUS
+        or any(_marks(inner) for inner in _graphs(graph, node))
         for node in graph_nodes(graph).values()
     )
 

@@ -27,7 +27,7 @@ def collectives(region: Region, replicas: int, *, always: bool = True) -> Iterat
     for op in region.ops:
         if op.type in COLLECTIVES:
             yield Collective(key_of(region, op), op, always, _groups(op, replicas))
-        for body in bodies(region.graph, region.nodes[op.name]):
+        for body in bodies(region, op):
             is_call = op.type.endswith("PartitionedCall")
             yield from collectives(body, replicas, always=always and is_call)
 

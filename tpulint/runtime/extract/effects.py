@@ -40,7 +40,7 @@ def writes(region: Region, op: Operation, resource: str) -> bool:
     places = [place for place, tensor in enumerate(arguments(op)) if tensor.name == resource]
     return any(
         inner.name in names and writes(body, user, inner.name)
-        for body in bodies(region.graph, region.nodes[op.name])
+        for body in bodies(region, op)
         for names in [{body.inputs[place] for place in places}]
         for user in body.ops
         for inner in user.inputs
@@ -76,7 +76,7 @@ def _touches(
         ]
         if holds_bodies(op):
             given = arguments(op)
-            for body in bodies(region.graph, region.nodes[op.name]):
+            for body in bodies(region, op):
                 inside = {
                     inner: known[outer.name]
                     for inner, outer in zip(body.inputs, given)

@@ -17,7 +17,7 @@ def feeds(region: Region) -> frozenset[Operation]:
     """The infeed and outfeed operations of `region` and of the bodies in it."""
     found = {op for op in region.ops if op.type in FEEDS}
     for op in region.ops:
-        for body in bodies(region.graph, region.nodes[op.name]):
+        for body in bodies(region, op):
             found |= feeds(body)
     return frozenset(found)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tpulint.runtime.extract.region import Operation, Region, needed
 
@@ -31,4 +32,4 @@ def part(region: Region, belongs: Callable[[Operation], bool]) -> Region:
         for tensor in op.outputs
         if region.leaves(tensor, own)
     }
-    return Region(region.graph, ops, tuple(taken), tuple(given.values()), region.nodes)
+    return replace(region, ops=ops, inputs=tuple(taken), outputs=tuple(given.values()))

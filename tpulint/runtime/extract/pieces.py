@@ -10,12 +10,15 @@ import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tpulint.runtime.extract.bodies import COLLECTIVES, FEEDS, crosses_the_seam
+from tpulint.runtime.extract.bodies import COLLECTIVES, FEEDS, ONLY_OF_TPUS, crosses_the_seam
 from tpulint.runtime.extract.region import Operation, Region
 
 
 class Side(enum.Enum):
-    """Where an operation runs. `PLAIN`: on the device, but not compiled (see `tensor_lists`)."""
+    """Where an operation runs.
+
+    `PLAIN`: on the device, but not compiled (see `tensor_lists`, and `ONLY_OF_TPUS`).
+    """
 
     DEVICE = "device"
     HOST = "host"
@@ -42,7 +45,9 @@ def side_of(region: Region, op: Operation) -> Side:
         return Side.HOST
     if op.type in COLLECTIVES:
         return Side.COLLECTIVE
-    if crosses_the_seam(region.graph, region.nodes[op.name]):
+    if op.type in ONLY_OF_TPUS:
+        return Side.PLAIN
+    if crosses_the_seam(region, op):
         return Side.CONTROL
     return Side.DEVICE
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tpulint.runtime.extract.automatic import automatic
 from tpulint.runtime.extract.functionalize import functionalized, is_flat
 from tpulint.runtime.extract.region import (
     REPLICATE_ATTR,
@@ -64,6 +65,8 @@ def extract(marked: Marked) -> Program:
     if is_flat(region):
         region = functionalized(region)
     names_inside = dict(zip(names, region.inputs, strict=True))
+    if marked.metadata.get_attr("allow_soft_placement"):
+        region = replace(region, automatic=automatic(region))
     return Program(
         region=region,
         boundary={

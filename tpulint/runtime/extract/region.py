@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +18,39 @@ Operation = Any
 Graph = Any
 NodeDef = Any
 
+Key = tuple[int, str]
+"""An operation among those of all regions of a program."""
+
 CLUSTER_ATTR = "_xla_outside_compilation"
 REPLICATE_ATTR = "_tpu_replicate"
+
+
+@dataclass(frozen=True, eq=False)
+class Automatic:
+    """The operations of a program that go to the host because no device can run them."""
+
+    clusters: dict[Key, str] = field(default_factory=dict)
+    """The host cluster of each."""
+    graphs: set[int] = field(default_factory=set)
+    """By identity the graphs that hold some, however deep."""
+    regions: dict[int, Region] = field(default_factory=dict)
+
+    def has_some_in(self, graph: Graph) -> bool:
+        """Whether `graph`, a function's, holds some, however deep."""
+        return id(graph) in self.graphs
+
+    def knows(self, region: Region) -> Region:
+        """`region`, of a function, as it is in this program."""
+        if not self.graphs:
+            return region
+        key = id(region.graph)
+        if key not in self.regions:
+            self.regions[key] = replace(region, automatic=self)
+        return self.regions[key]
+
+
+NONE = Automatic()
+"""Where soft placement is off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +64,7 @@ class Region:
     outputs: tuple[Tensor, ...]
     nodes: Mapping[str, NodeDef]
     """The NodeDef of each operation of `graph`, by name."""
+    automatic: Automatic = NONE
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -64,19 +96,16 @@ class Region:
         return tensor.name in self.output_names or not used <= ops
 
     def cluster_of(self, op: Operation) -> str | None:
-        """The host cluster that `op` is marked with, or None for the device's."""
+        """The host cluster of `op`, or None for the device's."""
         attrs = self.nodes[op.name].attr
         if CLUSTER_ATTR in attrs:
             name: str = attrs[CLUSTER_ATTR].s.decode()
             return name
-        return None
-
-
-Key = tuple[int, str]
+        return self.automatic.clusters.get(key_of(self, op))
 
 
 def key_of(region: Region, op: Operation) -> Key:
-    """An operation among those of all regions of a program."""
+    """The key of `op`, of `region`."""
     return id(region.graph), op.name
 
 

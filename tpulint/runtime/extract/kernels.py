@@ -10,12 +10,20 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import UnsupportedOpError
-from tpulint.runtime.extract.bodies import CALL, CASE, COLLECTIVES, IF, WHILE, bodies
+from tpulint.runtime.extract.bodies import (
+    CALL,
+    CASE,
+    COLLECTIVES,
+    IF,
+    ONLY_OF_TPUS,
+    WHILE,
+    bodies,
+)
 from tpulint.runtime.extract.region import NodeDef, Operation, Region
 from tpulint.runtime.place import place_of_operation
 
 _ALWAYS = (
-    WHILE | IF | CASE | CALL | COLLECTIVES
+    WHILE | IF | CASE | CALL | COLLECTIVES | ONLY_OF_TPUS
     | {"Const", "NoOp", "Identity", "IdentityN", "Assert"}
     | {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"}
 )  # fmt: skip
@@ -25,7 +33,7 @@ _ABSENT_DTYPES = frozenset({tf.string.as_datatype_enum, tf.complex128.as_datatyp
 def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError | None:
     """The fault of the first of `ops`, device operations of `region`, that no device can run."""
     for op in ops:
-        for body in bodies(region.graph, region.nodes[op.name]):
+        for body in bodies(region, op):
             fault = unsupported(body, body.ops)
             if fault:
                 return fault
@@ -38,6 +46,16 @@ def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError 
         if dtype and op.type != "Assert" and not _feeds_assert(op):
             return _fault(op, f"Unsupported data type for TPU: {dtype}", "TPU504")
     return None
+
+
+def needs_the_host(region: Region, op: Operation) -> bool:
+    """Whether `op` itself, whatever its bodies hold, is one that TensorFlow's bridge has no way to
+    compile: it takes or gives strings, or has no kernel.
+    """
+    if op.type == "Assert":
+        return False
+    strings = (tensor.dtype.base_dtype == tf.string for tensor in (*op.inputs, *op.outputs))
+    return any(strings) or not has_kernel(region.nodes[op.name])
 
 
 def has_kernel(node: NodeDef) -> bool:

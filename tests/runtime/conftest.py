@@ -1,0 +1,19 @@
+"""What tests of the runtime leave behind in TensorFlow, and must not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tensorflow.python.eager import context
+
+
+@pytest.fixture(autouse=True)
+def soft_placement_as_before() -> Iterator[None]:
+    """Unset is not the same as either value: only outside functions does it mean on."""
+    before = context.context()._soft_device_placement
+    yield
+    if context.context()._soft_device_placement != before:
+        context.context().soft_device_placement = before is None or before
+        context.context()._soft_device_placement = before
+        context.context().function_call_options = None
