@@ -12,6 +12,8 @@ from tpulint.program.structures import tensors
 from tpulint.program.values import NONE, UNKNOWN, Mapping, Opaque, Sequence, Tensor, Value, Variable
 from tpulint.program.where import CLUSTER, Layer
 
+SENT = "outside_compilation"  # who takes an argument that crosses to the host
+
 
 def answer(this: Call) -> Value | None:
     if this.name in seam.OUTSIDE_COMPILATION:
@@ -74,6 +76,8 @@ def open_cluster(
     act.where = where.inside(Layer(CLUSTER, this.site, cluster))
     for each in args:
         _send(act, cluster, each)
+    if not waits:
+        args = tuple(each._replace(value=_dequeued(act, each)) for each in args)
     made = calls.call(act, callee, args, this.site)
     for variable in lanes.variables(made):
         lanes.access(act, variable, "read", "return", this.site)
@@ -87,11 +91,16 @@ def open_cluster(
 def _send(act: Activation, cluster: Cluster, each: Argument) -> None:
     """An argument crosses to the host, used there or not."""
     for tensor in tensors(each.value):
-        lanes.take(act, tensor, each.site, "outside_compilation", Certainty.DEFINITE)
+        lanes.take(act, tensor, each.site, SENT, Certainty.DEFINITE)
     if each.value is UNKNOWN or isinstance(each.value, Opaque) or each.star:
         cluster.vague = True
     if isinstance(each.value, (Sequence, Mapping)) and each.value.open:
         cluster.vague = True
+
+
+def _dequeued(act: Activation, each: Argument) -> Value:
+    """What comes out of the outfeed: other tensors than those that were sent."""
+    return lanes.each_tensor(each.value, lambda tensor: lanes.passed_on(act, tensor, each.site))
 
 
 def received(act: Activation, cluster: Cluster, made: Value) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.program.apis.call import Call
 from tpulint.program.apis.clusters import open_cluster
+from tpulint.program.apis.later import after_all
 from tpulint.program.apis.tracing import trace
 from tpulint.program.evaluate import lanes
 from tpulint.program.model import Argument
@@ -59,9 +60,10 @@ def _spec(this: Call) -> Value:
     """`host_call=(fn, tensors)` and `eval_metrics=(...)` run on the host, after the step."""
     if this.act.where.computation is not None:
         for keyword, kind in HOST_FUNCTIONS.items():
-            for pair in options(this.get(keyword, POSITIONS[keyword]) or NONE):
+            given = after_all(this, this.get(keyword, POSITIONS[keyword]) or NONE)
+            for pair in options(given):
                 if isinstance(pair, Sequence) and len(pair.items) == 2 and not pair.open:
-                    callee, sent = pair.items
+                    callee, sent = after_all(this, pair.items[0]), pair.items[1]
                     args = _sent(this, sent)
                     open_cluster(this, kind, callee, args, waits=False, named=pair.site)
     return Built(this.path, this.site, this.act.where)

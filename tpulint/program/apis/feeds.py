@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
-
 from tpulint.program.apis.call import Call
+from tpulint.program.apis.later import after_all
 from tpulint.program.arity import signature_of
 from tpulint.program.estimators import argument
-from tpulint.program.evaluate import attributes, calls
-from tpulint.program.model import ApiCall, Argument, Feed
+from tpulint.program.model import Argument, Feed
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
-    Bound,
     Built,
-    Choice,
     Const,
     External,
     Instance,
     Mapping,
     Opaque,
     Strategy,
-    Unread,
     Value,
     join,
     options,
@@ -41,7 +36,6 @@ FROM_FUNCTION = frozenset(
 )
 # What TPUEstimator gives to an input_fn that asks for it.
 GIVEN = ("params", "config", "mode", "input_context")
-MAKES_INPUT = re.compile(r"input|data|batch|reader|pipeline", re.IGNORECASE)
 
 
 def answer(this: Call) -> Value | None:
@@ -56,15 +50,6 @@ def answer(this: Call) -> Value | None:
     elif isinstance(receiver, Strategy) and receiver.kind == "tpu":
         return _distribute(this, receiver)
     return None
-
-
-def kept(record: ApiCall, callee: Unread, found: Value) -> Value:
-    """The result of calling what was passed by, with the call: it may turn out to feed a TPU."""
-    if found is UNKNOWN and MAKES_INPUT.search(callee.name):
-        found = Built(callee.path, record.site, record.where)
-    if isinstance(found, Built):
-        found.callee, found.given = callee, record.arguments
-    return found
 
 
 def _train_and_evaluate(this: Call) -> None:
@@ -101,7 +86,7 @@ def _params(params: Value) -> Value:
 
 def _distribute(this: Call, strategy: Strategy) -> Value | None:
     if this.name in DISTRIBUTES:
-        data = _after_all(this, this.values[0]) if this.values else UNKNOWN
+        data = after_all(this, this.values[0]) if this.values else UNKNOWN
         _note(this, Feed("distribute", this.site, this.act.where, strategy, data))
         return data
     if this.name in FROM_FUNCTION and this.values:
@@ -117,7 +102,7 @@ def _fit(this: Call, model: Built | Instance) -> None:
     for keyword in FITS[this.name]:
         given = this.get(keyword, 0 if keyword == "x" else None)
         if given is not None:
-            data = _after_all(this, given)
+            data = after_all(this, given)
             _note(this, Feed("fit", this.site, this.act.where, strategy, data))
 
 
@@ -131,11 +116,11 @@ def _read(this: Call, kind: str, owner: Value, input_fn: Value, params: Value) -
     feed = Feed(kind, this.site, this.act.where, owner, UNKNOWN)
     _note(this, feed)
     found = []
-    for each in options(_after_all(this, input_fn)):
+    for each in options(after_all(this, input_fn)):
         if not isinstance(each, (Built, External)):
             args = _arguments(this, each, params)
             found.append(this.run_inside(Layer(DATA, this.site, feed), each, args))
-    feed.data = _after_all(this, join(found)) if found else UNKNOWN
+    feed.data = after_all(this, join(found)) if found else UNKNOWN
     return feed.data
 
 
@@ -144,20 +129,3 @@ def _arguments(this: Call, input_fn: Value, params: Value) -> tuple[Argument, ..
     names = [each for each in GIVEN if signature is not None and each in signature.parameters]
     known = {"params": params} if params != NONE else {}
     return tuple(Argument(name, "", known.get(name, Opaque(name)), this.site, []) for name in names)
-
-
-def _after_all(this: Call, value: Value) -> Value:
-    """`value` with what was passed by read now: a function, or what one was called for."""
-    act = this.act
-    value = act.machine.read_after_all(value)
-    if isinstance(value, Choice):
-        return join(_after_all(this, each) for each in value.options)
-    if isinstance(value, Bound) and isinstance(value.receiver, Built) and value.receiver.callee:
-        receiver = _after_all(this, value.receiver)
-        if isinstance(value.function, External) and not isinstance(receiver, Built):
-            return attributes.get(act, receiver, value.function.last, this.site)
-    if isinstance(value, Built) and value.callee is not None:
-        callee = act.machine.read_after_all(value.callee)
-        if not isinstance(callee, External):
-            return calls.call(act, callee, value.given, value.site)
-    return value

@@ -12,6 +12,7 @@ from tpulint.program.apis import (
     entries,
     estimators,
     feeds,
+    later,
     literals,
     methods,
     operations,
@@ -70,7 +71,7 @@ def answer(
     """The result of calling `callee`, with its meaning for the lanes written down."""
     record = ApiCall(callee.path, site, act.where, args, receiver, UNKNOWN)
     found = _ask(act, record, FAMILIES) or UNKNOWN
-    return feeds.kept(record, callee, found) if isinstance(callee, Unread) else found
+    return later.kept(record, callee, found) if isinstance(callee, Unread) else found
 
 
 def answer_unknown(

@@ -1,0 +1,23 @@
+"""The host functions of a TPUEstimatorSpec, and how one gets there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.finding import Step
+from tpulint.program import trace
+from tpulint.program.estimators import SPEC_FUNCTIONS
+from tpulint.program.model import Cluster, Computation, Program
+
+
+def host_calls(program: Program) -> Iterator[tuple[Computation, Cluster]]:
+    """Each `host_call` and `eval_metrics` with the model_fn that hands it over."""
+    for computation in program.computations:
+        for cluster in computation.clusters:
+            if cluster.kind in SPEC_FUNCTIONS:
+                yield computation, cluster
+
+
+def to_host_call(computation: Computation, cluster: Cluster) -> tuple[Step, ...]:
+    """From the model_fn over the calls to where the pair stands."""
+    return (trace.entry(computation), *trace.to_cluster(computation, cluster))

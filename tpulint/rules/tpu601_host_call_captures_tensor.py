@@ -1,0 +1,36 @@
+"""TPU601: host_call closes over a tensor of model_fn instead of taking it as an argument."""
+
+from __future__ import annotations
+
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
+from tpulint.program import trace
+from tpulint.program.apis.clusters import SENT
+from tpulint.program.model import Cluster, Computation, Program, Use
+from tpulint.rules.base import Report
+from tpulint.rules.host_calls import host_calls
+
+STRUCTURAL = ("pack_sequence_as", "assert_same_structure", "flatten")  # tf.nest: only the shape
+
+
+def check(program: Program, report: Report) -> None:
+    for computation, cluster in host_calls(program):
+        for use in cluster.receives:
+            known = use.tensor.sort != "unseen" and use.taker not in STRUCTURAL
+            if known and use.taker != SENT and cluster.is_around(use.where):
+                _say(computation, cluster, use, report)
+
+
+def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -> None:
+    vague = use.alternative or use.where.is_guess
+    sure = use.certainty is Certainty.DEFINITE and not vague
+    steps = [*trace.into_cluster(cluster, use.where)]
+    if use.tensor.site is not None:
+        steps.insert(0, trace.step(DEVICE_LANE, use.tensor.site, "is made on the device"))
+    last = trace.step(HOST_LANE, use.site, "is taken on the host, though it was not sent")
+    report(
+        use.site.span,
+        f"{trace.callee_name(cluster.callee)} takes a tensor of the TPU computation that is not "
+        f"among the tensors of `{cluster.kind}`: it does not exist on the host",
+        certainty=computation.certainty if sure else Certainty.POSSIBLE,
+        trace=(trace.entry(computation), *steps, last),
+    )

@@ -1,0 +1,65 @@
+"""TPU602: the function of host_call or eval_metrics cannot take the tensors that go with it."""
+
+from __future__ import annotations
+
+from inspect import Parameter, Signature
+
+from tpulint.finding import Certainty
+from tpulint.program import trace
+from tpulint.program.arity import misfit, signature_of
+from tpulint.program.model import Argument, Program
+from tpulint.program.values import Partial, Value, options
+from tpulint.rules.base import Report
+from tpulint.rules.host_calls import host_calls, to_host_call
+
+PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def check(program: Program, report: Report) -> None:
+    for computation, cluster in host_calls(program):
+        callees = options(cluster.callee)
+        wrong = [(each, _fault(each, cluster.arguments)) for each in callees]
+        said = [(trace.callee_name(each), words) for each, words in wrong if words is not None]
+        if not said:
+            continue
+        sure = len(said) == len(callees) and not cluster.where.is_guess
+        name, words = said[0]
+        report(
+            cluster.named.span,
+            f"{name} cannot take the tensors of `{cluster.kind}`: {words}",
+            certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+            trace=to_host_call(computation, cluster),
+        )
+
+
+def _fault(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
+    """What TPUEstimator or Python says.
+
+    A list must be exactly as long as the function has parameters, those with defaults
+    included; a dict is given by keyword (tpu_estimator.py: `_OutfeedHostCall.validate`).
+    """
+    signature = signature_of(callee)
+    if signature is None or any(each.star for each in arguments):
+        return None
+    if all(each.keyword is None for each in arguments):
+        count = _parameters(callee, signature)
+        if count is not None and count != len(arguments):
+            return f"it has {_counted(count, 'parameter')} for {_counted(len(arguments), 'tensor')}"
+    return misfit(callee, arguments)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _parameters(callee: Value, signature: Signature) -> int | None:
+    """How many parameters TPUEstimator counts; None where there is a star parameter."""
+    rows = signature.parameters.values()
+    if any(row.kind is Parameter.VAR_POSITIONAL for row in rows):
+        return None
+    names = [row.name for row in rows if row.kind in PLAIN]
+    while isinstance(callee, Partial):
+        given = {name for name, _ in callee.kwargs}
+        names = [name for name in names[len(callee.args) :] if name not in given]
+        callee = callee.function
+    return len(names)

@@ -1,0 +1,48 @@
+"""TPU603: a scalar is sent to host_call or eval_metrics, where a batch dimension must be."""
+
+from __future__ import annotations
+
+from tpulint.finding import DEVICE_LANE, Certainty
+from tpulint.program import trace
+from tpulint.program.estimators import broadcasts
+from tpulint.program.model import Argument, Cluster, Computation, Program
+from tpulint.program.scalars import is_scalar
+from tpulint.program.structures import tensors
+from tpulint.program.values import Choice, Tensor, options
+from tpulint.rules.base import Report
+from tpulint.rules.host_calls import host_calls
+
+
+def check(program: Program, report: Report) -> None:
+    for computation, cluster in host_calls(program):
+        broadcast = broadcasts(computation.call)
+        if broadcast:
+            continue
+        for each in cluster.arguments:
+            scalars = [one for one in options(each.value) if _is_scalar_tensor(one)]
+            if scalars:
+                whole = len(scalars) == len(options(each.value))
+                sure = whole and broadcast is False and not cluster.where.is_guess
+                _say(computation, cluster, each, sure, report)
+
+
+def _is_scalar_tensor(value: object) -> bool:
+    return isinstance(value, Tensor) and is_scalar(value)
+
+
+def _say(
+    computation: Computation, cluster: Cluster, sent: Argument, sure: bool, report: Report
+) -> None:
+    made = next(tensors(sent.value)).site
+    steps = [trace.entry(computation)]
+    if made is not None:
+        steps.append(trace.step(DEVICE_LANE, made, "has no batch dimension"))
+    named = f" `{sent.keyword}`" if sent.keyword else ""
+    chosen = "may be" if isinstance(sent.value, Choice) else "is"
+    report(
+        sent.site.span,
+        f"what goes to `{cluster.kind}` is joined over the replicas along its first dimension, "
+        f"and this{named} {chosen} a scalar: give it one with `tf.reshape(x, [1])`",
+        certainty=computation.certainty if sure else Certainty.POSSIBLE,
+        trace=tuple(steps),
+    )
