@@ -1,0 +1,143 @@
+"""Programs under `tpulint run`: the examples, and what the report says of a fault."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 240
+
+STRATEGY = """\
+import os
+import sys
+assert "tensorflow" not in sys.modules
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+"""
+# The analyzer does not run the code, so it cannot see what `eval` makes of it.
+UNSEEN = (
+    STRATEGY
+    + """
+on_host = eval("tf.compat.v1.tpu." + "outside_" + "compilation")
+with strategy.scope():
+    total = tf.Variable(0.0)
+
+@tf.function
+def step():
+    def add():
+        on_host(lambda: total.assign_add(1.0))
+        return total.read_value()
+    return strategy.run(add)
+
+try:
+    step()
+except ValueError as error:
+    sys.exit(3)
+"""
+)
+IDLE = """\
+import tensorflow as tf
+import tpulint.runtime as tpu
+
+@tf.function
+def step(x):
+    return tpu.outside_compilation(tf.sin, x)  # noqa: TPU203
+
+step(tf.constant(1.0))
+step(tf.constant([1.0]))
+"""
+EAGER = (
+    STRATEGY
+    + """
+def train(x):
+    return 2.0 * x
+
+strategy.run(train, args=(tf.constant(1.0),))
+"""
+)
+
+
+def tpulint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tpulint", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def test_keras_fits(tmp_path: Path) -> None:
+    asked = ["--examples", "256", "--batch-size-per-core", "16", "--epochs", "2"]
+    done = tpulint(ROOT, "run", "--replicas", "2", "examples/keras_fit.py", *asked)
+    assert done.returncode == 0, done.stderr
+    (losses,) = re.findall(r"losses \[([\d.]+), ([\d.]+)\]", done.stdout)
+    assert float(losses[1]) < float(losses[0])
+    # Two epochs of eight batches in `fit`, eight in `evaluate`: each on both replicas.
+    assert re.search(r"keras_fit\.py:\d+, 16 steps\n +device +32 ", done.stderr), done.stderr
+    assert re.search(r"keras_fit\.py:\d+, 8 steps\n +device +16 ", done.stderr), done.stderr
+
+
+def test_a_package_is_run_and_what_crosses_is_counted() -> None:
+    asked = ["-m", "examples.sound_vocabulary.score", "--cores", "2"]
+    done = tpulint(ROOT, "run", "--topology", "1x1x2", *asked)
+    assert done.returncode == 0, done.stderr
+    assert "on topology 1x1x2: exit status 0" in done.stderr
+    # 128 scores of 4 bytes go to the first cluster; nothing comes back.
+    assert re.search(r"host cluster 0 +2 +0 +512 +0 .*score\.py:\d+", done.stderr), done.stderr
+
+
+def test_a_fault_is_told_in_the_words_of_the_check() -> None:
+    asked = ["-m", "examples.nested_vocabulary.score", "--cores", "2"]
+    done = tpulint(ROOT, "run", "--replicas", "2", *asked)
+    checked = tpulint(ROOT, "check", "--no-cache", "--output-format", "full", "examples")
+    (said,) = [block for block in checked.stdout.split("\n\nTPU") if block.startswith("201")]
+    assert done.returncode == 1
+    # It arises in the wrapper, which the call that is at fault has gone through.
+    assert "NestedClusterError at examples/nested_vocabulary/vocabulary.py:9 " in done.stderr
+    assert done.stderr.endswith(f"`tpulint check` says\n\nTPU{said.rstrip()}\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "words"),
+    [
+        # The program ends by a status of its own, because of a fault that it caught.
+        (UNSEEN, 3, r"DeviceVariableError at program\.py:\d+ \[TPU102 .*\]: .* is silent there"),
+        # A warning changes no status, is told once, and tells what has been suppressed.
+        (IDLE, 0, r"OutsideCompilationNoOpWarning at program\.py:6 .* says\n\nTPU203 "),
+        # An error of TensorFlow's own, at a line of which the analyzer is sure.
+        (EAGER, 1, r"NotImplementedError \[TPU701 .*\]: `tpulint check` says\n\nTPU701 "),
+    ],
+    ids=["unseen and caught", "a warning", "TensorFlow's own error"],
+)
+def test_what_the_report_says_of_a_fault(
+    tmp_path: Path, program: str, status: int, words: str
+) -> None:
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--replicas", "2", "program.py")
+    assert done.returncode == status, done.stderr
+    assert len(re.findall(words, done.stderr)) == 1, done.stderr
+
+
+def test_a_machine_that_cannot_be_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(STRATEGY, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--topology", "2x", "program.py")
+    assert done.returncode == 2
+    lines = [line for line in done.stderr.splitlines() if line.startswith("tpulint: ")]
+    assert lines == done.stderr.splitlines()[-1:]
+    assert "tpulint: run: a topology is " in lines[0]
+    assert "Traceback" not in done.stderr
