@@ -20,6 +20,7 @@ from tpulint.program.values import (
     join,
 )
 
+OF_DICTS = frozenset(["get", "pop", "values", "keys", "items", "copy"])
 SHAPES = frozenset(["get_shape", "set_shape", "as_list", "with_rank", "is_fully_defined"])
 
 
@@ -114,12 +115,19 @@ def _of_tensor(this: Call, receiver: Tensor) -> Value:
     """A method of a tensor is an operation on it; of a structure of tensors, a part of it."""
     if this.name in SHAPES:
         return UNKNOWN
-    if receiver.sort == "structure":
-        if this.name in ("get", "pop", "values", "keys", "items", "copy"):
-            return replace(receiver)
-        return UNKNOWN
+    if receiver.sort == "structure" or (receiver.sort == "unseen" and this.name in OF_DICTS):
+        return _of_structure(this, receiver)
     lanes.touch(this.act, [receiver, *this.values], this.site, this.name, Certainty.DEFINITE)
     return lanes.result(this.act, [receiver, *this.values], this.site)
+
+
+def _of_structure(this: Call, receiver: Tensor) -> Value:
+    """A method of a structure of tensors gives a part of it; the keys are no tensors."""
+    if this.name == "items":
+        return Sequence("list", [Sequence("tuple", [UNKNOWN, replace(receiver)])], True)
+    if this.name in OF_DICTS and this.name != "keys":
+        return replace(receiver)
+    return UNKNOWN
 
 
 def _of_function(this: Call, receiver: Function) -> Value:
