@@ -21,8 +21,9 @@ _CALLS = re.compile(rb"tpu\w*\.(?:replicate|rewrite|shard|batch_parallel)\b")
 _IMPORTS = re.compile(rb"\btpu\w*\s+import\b[^\n]*\b(?:replicate|rewrite|shard|batch_parallel)\b")
 
 
-# What a module must hold to be read because another one imports it: the seam, or collectives.
-_MATTERS = (b"merge_call", b"cross_replica_sum", b"all_reduce")
+# What a module must hold to be read because another one imports it: the seam, collectives,
+# or arrays that grow.
+_MATTERS = (b"merge_call", b"cross_replica_sum", b"all_reduce", b"dynamic_size")
 
 
 def may_matter(data: bytes) -> bool:

@@ -1,0 +1,48 @@
+"""TPU503: a TensorArray that grows is silently truncated on the device."""
+
+from __future__ import annotations
+
+from tpulint.finding import DEVICE_LANE, Certainty, Step
+from tpulint.program import trace
+from tpulint.program.model import ApiCall, Program
+from tpulint.program.values import NONE, Const
+from tpulint.rules.base import Report
+
+EMPTY = (None, NONE, Const(0))
+WRITES = frozenset(["write", "scatter"])
+FILLS = frozenset(["unstack", "split"])  # the result has the size of what it is given
+
+
+def check(program: Program, report: Report) -> None:
+    for computation in program.computations:
+        for made in computation.calls:
+            if not (made.last == "TensorArray" and made.where.on_device and grows(made)):
+                continue
+            used = [each for each in computation.calls if each.receiver is made.result]
+            writes = [each for each in used if each.last in WRITES]
+            if not writes and any(each.last in FILLS for each in used):
+                continue
+            report(
+                made.site.span,
+                "this TensorArray starts empty and grows: on the device it keeps its size, and what"
+                " is written to it is dropped without a word; give it its `size`",
+                certainty=computation.certainty if writes else Certainty.POSSIBLE,
+                trace=(
+                    trace.entry(computation),
+                    *trace.calls(DEVICE_LANE, computation.where, made.where, skip=1),
+                    trace.step(DEVICE_LANE, made.site, "makes room for no element"),
+                    *told(writes[:1]),
+                ),
+            )
+
+
+def grows(made: ApiCall) -> bool:
+    """Whether it is made empty, with `dynamic_size=True`."""
+    size, dynamic = made.argument("size", 1), made.argument("dynamic_size", 2)
+    if dynamic is None or dynamic.value != Const(True):
+        return False
+    return (size.value if size is not None else None) in EMPTY
+
+
+def told(writes: list[ApiCall]) -> list[Step]:
+    return [trace.step(DEVICE_LANE, each.site, "writes beyond its end") for each in writes]
