@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
@@ -91,6 +92,65 @@ def test_a_sum_that_one_replica_does_not_reach():
     assert time.perf_counter() - started < 20
     assert caught.value.rule == "TPU306"
     assert says(caught.value, "replica 1: waits in CrossReplicaSum", "replica 0: has ended")
+
+
+def rule_of(computation):
+    """Of a computation that is given, beside its input, what is 1 for one replica and 2 for the
+    other, whichever asks first.
+    """
+    asked = itertools.count(1)
+
+    def differs(x):
+        def ask(value):
+            return np.float32(next(asked) + 0.0 * value)
+
+        return outside_compilation(
+            lambda: tf.ensure_shape(tf.numpy_function(ask, [x], tf.float32), [])
+        )
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        built = ran(lambda x: computation(x, differs), [[tf.constant(1.0 + n)] for n in range(2)])
+        with pytest.raises(DivergentCollectiveError) as caught:
+            session.run(built.outputs)
+        return caught.value.rule
+
+
+def summed(x):
+    return lambda: tpu_ops.cross_replica_sum(x)
+
+
+def counted(times, x):
+    return tf.while_loop(
+        lambda i, _: i < times, lambda i, v: (i + 1.0, tpu_ops.cross_replica_sum(v)), (0.0, x)
+    )[1]
+
+
+@pytest.mark.parametrize(
+    ("rule", "computation"),
+    [
+        ("TPU306", lambda x, _: tf.cond(x > 1.5, summed(x), lambda: x)),
+        ("TPU306", lambda x, _: tf.cond(tf.sin(x * 2.0) > 0.0, summed(x), lambda: x)),
+        ("TPU306", lambda x, _: counted(x * 2.0, x)),
+        ("TPU306", lambda x, _: tf.while_loop(lambda v: v < 9.0, lambda v: counted(v, v), [x])),
+        ("TPU305", lambda x, d: tf.cond(d(1.0) > 1.5, summed(x), lambda: x)),
+        ("TPU305", lambda x, d: counted(d(1.0), x)),
+        ("TPU306", lambda x, d: tf.cond(d(x) > 1.5, summed(x), lambda: x)),
+        (
+            "TPU305",
+            lambda x, d: tf.cond(
+                tpu_ops.cross_replica_sum(x) * 0.0 + d(1.0) > 1.5, summed(x), lambda: x
+            ),
+        ),
+        (
+            "TPU306",
+            lambda x, d: tf.cond(
+                d(1.0) > 0.0, lambda: tf.cond(x > 1.5, summed(x), lambda: x), lambda: x
+            ),
+        ),
+    ],
+)
+def test_whose_matter_it_is_depends_on_what_the_condition_comes_from(rule, computation):
+    assert rule_of(computation) == rule
 
 
 def test_replicas_that_wait_in_different_sums():

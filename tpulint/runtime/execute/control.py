@@ -76,9 +76,7 @@ def _conditional(
         return [token_after(places.effects), *(tf.identity(tensor) for tensor in outputs)]
 
     chosen_by = image(op.inputs[0].name, False)
-    branches = [
-        lambda body=body: branch(body) for body in bodies(region, op)
-    ]
+    branches = [lambda body=body: branch(body) for body in bodies(region, op)]
     with tf.control_dependencies(waits_for):
         if op.type in IF:
             results = tf.cond(tf.cast(chosen_by, tf.bool), *branches)

@@ -57,12 +57,14 @@ class Meetings:
             self._waits = WaitGraph()
             self._times: Counter[tuple[Key, int]] = Counter()
             self._ended: set[int] = set()
+            self._rules: dict[str, str] = {}
 
     def _arrive(self, key: Key, replica: int) -> None:
         meeting = self._by_key[key]
         group = next((group for group in meeting.groups if replica in group), (replica,))
         with self._lock:
             self._times[key, replica] += 1
+            self._rules[_lane(replica)] = meeting.rule
             time = self._times[key, replica]
             missing = [other for other in group if self._times[key, other] < time]
             waits = [_wait(meeting, replica, other) for other in missing]
@@ -74,14 +76,23 @@ class Meetings:
                 wait for wait, other in zip(waits, missing, strict=True) if other in self._ended
             ]
         if cycle or gone:
-            raise ticket_for(_divergence(cycle or gone[:1], gone))
+            raise ticket_for(self._divergence(cycle or gone[:1], gone))
 
     def _end(self, replica: int) -> None:
         with self._lock:
             self._ended.add(replica)
             left = [wait for wait in self._waits.all() if wait.held_up_by == _lane(replica)]
         if left:
-            raise ticket_for(_divergence(left, left))
+            raise ticket_for(self._divergence(left, left))
+
+    def _divergence(self, waits: Sequence[Wait], gone: Sequence[Wait]) -> DivergentCollectiveError:
+        lines = [f"  {wait}" for wait in waits]
+        lines += [f"  {wait.held_up_by}: has ended without it" for wait in gone[:1]]
+        return DivergentCollectiveError(
+            "Only some replicas reach a collective, the others never come\n" + "\n".join(lines),
+            place=waits[0].place,
+            rule=max(self._rules[wait.lane] for wait in waits),
+        )
 
 
 def _lane(replica: int) -> str:
@@ -94,13 +105,4 @@ def _wait(meeting: Collective, replica: int, other: int) -> Wait:
         _lane(other),
         f"waits in {meeting.op.type} '{meeting.op.name}' for replica {other}",
         place_of_operation(meeting.op),
-    )
-
-
-def _divergence(waits: Sequence[Wait], gone: Sequence[Wait]) -> DivergentCollectiveError:
-    lines = [f"  {wait}" for wait in waits]
-    lines += [f"  {wait.held_up_by}: has ended without it" for wait in gone[:1]]
-    return DivergentCollectiveError(
-        "Only some replicas reach a collective, the others never come\n" + "\n".join(lines),
-        place=waits[0].place,
     )

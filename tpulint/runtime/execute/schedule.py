@@ -42,7 +42,7 @@ def run_replicas(
     around: Places,
 ) -> list[Tensor]:
     """A token, which has a value when all has run, and the outputs, replica by replica."""
-    meetings = list(collectives(program.region, program.num_replicas))
+    meetings = list(collectives(program))
     can_be_missed = Meetings(meetings, program.num_replicas)
     fed = Feeds(feeds(program.region), marked)
     all_seats = {one.key: seats(one, program.num_replicas) for one in meetings}
