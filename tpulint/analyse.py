@@ -6,8 +6,10 @@ several projects, each is a task for a process of its own.
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding
@@ -121,6 +123,19 @@ def weight(job: Job) -> int:
     return len(job.filenames)
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No garbage collection meanwhile: it walks the summaries over and over, and finds nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@uncollected()
 def one_program(job: Job, given: Mapping[str, bytes]) -> Analysis:
     """Understand the files of one program and run the rules; a file that breaks it is left out."""
     from tpulint.program.understand import understand

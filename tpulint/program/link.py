@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 
 from tpulint.program import roots
@@ -14,8 +13,6 @@ from tpulint.program.project import Project
 from tpulint.program.settings import Settings
 from tpulint.program.store import Store
 from tpulint.source import Source
-
-RECURSION = 40_000
 
 
 def link(
@@ -36,11 +33,6 @@ def link(
         modules.append(module)
         project.add(source.filename, module)
     machine = Machine(project, settings)
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(RECURSION)
-    try:
-        roots.read_all(machine, modules)
-    finally:
-        sys.setrecursionlimit(limit)
+    roots.read_all(machine, modules)
     store.messages += machine.ledger.errors
     return machine.program

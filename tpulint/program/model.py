@@ -55,9 +55,8 @@ class ApiCall:
     receiver: Value | None
     result: Value
 
-    @property
-    def last(self) -> str:
-        return self.path.rpartition(".")[2]
+    def __post_init__(self) -> None:
+        self.last = self.path.rpartition(".")[2]
 
     def argument(self, keyword: str, position: int | None = None) -> Argument | None:
         """The argument given by `keyword`, or the one at `position`."""

@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -19,9 +18,9 @@ from typing import TypeAlias
 from tpulint.finding import Finding, Location, Span
 from tpulint.source import Source
 from tpulint.syntax import ir
+from tpulint.syntax.deep import deeply
 
 FEW = 4  # files that one process parses faster than two start
-STACK = 256 * 1024 * 1024  # bytes, for libcst's recursive parser
 
 # A summary, or why there is none, with row and column.
 Answer: TypeAlias = "ir.ModuleFacts | tuple[str, int, int]"
@@ -104,15 +103,7 @@ class Store:
 
 def summarize(text: str) -> Answer:
     """`summarize_here` on a thread with a deep stack."""
-    outcome: list[Answer] = []
-    before = threading.stack_size(STACK)
-    try:
-        thread = threading.Thread(target=lambda: outcome.append(summarize_here(text)))
-        thread.start()
-    finally:
-        threading.stack_size(before)
-    thread.join()
-    return outcome[0] if outcome else ("the parser gave up", 1, 1)
+    return deeply(lambda: summarize_here(text))
 
 
 def summarize_here(text: str) -> Answer:

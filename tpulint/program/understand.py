@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding, Location, Span
@@ -16,12 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tpulint.program.model import Program
-    from tpulint.program.store import Store
     from tpulint.source import Source
 
 __all__ = ["Settings", "Understanding", "understand"]
-
-STACK = 512 * 1024 * 1024  # bytes; deep programs nest deep readings
 
 
 class Understanding(NamedTuple):
@@ -70,27 +65,16 @@ def understand(
 
     program, messages = Program(), []
     if sources:
+        from tpulint.program.link import link
         from tpulint.program.store import Store
+        from tpulint.syntax.deep import deeply
 
         store = Store(cache, jobs)
-        with _uncollected():
-            program = _in_deep_thread(sources, filenames, given, settings, store)
+        program = deeply(lambda: link(sources, filenames, given, settings, store))
         findings += store.findings
         messages = store.messages
     program.spelled, program.targets = spelling.found, spelling.targets
     return Understanding(program, tuple(findings), tuple(messages))
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No garbage collection meanwhile: it walks the summaries over and over, and finds nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _read(filename: str) -> bytes:
@@ -111,36 +95,3 @@ def _take(filename: str, data: bytes, sources: list[Source], findings: list[Find
 def unreadable(filename: str, reason: str, row: int, column: int) -> Finding:
     place = Location(max(row, 1), max(column, 1))
     return Finding("TPU001", reason, Span(filename, place, place))
-
-
-def _in_deep_thread(
-    sources: list[Source],
-    filenames: Sequence[str],
-    given: Mapping[str, bytes],
-    settings: Settings,
-    store: Store,
-) -> Program:
-    """Reading nests as deep as the program does: give it a stack of its own."""
-    import threading
-
-    from tpulint.program.link import link
-
-    outcome: list[Program | BaseException] = []
-
-    def work() -> None:
-        try:
-            outcome.append(link(sources, filenames, given, settings, store))
-        except BaseException as error:
-            outcome.append(error)
-
-    before = threading.stack_size(STACK)
-    try:
-        thread = threading.Thread(target=work, name="tpulint-reader")
-        thread.start()
-    finally:
-        threading.stack_size(before)
-    thread.join()
-    result = outcome[0]
-    if isinstance(result, BaseException):
-        raise result
-    return result

@@ -12,13 +12,18 @@ Result = TypeVar("Result")
 STACK = 512 * 1024 * 1024  # bytes, of which only those that are used cost anything
 RECURSION = 100_000
 
+_thread = threading.local()
+
 
 def deeply(work: Callable[[], Result]) -> Result:
-    """What `work` gives, or raises, on a thread with a deep stack."""
+    """What `work` gives, or raises, on a thread with a deep stack: this one, if it has one."""
+    if getattr(_thread, "is_deep", False):
+        return work()
     results: list[Result] = []
     errors: list[BaseException] = []
 
     def run() -> None:
+        _thread.is_deep = True
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, RECURSION))
         try:

@@ -13,6 +13,7 @@ LARGE = 200_000  # characters
 LONG_LINE = 1_000  # characters
 MANY = 200  # branches, each inside the one before
 DEEP = 40  # brackets, those in strings and comments included
+CHAIN = 1_000  # operators, attributes or calls on one another: libcst's time grows as the square
 BRACKETS = re.compile(r"[][(){}]")
 NESTED_TOO_DEEPLY = "nested too deeply for Python's own parser"
 
@@ -57,16 +58,32 @@ def may_nest_deeply(text: str) -> bool:
 
 
 def refuse_deep_nesting(text: str) -> None:
-    """Raise `SyntaxProblem` where CPython's own parser gives up for depth."""
+    """Raise `SyntaxProblem` where CPython's own parser gives up for depth, or libcst would."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(text)
+            tree = ast.parse(text)
     except (RecursionError, MemoryError):
         raise SyntaxProblem(NESTED_TOO_DEEPLY, 1, 1) from None
     except (SyntaxError, ValueError) as error:
         if "too many nested" in str(error):
             raise SyntaxProblem(NESTED_TOO_DEEPLY, getattr(error, "lineno", 1) or 1, 1) from None
+        return
+    row = too_deep(tree)
+    if row is not None:
+        raise SyntaxProblem(NESTED_TOO_DEEPLY, row, 1)
+
+
+def too_deep(tree: ast.AST) -> int | None:
+    """The row of a statement with more than `CHAIN` nodes inside one another, if there is one."""
+    stack: list[tuple[ast.AST, int, int]] = [(tree, 1, 0)]
+    while stack:
+        node, row, depth = stack.pop()
+        row, depth = (node.lineno, 0) if isinstance(node, ast.stmt) else (row, depth + 1)
+        if depth > CHAIN:
+            return row
+        stack.extend((child, row, depth) for child in ast.iter_child_nodes(node))
+    return None
 
 
 def _problem(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:

@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tpulint.finding import Certainty
 from tpulint.program.evaluate import lanes
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.evaluate.calls import call, given
-from tpulint.program.model import ApiCall, Argument, Site
+from tpulint.program.model import ApiCall, Argument
 from tpulint.program.values import Bound, Opaque, Tensor, Value
 from tpulint.program.where import Layer
 
 
-@dataclass
 class Call:
     """`record` is what rules will see; `receiver` is what a method was called on."""
 
-    act: Activation
-    record: ApiCall
-
-    def __post_init__(self) -> None:
-        self.name = self.record.last
-        self.values = [each.value for each in self.record.arguments]
-
-    @property
-    def path(self) -> str:
-        return self.record.path
-
-    @property
-    def site(self) -> Site:
-        return self.record.site
-
-    @property
-    def receiver(self) -> Value | None:
-        return self.record.receiver
-
-    @property
-    def arguments(self) -> tuple[Argument, ...]:
-        return self.record.arguments
+    def __init__(self, act: Activation, record: ApiCall) -> None:
+        self.act = act
+        self.record = record
+        self.name = record.last
+        self.path = record.path
+        self.site = record.site
+        self.receiver = record.receiver
+        self.arguments = record.arguments
+        self.values = [each.value for each in record.arguments]
 
     def get(self, keyword: str, position: int | None = None) -> Value | None:
         """The value of an argument, None where it is not given."""

@@ -29,8 +29,10 @@ def answer(this: Call) -> Value | None:
     if this.path.startswith("numpy.") and this.name in seam.ARRAYS:
         return Built(this.path, this.site, this.act.where)
     maker = _MAKERS.get(this.name)
+    if maker is None:
+        return None
     base = this.path.rpartition(".")[0].rpartition(".")[2]
-    if maker is None or base not in seam.TENSOR_HOMES or not is_tensorflow(this.path):
+    if base not in seam.TENSOR_HOMES or not is_tensorflow(this.path):
         return None
     made = this.operation()
     made.dtype, made.shape = maker(this)

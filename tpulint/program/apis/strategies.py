@@ -27,13 +27,14 @@ from tpulint.program.where import CONTEXT, Layer
 
 LOOKS_LIKE_ONE = re.compile(r"(strateg|distribution|replicator)", re.IGNORECASE)
 NOT_A_TPUS = "another strategy"
+METHODS = seam.STRATEGY_RUN | {"scope"}  # what no other object has under such a name
 RESOLVER = "TPUClusterResolver"
 
 
 def answer(this: Call) -> Value | None:
     if isinstance(this.receiver, Strategy):
         return _method(this, this.receiver)
-    if isinstance(this.receiver, Opaque) and this.name in (seam.STRATEGY_RUN | {"scope"}):
+    if isinstance(this.receiver, Opaque) and this.name in METHODS:
         looks = LOOKS_LIKE_ONE.search(this.receiver.last) or this.receiver.last == "extended"
         if looks:
             return _method(this, _assumed(this, this.receiver))

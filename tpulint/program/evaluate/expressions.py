@@ -71,6 +71,8 @@ def actual_arguments(act: Activation, nodes: Any) -> tuple[Argument, ...]:
 
 def first_place(node: Any) -> int:
     """The place where an expression stands: its own, or that of its first part that has one."""
+    if node[0] in _PLACED:
+        return int(node[1])
     stack = [node]
     while stack:
         part = stack.pop()

@@ -24,7 +24,12 @@ Names = dict[str, Value]
 
 def block(act: Activation, body: list[Any]) -> bool:
     """Read `body`; True when what follows it is never reached."""
-    return any(_HANDLERS[statement[0]](act, statement) for statement in body)
+    ended = False
+    for statement in body:
+        ended = _HANDLERS[statement[0]](act, statement)
+        if ended:
+            break
+    return ended
 
 
 def assign(act: Activation, target: Any, item: Value) -> None:
