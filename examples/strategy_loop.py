@@ -49,7 +49,7 @@ class Trainer:
             loss = tf.nn.compute_average_loss(errors, global_batch_size=self.global_batch_size)
         variables = self.model.trainable_variables
         gradients = tape.gradient(loss, variables)
-        self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
+        self.optimizer.apply_gradients(zip(gradients, variables))
         self.mean_loss.update_state(loss)
         tf.compat.v1.tpu.outside_compilation(log_loss, step, loss)
 

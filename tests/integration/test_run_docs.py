@@ -46,6 +46,7 @@ def test_the_command_prints_what_the_page_says(command: str, expected: str, fold
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "installed")]),
             "TF_CPP_MIN_LOG_LEVEL": "3",
+            "PYTHONWARNINGS": "ignore",
         },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
