@@ -42,6 +42,8 @@ def _estimator(this: Call) -> Value:
     made.attributes["params"] = join(copied(each) for each in params)
     use_tpu = this.get("use_tpu", 4)
     model_fn = this.get("model_fn", 0)
+    if use_tpu == Const(False) and model_fn is not None:
+        this.act.machine.known(model_fn)
     if use_tpu == Const(False) or model_fn is None:
         return made
     trace(this, "model_fn", model_fn, None, mode="graph", opaque=NOT_TENSORS)

@@ -31,6 +31,7 @@ from tpulint.program.values import (
     Strategy,
     Value,
     Variable,
+    options,
 )
 from tpulint.program.where import FUNCTION, Where
 
@@ -81,6 +82,13 @@ class Machine(Linking):
         if not may:
             self.may_build(act)
         return may
+
+    def known(self, value: Value) -> None:
+        """What calls this function was seen: it is no root."""
+        for option in options(value):
+            function = self.function_of(option)
+            if function is not None:
+                self.called.add(id(function.code))
 
     def may_build(self, act: Activation) -> None:
         """Something is read here that builds an operation, or may build one unseen."""

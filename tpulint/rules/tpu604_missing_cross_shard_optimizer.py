@@ -1,0 +1,89 @@
+"""TPU604: an optimizer in a TPU model_fn that is not wrapped in CrossShardOptimizer."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+from tpulint.program.apis.operations import is_tensorflow
+from tpulint.program.estimators import may_have_one_replica
+from tpulint.program.model import ApiCall, Computation, Program, Site
+from tpulint.program.structures import tensors
+from tpulint.program.values import Built, Choice, Opaque, Sequence, Value
+from tpulint.rules.base import Report
+from tpulint.rules.ways import device, way
+
+UPDATES = ("minimize", "apply_gradients")
+WRAPPER = "CrossShardOptimizer"
+
+
+def check(program: Program, report: Report) -> None:
+    for computation in program.computations:
+        if computation.kind != "model_fn" or _sums_by_hand(computation):
+            continue
+        if may_have_one_replica(computation.call):
+            continue
+        for calls in _by_place(computation).values():
+            if all(_is_bare(each.receiver) for each in calls):
+                _say(computation, calls[0], report)
+
+
+def _sums_by_hand(computation: Computation) -> bool:
+    """Whether the replicas meet somewhere: then the gradients may be summed without a wrapper."""
+    return any(call.last in seam.COLLECTIVES for call in computation.calls)
+
+
+def _by_place(computation: Computation) -> dict[Site, list[ApiCall]]:
+    """The updates; one place has several where the optimizer is one of several."""
+    found: dict[Site, list[ApiCall]] = {}
+    for call in computation.calls:
+        if call.last in UPDATES and call.receiver is not None:
+            found.setdefault(call.site, []).append(call)
+    return found
+
+
+def _is_bare(receiver: Value | None) -> bool:
+    """Whether this surely is an optimizer of TensorFlow's that sums nothing."""
+    if not isinstance(receiver, Built) or not is_tensorflow(receiver.path):
+        return False
+    named = receiver.last.endswith("Optimizer") or ".optimizers." in receiver.path
+    return named and not _wraps(receiver)
+
+
+def _wraps(optimizer: Built) -> bool:
+    """Whether this is a CrossShardOptimizer, holds one, or may hold one."""
+    if optimizer.last == WRAPPER:
+        return True
+    for keyword, value in optimizer.arguments:
+        if isinstance(value, Built) and value.last.endswith("Optimizer") and _wraps(value):
+            return True
+        holds = keyword in ("opt", "optimizer")
+        if holds and not (isinstance(value, Built) and not _wraps(value)):
+            return True
+    return False
+
+
+def _say(computation: Computation, update: ApiCall, report: Report) -> None:
+    receiver = update.receiver
+    assert isinstance(receiver, Built)
+    unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
+    guess = unseen or update.where.is_guess
+    report(
+        update.site.span,
+        f"`{receiver.last}` is not wrapped in `{WRAPPER}`: no replica would see the "
+        "gradients of the others, and TPUEstimator refuses to train",
+        certainty=Certainty.POSSIBLE if guess else computation.certainty,
+        trace=way(computation, update.where, device(receiver.site, "is made without a wrapper")),
+    )
+
+
+def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
+    """Whether the gradients went through something that is not seen."""
+    computed = {call.site for call in computation.calls if call.last == "compute_gradients"}
+    given = update.argument("grads_and_vars", 0)
+    if given is None or isinstance(given.value, (Opaque, Choice)):
+        return True
+    if isinstance(given.value, Sequence) and given.value.open and not given.value.items:
+        return True
+    return any(
+        tensor.sort == "unseen" and tensor.site not in computed for tensor in tensors(given.value)
+    )

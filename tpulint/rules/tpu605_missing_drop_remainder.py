@@ -1,0 +1,59 @@
+"""TPU605: a batch of unknown last size feeds the TPU."""
+
+from __future__ import annotations
+
+from tpulint.finding import HOST_LANE, Certainty
+from tpulint.program import trace
+from tpulint.program.model import Feed, Program
+from tpulint.program.pipelines import (
+    before,
+    calls_of,
+    data_of,
+    is_endless,
+    keeps_remainder,
+    last_batches,
+)
+from tpulint.program.values import Built, Strategy
+from tpulint.rules.base import Report
+
+# What gives a tensor a static shape by hand, after all.
+FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape"])
+
+
+def check(program: Program, report: Report) -> None:
+    for feed in program.feeds:
+        # TPUEstimator fills the last batch of a prediction up by itself.
+        if feed.kind == "predict" or _has_fixed_shape(program, feed):
+            continue
+        batches = list(last_batches(data_of(program, feed)))
+        kept = [None if each is None else keeps_remainder(each) for each in batches]
+        if False in kept:
+            continue
+        for batch, keeps in zip(batches, kept, strict=True):
+            if batch is not None and keeps:
+                _say(feed, batch, all(kept), report)
+
+
+def _has_fixed_shape(program: Program, feed: Feed) -> bool:
+    if isinstance(feed.owner, Strategy):
+        return False
+    return any(call.last in FIXES for call in calls_of(program, feed))
+
+
+def _say(feed: Feed, batch: Built, sure: bool, report: Report) -> None:
+    if isinstance(feed.owner, Strategy):
+        if is_endless(before(batch)):
+            return
+        sure = False  # today's TPUStrategy compiles some programs with a bounded dimension
+        why = "the TPU compiles for one size, and what it does with a smaller batch varies"
+    else:
+        why = "the batch has no static size, and TPUEstimator takes no other"
+    report(
+        batch.site.span,
+        f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {why}",
+        certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+        trace=(
+            trace.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
+            trace.step(HOST_LANE, batch.site, "makes batches of which the last may be smaller"),
+        ),
+    )

@@ -1,0 +1,75 @@
+"""TPU606: params holds a key of TPUEstimator's own, or the replicas cannot share a batch."""
+
+from __future__ import annotations
+
+from tpulint.finding import Certainty
+from tpulint.program.estimators import argument, broadcasts, setting
+from tpulint.program.model import ApiCall, Program
+from tpulint.program.values import NONE, Built, Const, Mapping, Value, options
+from tpulint.rules.base import Report
+
+RESERVED = ("batch_size", "context")
+BATCHES = {"train_batch_size": 5, "eval_batch_size": 6, "predict_batch_size": 7}
+CORES = 8  # of the smallest TPU that Cloud offers
+
+
+def check(program: Program, report: Report) -> None:
+    calls = [*program.calls, *(call for made in program.computations for call in made.calls)]
+    for call in calls:
+        if call.last == "TPUEstimator":
+            _check_params(call, report)
+            _check_batches(call, report)
+
+
+def _check_params(call: ApiCall, report: Report) -> None:
+    given, made = call.argument("params", 3), call.result
+    if given is None or not isinstance(made, Built):
+        return
+    kept = options(made.attributes.get("params", NONE))
+    for key in RESERVED:
+        held = [_holds(each, key, call) for each in kept]
+        if any(held):
+            report(
+                given.site.span,
+                f"`params` holds `{key}`, which TPUEstimator keeps for itself: "
+                "it refuses to be made",
+                certainty=Certainty.DEFINITE if all(held) else Certainty.POSSIBLE,
+            )
+
+
+def _holds(params: Value, key: str, call: ApiCall) -> bool:
+    """Whether the key is there on every run that gets to the call."""
+    if isinstance(params, Built):
+        return params.last == "HParams" and argument(params.arguments, key) is not None
+    if not isinstance(params, Mapping) or key not in params.items:
+        return False
+    set_at = params.set_at.get(key)
+    return set_at is None or set_at.reached_whenever(call.where)
+
+
+def _check_batches(call: ApiCall, report: Report) -> None:
+    """A literal batch that the replicas cannot share; how many they are may be a guess."""
+    use_tpu = call.argument("use_tpu", 4)
+    if (use_tpu is not None and use_tpu.value == Const(False)) or broadcasts(call) is not False:
+        return
+    shards, cores = setting(call, "num_shards", 1), setting(call, "num_cores_per_replica", 2)
+    count = _number(shards)
+    if count is None and (shards != NONE or cores != NONE):
+        return
+    replicas = count or CORES
+    for keyword, position in BATCHES.items():
+        given = call.argument(keyword, position)
+        size = _number(given.value) if given is not None else None
+        if given is None or size is None or size % replicas == 0:
+            continue
+        trained = keyword == "train_batch_size" and count is not None
+        report(
+            given.site.span,
+            f"`{keyword}={size}` cannot be shared by {replicas} replicas: TPUEstimator refuses it",
+            certainty=Certainty.DEFINITE if trained else Certainty.POSSIBLE,
+        )
+
+
+def _number(value: Value) -> int | None:
+    found = value.value if isinstance(value, Const) else None
+    return found if type(found) is int else None

@@ -1,0 +1,85 @@
+"""TPU607: an input pipeline that the host of a remote TPU cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.finding import HOST_LANE, Certainty
+from tpulint.knowledge import seam
+from tpulint.program import trace
+from tpulint.program.evaluate.operators import start_of
+from tpulint.program.model import ApiCall, Feed, Program, Site
+from tpulint.program.pipelines import calls_of, data_of, steps
+from tpulint.program.remote import remoteness
+from tpulint.program.values import Built, Sequence, Strategy, Value, Variable
+from tpulint.program.where import DATA
+from tpulint.rules.base import Report
+
+PYTHON = "runs Python of this machine"
+TABLE = "looks up a table of this machine"
+FILE = "reads a file of this machine"
+# Folders that only the machine of the program has.
+FOLDERS = (
+    "/content/", "/home/", "/tmp/", "/root/", "/mnt/", "/Users/", "/kaggle/", "./", "../", "~",
+    "file://",
+)  # fmt: skip
+GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
+
+
+def check(program: Program, report: Report) -> None:
+    for feed in program.feeds:
+        sure = remoteness(feed.owner)
+        if sure is None:
+            continue
+        for call in _calls(program, feed):
+            what = _fault(call, feed)
+            if what is not None:
+                guess = call.where.is_guess
+                _say(feed, call, what, Certainty.POSSIBLE if guess else sure, report)
+
+
+def _calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
+    """What makes the pipeline, and what its functions call, each once."""
+    sites: set[Site] = {step.site for step in steps(data_of(program, feed))}
+    inside = {id(call) for call in calls_of(program, feed)}
+    for call in program.calls:
+        mapped = any(each.kind == DATA and each.site in sites for each in call.where.layers)
+        if id(call) in inside or call.site in sites or mapped:
+            yield call
+
+
+def _fault(call: ApiCall, feed: Feed) -> str | None:
+    receiver = call.receiver
+    if call.last in seam.PYTHON_IN_GRAPH:
+        return PYTHON
+    if isinstance(receiver, Built) and receiver.last == GENERATOR and call.last[:4] == "flow":
+        return PYTHON
+    if isinstance(feed.owner, Strategy) and call.last == "lookup" and _is_table(receiver):
+        return TABLE
+    if call.last in seam.FILE_READERS and call.arguments and _is_local(call.arguments[0].value):
+        return FILE
+    return None
+
+
+def _is_table(receiver: Value | None) -> bool:
+    return isinstance(receiver, Variable) and receiver.sort == "table"
+
+
+def _is_local(path: Value) -> bool:
+    """Whether a file of this machine is named here, or a list of which one is."""
+    if isinstance(path, Sequence):
+        return any(_is_local(each) for each in path.items)
+    starts = start_of(path)
+    return starts is not None and starts.startswith(FOLDERS)
+
+
+def _say(feed: Feed, call: ApiCall, what: str, sure: Certainty, report: Report) -> None:
+    report(
+        call.site.span,
+        f"`{call.last}` {what}, and the pipeline runs on the host of a TPU, which is another one",
+        certainty=sure,
+        trace=(
+            trace.step(HOST_LANE, feed.site, "the TPU takes its input from this pipeline"),
+            trace.step(HOST_LANE, call.site, what),
+        ),
+    )
