@@ -63,7 +63,8 @@ def run(given: Sequence[str]) -> int:
         options = parser().parse_args(given)
         command: Callable[[argparse.Namespace], int] = options.run
         status = command(options)
-        sys.stdout.flush()
+        if command is not run_program:  # that one may have closed it
+            sys.stdout.flush()
         return status
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2

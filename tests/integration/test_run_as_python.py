@@ -38,11 +38,10 @@ ENDS = {
     "a hook of its own": "import sys\nsys.excepthook = lambda *a: print('hook', a[0])\n1 / 0",
     "an error in a module": "import helper",
     "os._exit": "import os; os._exit(7)",
+    "a closed standard output": "import sys; sys.stdout.close()",
     "a closed standard error": "import sys; sys.stderr.close()",
     "a folder that is gone": (
-        "import os, tempfile\n"
-        "with tempfile.TemporaryDirectory() as gone:\n"
-        "    os.chdir(gone)\n"
+        "import os, tempfile\nwith tempfile.TemporaryDirectory() as gone:\n    os.chdir(gone)\n"
     ),
 }
 
