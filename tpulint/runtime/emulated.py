@@ -58,6 +58,7 @@ def _tensorflow_on_it() -> Iterator[None]:
         tfi.resolved_here(),
         tfi.systems_are(_serialized_topology),
         tfi.called_on_any_core(),
+        tfi.pipelines_not_tuned(),
         tfi.computations_go_to(
             _replicate_on_cores, outside_compilation, experimental_map_outside_compilation
         ),

@@ -96,10 +96,12 @@ def _graphs_placed_here() -> Iterator[None]:
                 setattr(op, _CORE, asked_for)
                 op._set_device_from_string(_TPU.sub("device:CPU:0", asked_for))
 
-    with (
-        replaced(ops.Graph, "_apply_device_functions", apply_device_functions),
-        replaced(ops.Operation, "device", _core_or(device)),
-    ):
+    with contextlib.ExitStack() as places:
+        places.enter_context(replaced(ops.Graph, "_apply_device_functions", apply_device_functions))
+        places.enter_context(replaced(ops.Operation, "device", _core_or(device)))
+        if hasattr(ops, "SymbolicTensor"):  # not in 2.12, where tensors ask their operations
+            of_op = property(lambda tensor: tensor.op.device)
+            places.enter_context(replaced(ops.SymbolicTensor, "device", of_op))
         yield
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf.tpu import topology_pb2
 from tensorflow.python.client import session
+from tensorflow.python.data.ops import multi_device_iterator_ops
 from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.tpu import functional as tpu_functional
@@ -148,6 +149,26 @@ def resolved_here() -> Iterator[None]:
         replaced(resolver, "__init__", __init__),
         replaced(resolver, "cluster_spec", cluster_spec),
     ):
+        yield
+
+
+@contextlib.contextmanager
+def pipelines_not_tuned() -> Iterator[None]:
+    """In here, a pipeline that feeds several cores keeps its number of threads.
+
+    The thread that tunes it sleeps up to a minute, and the pipeline's end waits for it.
+    """
+    kind = multi_device_iterator_ops.OwnedMultiDeviceIterator
+    initialize = kind.__init__
+
+    def __init__(self: Any, dataset: Any = None, *args: Any, **kwargs: Any) -> None:
+        if dataset is not None:
+            options = tf.data.Options()
+            options.autotune.enabled = False
+            dataset = dataset.with_options(options)
+        initialize(self, dataset, *args, **kwargs)
+
+    with replaced(kind, "__init__", __init__):
         yield
 
 
