@@ -21,6 +21,12 @@ def argument(given: Arguments, keyword: str, position: int | None = None) -> Val
     return plain[position] if position is not None and position < len(plain) else None
 
 
+def on_tpu(estimator: ApiCall) -> bool:
+    """Whether a TPU may be used: not where `use_tpu=False` stands in so many words."""
+    use_tpu = estimator.argument("use_tpu", 4)
+    return use_tpu is None or use_tpu.value != Const(False)
+
+
 def run_config(estimator: ApiCall) -> Value:
     """The RunConfig that a TPUEstimator is given; UNKNOWN where the estimator is not seen."""
     found = estimator.argument("config", 2)

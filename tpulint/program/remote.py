@@ -32,7 +32,7 @@ def _of_config(config: Built) -> Certainty | None:
     master = argument(config.arguments, "master")
     given = [each for each in (cluster, master) if each is not None and each != NONE]
     if not given:
-        return Certainty.POSSIBLE
+        return None  # then there is no other machine
     found = [_of_resolver(each) if each is cluster else _of_name(each) for each in given]
     if None in found:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.program import trace
+from tpulint.program.estimators import argument
 from tpulint.program.model import Feed, Program
 from tpulint.program.pipelines import (
     before,
@@ -13,7 +14,7 @@ from tpulint.program.pipelines import (
     keeps_remainder,
     last_batches,
 )
-from tpulint.program.values import Built, Strategy
+from tpulint.program.values import NONE, Built, Strategy
 from tpulint.rules.base import Report
 
 # What gives a tensor a static shape by hand, after all.
@@ -23,7 +24,7 @@ FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape
 def check(program: Program, report: Report) -> None:
     for feed in program.feeds:
         # TPUEstimator fills the last batch of a prediction up by itself.
-        if feed.kind == "predict" or _has_fixed_shape(program, feed):
+        if feed.kind == "predict" or _embeds(feed) or _has_fixed_shape(program, feed):
             continue
         batches = list(last_batches(data_of(program, feed)))
         kept = [None if each is None else keeps_remainder(each) for each in batches]
@@ -32,6 +33,13 @@ def check(program: Program, report: Report) -> None:
         for batch, keeps in zip(batches, kept, strict=True):
             if batch is not None and keeps:
                 _say(feed, batch, all(kept), report)
+
+
+def _embeds(feed: Feed) -> bool:
+    """Whether sparse features go to a TPU embedding: those have no static shape."""
+    if not isinstance(feed.owner, Built):
+        return False
+    return argument(feed.owner.arguments, "embedding_config_spec") not in (None, NONE)
 
 
 def _has_fixed_shape(program: Program, feed: Feed) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.finding import Certainty
-from tpulint.program.estimators import argument, broadcasts, setting
+from tpulint.program.estimators import argument, broadcasts, on_tpu, setting
 from tpulint.program.model import ApiCall, Program
 from tpulint.program.values import NONE, Built, Const, Mapping, Value, options
 from tpulint.rules.base import Report
@@ -49,8 +49,7 @@ def _holds(params: Value, key: str, call: ApiCall) -> bool:
 
 def _check_batches(call: ApiCall, report: Report) -> None:
     """A literal batch that the replicas cannot share; how many they are may be a guess."""
-    use_tpu = call.argument("use_tpu", 4)
-    if (use_tpu is not None and use_tpu.value == Const(False)) or broadcasts(call) is not False:
+    if not on_tpu(call) or broadcasts(call) is not False:
         return
     shards, cores = setting(call, "num_shards", 1), setting(call, "num_cores_per_replica", 2)
     count = _number(shards)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.knowledge import seam
 from tpulint.program import trace
+from tpulint.program.estimators import on_tpu, run_config
 from tpulint.program.evaluate.operators import start_of
 from tpulint.program.model import ApiCall, Feed, Program, Site
 from tpulint.program.pipelines import calls_of, data_of, steps
@@ -36,6 +37,25 @@ def check(program: Program, report: Report) -> None:
             if what is not None:
                 guess = call.where.is_guess
                 _say(feed, call, what, Certainty.POSSIBLE if guess else sure, report)
+    for call in program.calls:
+        if call.last == "TPUEstimator" and on_tpu(call):
+            _check_model_dir(program, call, report)
+
+
+def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> None:
+    """The host of the TPU writes the checkpoints, too."""
+    sure = remoteness(estimator.result)
+    given = estimator.argument("model_dir", 1)
+    config = run_config(estimator)
+    for call in program.calls:
+        if given is None and call.last == "RunConfig" and call.result is config:
+            given = call.argument("model_dir")
+    if sure is not None and given is not None and _is_local(given.value):
+        report(
+            given.site.span,
+            "the host of a remote TPU writes the checkpoints, and cannot write to this folder",
+            certainty=sure,
+        )
 
 
 def _calls(program: Program, feed: Feed) -> Iterator[ApiCall]:

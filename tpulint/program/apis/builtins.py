@@ -24,6 +24,7 @@ from tpulint.program.values import (
     Partial,
     Sequence,
     Super,
+    Text,
     Value,
 )
 
@@ -174,12 +175,22 @@ def _identity(this: Call) -> Value:
     return this.values[0] if this.arguments else UNKNOWN
 
 
+def _path(this: Call) -> Value:
+    """os.path.join: how the path begins, where the first part says so."""
+    starts = operators.start_of(this.values[0]) if this.arguments else None
+    if starts is None:
+        return UNKNOWN
+    whole = isinstance(this.values[0], Const)
+    return Text(f"{starts}/" if whole and len(this.values) > 1 else starts)
+
+
 def _wraps(this: Call) -> Value:
     return External("functools.wraps")
 
 
 _HANDLERS: dict[str, Callable[[Call], Value]] = {
     "builtins.getattr": _getattr,
+    "os.path.join": _path,
     "builtins.setattr": _setattr,
     "functools.partial": _partial,
     "builtins.range": _range,
