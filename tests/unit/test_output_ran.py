@@ -1,0 +1,63 @@
+"""The report of a run, as text and as a page."""
+
+from __future__ import annotations
+
+import xml.dom.minidom
+
+from tests.unit.sample import CONTEXT, DEADLOCK
+from tpulint.output.full import block
+from tpulint.output.ran import Computation, Fault, Lane, Ran, html, text
+
+DEVICE = Lane("device", "", 20, 0, 0, 0, 1.5)
+CLUSTER = Lane("host cluster 0", "a<b>.py:7", 2000, 1000, 12345678, 80, 0.0004)
+TABLE = """\
+lane               runs  round trips  bytes to host  bytes to device       ms  made at
+trainer.py:18, 10 steps
+  device             20                                               1,500.0
+  host cluster 0  2,000        1,000     12,345,678               80      0.4  a<b>.py:7
+"""
+
+
+def report(*faults: Fault, lanes: tuple[Lane, ...] = (DEVICE, CLUSTER)) -> Ran:
+    computations = (Computation("trainer.py:18", 10, lanes),) if lanes else ()
+    return Ran("trainer.py", "2 replicas", 1, 3.21, computations, faults)
+
+
+def test_numbers_stand_below_each_other() -> None:
+    first, empty, table = text(report(), CONTEXT).split("\n", 2)
+    assert first == "tpulint run: trainer.py on 2 replicas: exit status 1 after 3.2 s"
+    assert not empty
+    assert table.startswith(TABLE)
+
+
+def test_a_fault_is_followed_by_its_finding_word_for_word() -> None:
+    fault = Fault("DeadlockError", "TPU101", "trainer.py:9", DEADLOCK)
+    said = "DeadlockError at trainer.py:9 [TPU101 host-variable-deadlock]: `tpulint check` says"
+    assert f"\n{said}\n\n{block(DEADLOCK, CONTEXT)}" in text(report(fault), CONTEXT)
+
+
+def test_silence_of_the_check_is_told_from_its_failure() -> None:
+    silent = Fault("SomeError", "TPU501", "", None)
+    assert text(report(silent), CONTEXT).endswith(": `tpulint check` is silent there.\n")
+    failed = silent._replace(asked=False)
+    assert text(report(failed), CONTEXT).endswith(": `tpulint check` could not be asked.\n")
+
+
+def test_a_run_without_a_computation_says_so() -> None:
+    for form in (text, html):
+        assert "No TPU computation ran." in form(report(lanes=()), CONTEXT)
+
+
+def test_the_page_is_well_formed_and_tells_the_same() -> None:
+    fault = Fault("DeadlockError", "TPU101", "trainer.py:9", DEADLOCK)
+    page = (
+        html(report(fault), CONTEXT)
+        .replace("<!DOCTYPE html>", "")
+        .replace('<meta charset="utf-8">', "")
+    )
+    document = xml.dom.minidom.parseString(page)
+    cells = [cell.firstChild for cell in document.getElementsByTagName("td")]
+    told = [str(cell.nodeValue) for cell in cells if cell is not None]
+    assert {"2,000", "12,345,678", "a<b>.py:7", "1,500.0"} <= set(told)
+    assert len(document.getElementsByTagName("article")) == 1
+    assert "DeadlockError at trainer.py:9" in page
