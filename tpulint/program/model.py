@@ -95,6 +95,7 @@ class Computation:
     contexts: list[ContextChange] = field(default_factory=list)
     dependencies: list[Dependencies] = field(default_factory=list)
     inner: list[Computation] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
 
 
 # What takes only that something has run: it is ordered on the host, and no value crosses back.
@@ -192,6 +193,22 @@ class Use:
     certainty: Certainty
     taker: str
     alternative: bool = False
+
+
+class Effect(NamedTuple):
+    """Python that runs once, while device code is traced, although it reads as if each step ran it.
+
+    kind: "shows" (a tensor, in words), "keeps" (a tensor, in a list from outside), "writes"
+    (a file), "decides" or "computes" (with a value that is drawn or read just now).
+    name: of the function that is called. source: where that value comes from, else the call.
+    """
+
+    kind: str
+    name: str
+    site: Site
+    where: Where
+    source: Site
+    sure: bool
 
 
 @dataclass(eq=False)

@@ -234,12 +234,13 @@ class Imported(Value):
 
 @dataclass(eq=False)
 class Sequence(Value):
-    """A list or tuple; `open` when there may be items that are not known."""
+    """A list or tuple; `open` when there may be items that are not known. `made`: where."""
 
     kind: str
     items: list[Value]
     open: bool = False
     site: Site | None = None
+    made: Where | None = None
 
 
 @dataclass(eq=False)

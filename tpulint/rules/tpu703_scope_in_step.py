@@ -20,7 +20,11 @@ def check(program: Program, report: Report) -> None:
         if computation.kind not in RUNS:
             continue
         for call in computation.calls:
-            if call.last == "scope" and isinstance(call.receiver, Strategy) and call.where.on_device:
+            if (
+                call.last == "scope"
+                and isinstance(call.receiver, Strategy)
+                and call.where.on_device
+            ):
                 report(
                     call.site.span,
                     "`strategy.scope()` in the function given to `run`: a replica cannot enter it,"
@@ -58,9 +62,13 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Layer, Layer]]:
     for layer in computation.where.layers:
         if layer.kind in (LOOP, WHILE):
             loop, found = layer, []
-        elif layer.kind == CONTEXT and layer.payload[0] == SCOPE and loop is not None:
-            if is_written_in(loop.site, layer.site):
-                found.append((layer, loop))
+        elif (
+            layer.kind == CONTEXT
+            and layer.payload[0] == SCOPE
+            and loop is not None
+            and is_written_in(loop.site, layer.site)
+        ):
+            found.append((layer, loop))
     return found
 
 

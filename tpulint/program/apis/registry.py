@@ -9,6 +9,7 @@ from tpulint.program.apis import (
     collectives,
     control,
     datasets,
+    effects,
     entries,
     estimators,
     feeds,
@@ -36,6 +37,7 @@ from tpulint.program.values import (
 
 # Receivers with methods of their own come first, then the seam, then the rest.
 FAMILIES: tuple[Answer, ...] = (
+    effects.answer,
     methods.answer,
     clusters.answer,
     entries.answer,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpulint.program.evaluate import lanes, operators
+from tpulint.program.evaluate import frozen, lanes, operators
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.evaluate.expressions import value
+from tpulint.program.evaluate.frozen import Frozen
 from tpulint.program.evaluate.tpu_flags import says_tpu
 from tpulint.program.evaluate.truth import condition_key, guards_creation, truth
 from tpulint.program.values import UNKNOWN, Built, Tensor, Value, join
@@ -24,6 +25,8 @@ def if_(act: Activation, node: Any) -> bool:
     if on_tpu is not None:
         return act.machine.block(act, node[3] if on_tpu else node[4])
     site = act.site(node[1])
+    if isinstance(test, Frozen):
+        frozen.note(act, "decides", test, site)
     if isinstance(test, Tensor) and act.machine.autograph(act.where):
         return _traced_if(act, node, test)
     before = act.where

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tpulint.program.evaluate import attributes, calls, operators
+from tpulint.program.evaluate import attributes, calls, frozen, operators
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.evaluate.tpu_flags import says_tpu
 from tpulint.program.evaluate.truth import condition_key, truth
@@ -100,7 +100,7 @@ def _display(act: Activation, node: Any) -> Value:
             is_open = is_open or not isinstance(spread, Sequence) or spread.open
         else:
             items.append(value(act, each))
-    return Sequence(node[0], items, is_open, act.site(node[1]))
+    return Sequence(node[0], items, is_open, act.site(node[1]), act.where)
 
 
 def _dict(act: Activation, node: Any) -> Value:
@@ -145,6 +145,8 @@ def _ifexp(act: Activation, node: Any) -> Value:
     if known is not None:
         return value(act, node[3] if known else node[4])
     site = act.site(node[1])
+    if isinstance(test, frozen.Frozen):
+        frozen.note(act, "decides", test, site)
     before = act.where
     traced = isinstance(test, Tensor) and act.machine.autograph(act.where)
     key = condition_key(test, node[2], site)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tpulint.finding import Certainty
-from tpulint.program.evaluate import lanes
+from tpulint.program.evaluate import frozen, lanes
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.model import Site
 from tpulint.program.scalars import of_scalars
@@ -44,8 +44,11 @@ def operation(act: Activation, items: Iterable[Value], site: Site, name: str) ->
     touched = any(
         isinstance(option, (Tensor, Variable)) for item in listed for option in options(item)
     )
+    drawn = frozen.among(listed)
     if not touched:
-        return UNKNOWN
+        return drawn or UNKNOWN
+    if drawn is not None:
+        frozen.note(act, "computes", drawn, site)
     lanes.touch(act, listed, site, name)
     made = lanes.result(act, listed, site)
     made.uniform = lanes.uniform(listed)

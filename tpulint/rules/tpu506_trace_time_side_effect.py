@@ -1,0 +1,77 @@
+"""TPU506: a Python side effect in device code happens once, while the code is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.finding import DEVICE_LANE, Certainty
+from tpulint.knowledge import seam
+from tpulint.knowledge.trace_time import FIXED
+from tpulint.program import trace
+from tpulint.program.apis.operations import is_tensorflow
+from tpulint.program.evaluate.frozen import Frozen
+from tpulint.program.model import ApiCall, Computation, Effect, Program
+from tpulint.rules.base import Report
+
+STEPS = frozenset(["run", "experimental_run_v2"])
+OF_STEPS = frozenset(["shows", "keeps", "writes"])  # in a graph of TensorFlow 1 these are meant
+CONSTANTS = frozenset(["constant", "convert_to_tensor"])
+HARM = {
+    "shows": "`{}` runs once, while the step is traced, and shows a symbol, not its value:"
+    " return the tensor, and show it outside",
+    "keeps": "`{}` runs once, while the step is traced, and keeps a symbol, not the value of each"
+    " step: return the tensor, and collect it outside",
+    "writes": "`{}` runs once, while the step is traced: the file is written then, and never again",
+    "computes": "`{}` runs once, while device code is traced: every step computes with that one"
+    " value",
+    "decides": "`{}` runs once, while device code is traced: every step takes the branch that was"
+    " drawn then",
+}
+
+
+def check(program: Program, report: Report) -> None:
+    for computation in program.computations:
+        for each in (*computation.effects, *given_to_operations(computation)):
+            if not is_meant(computation, each):
+                report(
+                    each.source.span,
+                    HARM[each.kind].format(each.name),
+                    certainty=computation.certainty if each.sure else Certainty.POSSIBLE,
+                    trace=(
+                        trace.entry(computation),
+                        *trace.calls(DEVICE_LANE, computation.where, each.where, skip=1),
+                        trace.step(DEVICE_LANE, each.source, f"calls `{each.name}` while tracing"),
+                    ),
+                )
+
+
+def given_to_operations(computation: Computation) -> Iterator[Effect]:
+    """Clocks and random numbers that an operation takes; what is fixed on purpose is not."""
+    for call in computation.calls:
+        if not (is_tensorflow(call.path) and call.where.on_device) or is_fixed(call):
+            continue
+        for each in call.arguments:
+            value = each.value
+            if isinstance(value, Frozen) and each.keyword not in FIXED:
+                yield Effect("computes", value.path, call.site, call.where, value.site, True)
+
+
+def is_fixed(call: ApiCall) -> bool:
+    """Whether it keeps what it is given for good, or shows it to a human."""
+    return (
+        call.last in seam.VARIABLE_MAKERS
+        or call.last in CONSTANTS
+        or "initializer" in call.path.lower()
+        or "logging" in call.path
+    )
+
+
+def is_meant(computation: Computation, effect: Effect) -> bool:
+    """Whether it is done once on purpose: a seed says so, and so does a graph of one's own."""
+    if effect.kind in OF_STEPS:
+        return computation.kind not in STEPS
+    if "random" not in effect.name:
+        return effect.kind == "decides"
+    return any(
+        each.last in ("seed", "set_seed") and "random" in each.path for each in computation.calls
+    )
