@@ -40,24 +40,24 @@ class Deadline:
         self._seconds = seconds
         self._waits = waits
         self._feeds = feeds
-        self._watches = seconds is not None or feeds.may_wait
+        self.watches = seconds is not None or feeds.may_wait
         self._in_python = WaitGraph()
         self._begin()
 
     def begin(self) -> list[Operation]:
         """Operations that start the clock."""
-        return [told(self._begin), *self._feeds.begin()] if self._watches else []
+        return [told(self._begin), *self._feeds.begin()] if self.watches else []
 
     def end(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Operations that tell that the step has ended."""
-        if not self._watches:
+        if not self.watches:
             return []
         with tf.control_dependencies(waits_for):
             return [told(lambda: self._ended.set())]
 
     def watch(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Operations that run until the step has ended, and fail when it takes too long."""
-        if not self._watches:
+        if not self.watches:
             return []
 
         def is_running(before: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from tpulint.runtime.execute.options import Options
 from tpulint.runtime.execute.places import Places, constant_or_image, token_after
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.replicas import Replicas
+from tpulint.runtime.execute.turns import Turn
 from tpulint.runtime.execute.variables import Variable
 from tpulint.runtime.extract.collectives import collectives
 from tpulint.runtime.extract.feeds import feeds
@@ -56,16 +57,19 @@ def run_replicas(
         )
         for replica in range(program.num_replicas)
     )
-    cleared = [
-        *can_be_missed.begin(),
-        *emptied(seat for here in all_seats.values() for seat in here),
-    ]
     probes = Probes()
     deadline = Deadline(options.deadline, can_be_missed.waits, fed)
+    shares = [meetings, verdicts.queued, fed.may_wait, deadline.watches, probes.wanted]
+    turn = Turn(needed=any(shares))
+    with tf.control_dependencies(turn.begins()):
+        cleared = [
+            *can_be_missed.begin(),
+            *emptied(seat for here in all_seats.values() for seat in here),
+        ]
+        first = tf.group(probes.begin(), deadline.begin(), turn.begins())
     composer = Composer(verdicts, can_be_missed, probes, deadline, fed)
     replicas = Replicas(composer, places)
     before, during, after = _parts(program.region, verdicts)
-    first = tf.group(probes.begin(), deadline.begin())
     watching = deadline.watch([first])
     started = [first, *replicas.run(before, [first])]
     copied = [one for one in variables if one.is_copied(program.num_replicas, options)]
@@ -74,11 +78,13 @@ def run_replicas(
     released = [*held, *write_back(copies, held)]
     ended = [*released, *replicas.run(after, released)]
     for later in composer.deferred:
-        tensorflow_internals.add_control_inputs(first, [later.forgotten()])
+        with tf.control_dependencies(turn.begins()):
+            tensorflow_internals.add_control_inputs(first, [later.forgotten()])
         ended.append(
             later.run(places[0], ended, replace(composer, verdicts=Verdicts(), deferred=[]).build)
         )
-    token = token_after([*ended, *deadline.end(ended), *watching])
+    ended += [*deadline.end(ended), *watching]
+    token = token_after([*ended, *turn.ends(ended)])
     outputs = [
         constant_or_image(program.region, out.name, here, on_host=False)
         for here in places

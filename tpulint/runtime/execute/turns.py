@@ -1,0 +1,40 @@
+"""Runs of one step take turns, as on a TPU, whose cores run one program at a time.
+
+Only where runs at the same time would meet in what the step has once: the queues of its collectives
+and of its deferred clusters, its infeed, and what it notes in Python.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from tpulint.runtime.extract.region import Operation, Tensor
+
+_names = itertools.count()
+
+
+class Turn:
+    """The turn of one run; without `needed` every run has it at once.
+
+    A run that fails gives it up: the lock goes with its tensors.
+    """
+
+    def __init__(self, needed: bool) -> None:
+        self._lock: Tensor | None = None
+        if needed:
+            mutex = tf.raw_ops.MutexV2(shared_name=f"tpulint_turn_{next(_names)}", container="")
+            self._lock = tf.raw_ops.MutexLock(mutex=mutex)
+
+    def begins(self) -> list[Operation]:
+        """Operations that have run when the turn has come."""
+        return [] if self._lock is None else [self._lock.op]
+
+    def ends(self, waits_for: Sequence[Operation]) -> list[Operation]:
+        """Operations that give the turn to the next."""
+        if self._lock is None:
+            return []
+        with tf.control_dependencies(waits_for):
+            return [tf.raw_ops.ConsumeMutexLock(mutex_lock=self._lock)]
