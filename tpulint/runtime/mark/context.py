@@ -206,6 +206,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
     @_outside_compilation_counter.setter
     def _outside_compilation_counter(self, value: int) -> None:
         self.clusters.count = value
+        self.clusters.returned = None  # TensorFlow's function does not tell us
 
     @property
     def _outside_compilation_cluster(self) -> str | None:
@@ -216,6 +217,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
         self, cluster: str | None = None, is_map_outside_compilation: bool = False
     ) -> None:
         self.clusters.enter(cluster, is_map_outside_compilation)
+        self.clusters.returned = None
 
     def _ExitOutsideCompilationScope(self) -> None:
         self.clusters.exit()
