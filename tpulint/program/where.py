@@ -111,6 +111,11 @@ class Where(NamedTuple):
         """Whether it hangs on which of several functions or values is meant here."""
         return any(key[0] in GUESSES for key, _ in self.conditions)
 
+    @property
+    def loops(self) -> int:
+        """How many Python loops are around this place: each is read once."""
+        return sum(layer.kind == LOOP for layer in self.layers)
+
     def since(self, kind: str) -> Iterator[Layer]:
         """The layers inside the innermost layer of `kind`, innermost first."""
         for layer in reversed(self.layers):

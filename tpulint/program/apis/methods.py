@@ -43,7 +43,9 @@ def answer(this: Call) -> Value | None:
 
 def _of_sequence(this: Call, receiver: Sequence) -> Value:
     name, values = this.name, this.values
-    conditional = bool(this.act.where.conditions)
+    where = this.act.where
+    again = receiver.made is not None and where.loops > receiver.made.loops
+    conditional = again or bool(where.conditions)
     if name in ("append", "add", "appendleft") and values:
         receiver.items.append(values[0])
         receiver.open = receiver.open or conditional
