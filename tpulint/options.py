@@ -149,13 +149,14 @@ def add_check(check: argparse.ArgumentParser) -> None:
 def add_run(command: argparse.ArgumentParser) -> None:
     """Its own options come first; from SCRIPT or -m on, all words are the program's."""
     command.usage = (
-        "tpulint run [--replicas N | --topology SPEC] [--report FORMAT] [--report-file FILE] "
-        "(SCRIPT | -m MODULE) [ARGS...]"
+        "tpulint run [--replicas N | --topology SPEC] [--deadline SECONDS] [--report FORMAT] "
+        "[--report-file FILE] (SCRIPT | -m MODULE) [ARGS...]"
     )
     add = command.add_argument
     machine = command.add_mutually_exclusive_group()
     machine.add_argument("--replicas", type=int, metavar="N", help="how many cores there are (8)")
     machine.add_argument("--topology", metavar="SPEC", help="chips and cores a chip, as 2x2x2")
+    add("--deadline", type=float, metavar="SECONDS", help="the longest that a step may take")
     add("--report", choices=("text", "html"), default="text", help="the report's format")
     add("--report-file", metavar="FILE", help="write the report there, not to standard error")
     rest = argparse.REMAINDER

@@ -51,9 +51,11 @@ def request_of(options: argparse.Namespace) -> Request:
         raise ConfigError("--replicas: must be a whole number from 1")
     if replicas is None and options.topology is None:
         replicas = REPLICAS
+    if options.deadline is not None and not options.deadline > 0:
+        raise ConfigError("--deadline: must be more than 0 seconds")
     file = options.report_file or (PAGE if options.report == "html" else None)
     if file is not None:
         file = os.path.abspath(file)
         if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
             raise ConfigError(f"--report-file: {options.report_file}: no place for a file")
-    return Request(program, replicas, options.topology, options.report, file)
+    return Request(program, replicas, options.topology, options.deadline, options.report, file)

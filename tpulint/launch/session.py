@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """What is run on what, and where the report goes: without a `file`, to standard error."""
+    """What is run on what, how many seconds a step may take, and what becomes of the report.
+
+    Without a `file` it goes to standard error.
+    """
 
     program: Program
     replicas: int | None
     topology: str | None
+    deadline: float | None
     report: str
     file: str | None
 
@@ -46,7 +50,8 @@ class Session:
         try:
             from tpulint.runtime.running import running
 
-            machine = running(self.request.replicas, self.request.topology)
+            asked = self.request
+            machine = running(asked.replicas, asked.topology, asked.deadline)
             self.watch = self.open.enter_context(machine)
         except Exception as error:
             raise CannotRun from error

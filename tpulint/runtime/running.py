@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import RuntimeFaultWarning, warnings_told_to
 from tpulint.runtime.execute.probes import Event, watched_by
+from tpulint.runtime.stepping import options
 
 
 @dataclass
@@ -69,8 +70,12 @@ class Watch:
 
 
 @contextmanager
-def running(num_replicas: int | None, topology: str | None) -> Iterator[Watch]:
+def running(
+    num_replicas: int | None, topology: str | None, deadline: float | None = None
+) -> Iterator[Watch]:
     """In here, a TPU is emulated, and what runs on it is watched.
+
+    `deadline` is the longest that a step may take, in seconds.
 
     Raises:
         ValueError: there is no such topology, or no such number of replicas.
@@ -78,6 +83,7 @@ def running(num_replicas: int | None, topology: str | None) -> Iterator[Watch]:
     watch = Watch()
     with (
         emulated_tpu(num_replicas, topology=topology),
+        options(deadline=deadline),
         watched_by(watch.add),
         warnings_told_to(watch.warn),
     ):

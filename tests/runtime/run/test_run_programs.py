@@ -66,6 +66,14 @@ def train(x):
 strategy.run(train, args=(tf.constant(1.0),))
 """
 )
+STARVED = """\
+import tensorflow.compat.v1 as tf
+from tensorflow.python.tpu import tpu_feed
+
+queue = tpu_feed.InfeedQueue(1, tuple_types=[tf.float32], tuple_shapes=[[2]], shard_dimensions=[0])
+with tf.Graph().as_default(), tf.Session() as session:
+    session.run(tf.tpu.replicate(lambda x: x * 2.0, [[]], infeed_queue=queue))
+"""
 
 
 def tpulint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -141,3 +149,11 @@ def test_a_machine_that_cannot_be_is_wrong_usage(tmp_path: Path) -> None:
     assert lines == done.stderr.splitlines()[-1:]
     assert "tpulint: run: a topology is " in lines[0]
     assert "Traceback" not in done.stderr
+
+
+def test_a_step_that_waits_for_ever_ends_at_the_deadline(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(STARVED, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--replicas", "1", "--deadline", "3", "program.py")
+    assert done.returncode == 1
+    assert "waits in InfeedDequeueTuple" in done.stderr
+    assert "DeadlockError at program.py:6 " in done.stderr
