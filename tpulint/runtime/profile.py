@@ -5,7 +5,8 @@
     print(profile.table())
     profile.write_chrome_trace("step.json")
 
-Computations that are built inside the context are watched, whenever they run inside one.
+Computations that are built inside the context are watched, whenever they run inside one. What was
+built before has nothing in it that could be watched, so that it costs nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import Any
 from tpulint.runtime.execute.probes import Event, watched_by
 
 _COLUMNS = ("lane", "runs", "bytes to host", "bytes to device", "ms")
+
+_NOTHING = "no step was watched: it must be built and run while the profile is open"
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,9 @@ class Profile:
         return [tuple(self._totals(number)) for number in numbers]
 
     def table(self) -> str:
-        """All steps as text, a line for each lane."""
+        """All steps as text, a line for each lane; or why there is none."""
+        if not self.events:
+            return _NOTHING
         lines = []
         for number, lanes in enumerate(self.steps):
             rows = [_COLUMNS, *(_row(total) for total in lanes)]

@@ -95,3 +95,20 @@ def test_a_step_that_is_in_time_runs():
     with tpu.options(deadline=60.0):
         values = tpu.replicate(computation, [[tf.constant(1.0)], [tf.constant(2.0)]])
     assert [float(one[0]) for one in values] == [4.0, 6.0]
+
+
+@pytest.mark.parametrize("deadline", [None, 30.0])
+def test_a_gradient_goes_through_a_python_function(deadline):
+    def computation(x):
+        def host(value):
+            return tf.reshape(tf.py_function(lambda v: v * v * 3.0, [value], tf.float32), [])
+
+        y = tpu.outside_compilation(host, x * 2.0)
+        return y, tf.gradients(y, x)[0]
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, [])
+        with tpu.options(deadline=deadline):
+            results = tpu.rewrite(computation, [x])
+        for value in (1.0, 2.0, 3.0):
+            assert session.run(results, {x: value}) == [12.0 * value**2, 24.0 * value]

@@ -55,3 +55,15 @@ def test_what_is_built_outside_has_no_probes():
         tpu.replicate(computation, [[tf.ones([8])]])
     functions = graph.as_graph_def().library.function
     assert not any(node.op == "PyFunc" for function in functions for node in function.node_def)
+
+
+def test_a_step_that_was_built_before_is_not_watched_and_the_table_says_so():
+    @tf.function
+    def step(a):
+        return tpu.rewrite(computation, [a])
+
+    step(tf.ones([8]))
+    with profile() as seen:
+        step(tf.ones([8]))
+    assert seen.steps == []
+    assert seen.table().startswith("no step was watched: it must be built")

@@ -1,4 +1,4 @@
-"""One built step, run by several threads at once: its runs take turns, and nothing gets mixed up."""
+"""One built step, run by several threads at once: runs take turns, and nothing gets mixed up."""
 
 from __future__ import annotations
 

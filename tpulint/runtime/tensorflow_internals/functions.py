@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -46,6 +47,20 @@ def _share_function(source: Graph, target: Graph, name: str) -> None:
     raise KeyError(name)
 
 
+class _EagerAround(script_ops.EagerFunc):  # type: ignore[misc]
+    """One whose call, with the tape that it keeps for the gradient, is all within another's."""
+
+    _called: Callable[..., Any]
+
+    def __call__(self, device: Any, token: Any, args: Any) -> Any:
+        return self._called(device, *args)
+
+
+def _called(function: Any, token: bytes, device: Any, *args: Any) -> Any:
+    """What `function` gives. Its tape is kept under `token`, where the gradient looks for it."""
+    return function(device, token, args)
+
+
 def around_python_function(
     token: bytes, around: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> bytes | None:
@@ -58,7 +73,8 @@ def around_python_function(
         return None
     if isinstance(registered, script_ops.EagerFunc):
         replaced = copy.copy(registered)
-        replaced._func = around(registered._func)
+        replaced.__class__ = _EagerAround
+        replaced._called = around(functools.partial(_called, registered, token))
     else:
         replaced = around(registered)
     graph = ops.get_default_graph()
