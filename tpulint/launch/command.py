@@ -22,6 +22,7 @@ def run(options: argparse.Namespace) -> int:
     if importlib.util.find_spec("tensorflow") is None:
         raise ConfigError("run: TensorFlow is not installed: pip install 'tpulint[runtime]'")
     session = Session(request)
+    session.note_threads()
     after_import("tensorflow", session.emulate)
     # Registered first, and so called last: after the program's threads and its own last words.
     atexit.register(session.tell)

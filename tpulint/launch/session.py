@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -43,6 +44,7 @@ class Session:
         self.open = ExitStack()
         self.watch: Watch | None = None
         self.ended = Ended(0)
+        self.of_threads: list[BaseException] = []
         self.explained: Explained | None = None
 
     def emulate(self) -> None:
@@ -56,6 +58,17 @@ class Session:
         except Exception as error:
             raise CannotRun from error
 
+    def note_threads(self) -> None:
+        """From now on, notes also what ends a thread of the program."""
+        show = threading.excepthook
+
+        def note(ended: threading.ExceptHookArgs) -> None:
+            if ended.exc_value is not None:
+                self.of_threads.append(ended.exc_value)
+            show(ended)
+
+        threading.excepthook = note
+
     def explain(self) -> None:
         """Asks the analyzer of what failed. It works in threads, so this is no time of `tell`."""
         if self.watch is None or self.process != os.getpid():
@@ -63,7 +76,7 @@ class Session:
         from tpulint.launch.explain import explain
         from tpulint.launch.failure import failure_of
 
-        told = [*self.watch.warnings.values(), self.ended.error]
+        told = [*self.watch.warnings.values(), *self.of_threads, self.ended.error]
         failures = [each for each in map(failure_of, told) if each is not None]
         if failures:
             with working_in(self.here):

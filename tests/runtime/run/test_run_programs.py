@@ -66,6 +66,18 @@ def train(x):
 strategy.run(train, args=(tf.constant(1.0),))
 """
 )
+THREAD = """\
+import threading
+import tensorflow.compat.v1 as tf
+
+def train():
+    with tf.Graph().as_default():
+        tf.tpu.replicate(lambda x: x, [tf.constant(1.0)])
+
+thread = threading.Thread(target=train)
+thread.start()
+thread.join()
+"""
 STARVED = """\
 import tensorflow.compat.v1 as tf
 from tensorflow.python.tpu import tpu_feed
@@ -129,8 +141,10 @@ def test_a_fault_is_told_in_the_words_of_the_check() -> None:
         (IDLE, 0, r"OutsideCompilationNoOpWarning at program\.py:6 .* says\n\nTPU203 "),
         # An error of TensorFlow's own, at a line of which the analyzer is sure.
         (EAGER, 1, r"NotImplementedError \[TPU701 .*\]: `tpulint check` says\n\nTPU701 "),
+        # A thread that ends by a fault does not end the program.
+        (THREAD, 0, r"InputsNotPerReplicaError at program\.py:6 .* says\n\nTPU401 "),
     ],
-    ids=["unseen and caught", "a warning", "TensorFlow's own error"],
+    ids=["unseen and caught", "a warning", "TensorFlow's own error", "in a thread"],
 )
 def test_what_the_report_says_of_a_fault(
     tmp_path: Path, program: str, status: int, words: str
