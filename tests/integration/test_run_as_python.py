@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,8 @@ def folder(tmp_path: Path) -> Path:
     package.mkdir()
     for place in (tmp_path / "script.py", package / "__main__.py", package / "part.py"):
         place.write_text(SURROUNDINGS)
+    with zipfile.ZipFile(tmp_path / "program.zip", "w") as archive:
+        archive.write(tmp_path / "script.py", "__main__.py")
     (package / "__init__.py").write_text("")
     return tmp_path
 
@@ -81,6 +84,7 @@ def folder(tmp_path: Path) -> Path:
         ["./script.py", "-m", "--replicas", "3", "--", "-V", "--help"],
         ["package/part.py", "one"],
         ["package", "--two"],
+        ["program.zip", "three"],
         ["-m", "script", "--report", "html"],
         ["-m", "package", "-m", "x"],
         ["-m", "package.part"],

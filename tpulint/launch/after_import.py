@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -22,7 +21,9 @@ def after_import(name: str, do: Callable[[], None]) -> None:
         sys.meta_path.insert(0, _Watcher(name, do))
 
 
-class _Watcher(MetaPathFinder):
+class _Watcher:
+    """A finder of modules, as `sys.meta_path` holds them."""
+
     def __init__(self, name: str, do: Callable[[], None]) -> None:
         self.name = name
         self.do = do

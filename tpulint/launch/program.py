@@ -12,7 +12,6 @@ import os
 import pkgutil
 import runpy
 import sys
-from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NamedTuple
@@ -71,9 +70,10 @@ def _start(program: Program) -> None:
         return
     _begin_path_with(path)  # a directory or a zip file
     spec = PathFinder.find_spec("__main__", [path])
-    if spec is None or not isinstance(spec.loader, InspectLoader):
+    loader: Any = spec.loader if spec else None
+    if spec is None or loader is None:
         raise ImportError(f"can't find '__main__' module in {program.name!r}")
-    _run(spec.loader.get_code("__main__"), spec.origin, spec.loader, spec)
+    _run(loader.get_code("__main__"), spec.origin, loader, spec)
 
 
 def _code_of(script: str) -> CodeType:
