@@ -153,6 +153,33 @@ def model_fn(features, labels, mode, params):
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 """
     + MADE,
+    "optimizers of the project that sum by themselves, or hold what does": V1
+    + """
+class Summing(tf.train.Optimizer):
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        return tf.group(*[v.assign_sub(self.total(g)) for g, v in grads_and_vars])
+
+    def total(self, gradient):
+        return tf.tpu.cross_replica_sum(gradient)
+
+class Holding(tf.train.Optimizer):
+    def __init__(self, inner):
+        self.inner = inner
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        return self.inner.apply_gradients(grads_and_vars, global_step)
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 10))
+    if params["holding"]:
+        optimizer = Holding(tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.1)))
+    else:
+        optimizer = Summing(False, "Summing")
+    variables = tf.trainable_variables()
+    train_op = optimizer.apply_gradients(zip(tf.gradients(loss, variables), variables))
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+"""
+    + MADE,
     "params that get their size where no TPU is meant": NETWORK
     + """
 def main(flags):

@@ -104,6 +104,29 @@ def make(use_tpu, config):
 def main(use_tpu):
     return make(use_tpu, tf.estimator.tpu.RunConfig())
 """,
+    "an optimizer of the project, with updates of its own": V1
+    + """
+class WeightDecay(tf.train.Optimizer):
+    def __init__(self, rate):
+        super().__init__(False, "WeightDecay")
+        self.rate = rate
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        updates = [v.assign(v - self.rate * (g + 0.01 * v)) for g, v in grads_and_vars]
+        return tf.group(*updates, name=name)
+
+def create_optimizer(loss, rate):
+    optimizer = WeightDecay(rate)
+    variables = tf.trainable_variables()
+    gradients = tf.gradients(loss, variables)
+    return optimizer.apply_gradients(zip(gradients, variables))  # error: TPU604
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 10))
+    train_op = create_optimizer(loss, 0.1)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+"""
+    + MADE,
     "a step over an iterator, as TensorFlow 1 returned it": NETWORK
     + """
 def input_fn(params):

@@ -77,6 +77,7 @@ class Computation:
     kind: the API's last name (`replicate`, `shard`, `run`, ...) or "model_fn".
     certainty: POSSIBLE where it may turn out to be no TPU's.
     mode: "graph" or "function" (tf.function semantics).
+    updates: calls of `minimize` and `apply_gradients` of optimizers of the project.
     """
 
     kind: str
@@ -95,6 +96,7 @@ class Computation:
     contexts: list[ContextChange] = field(default_factory=list)
     dependencies: list[Dependencies] = field(default_factory=list)
     inner: list[Computation] = field(default_factory=list)
+    updates: list[ApiCall] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
 
 
@@ -258,7 +260,7 @@ class Program:
     outside_compilation where no computation is being built. calls, uses, accesses:
     those outside every computation. modules: those that were read. feeds: the input
     pipelines of TPUs. spelled: names that the TensorFlow of their files lacks; targets:
-    which TensorFlow that is.
+    which TensorFlow that is. soft_placement: as `placement` finds it.
     """
 
     computations: list[Computation] = field(default_factory=list)
@@ -270,6 +272,7 @@ class Program:
     feeds: list[Feed] = field(default_factory=list)
     spelled: list[Spelled] = field(default_factory=list)
     targets: Targets = field(default_factory=Targets)
+    soft_placement: str | None = None
 
     def all_calls(self) -> Iterator[ApiCall]:
         """Every call of something outside the project."""

@@ -170,5 +170,3 @@ def is_endless(data: Value | None) -> bool:
         if isinstance(given, Built) and given.last == "shuffle_and_repeat":
             return argument(given.arguments, "count", 1) in (None, NONE)
     return is_endless(before(data))
-
-

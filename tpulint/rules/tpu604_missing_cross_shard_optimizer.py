@@ -6,9 +6,20 @@ from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.program.apis.operations import is_tensorflow
 from tpulint.program.estimators import may_have_one_replica
+from tpulint.program.evaluate.attributes import mro
 from tpulint.program.model import ApiCall, Computation, Program, Site
 from tpulint.program.structures import tensors
-from tpulint.program.values import Built, Choice, Opaque, Sequence, Value
+from tpulint.program.values import (
+    Built,
+    Choice,
+    Class,
+    External,
+    Function,
+    Instance,
+    Opaque,
+    Sequence,
+    Value,
+)
 from tpulint.rules.base import Report
 from tpulint.rules.ways import device, way
 
@@ -35,18 +46,34 @@ def _sums_by_hand(computation: Computation) -> bool:
 def _by_place(computation: Computation) -> dict[Site, list[ApiCall]]:
     """The updates; one place has several where the optimizer is one of several."""
     found: dict[Site, list[ApiCall]] = {}
-    for call in computation.calls:
+    for call in [*computation.calls, *computation.updates]:
         if call.last in UPDATES and call.receiver is not None:
             found.setdefault(call.site, []).append(call)
     return found
 
 
 def _is_bare(receiver: Value | None) -> bool:
-    """Whether this surely is an optimizer of TensorFlow's that sums nothing."""
+    """Whether this surely is an optimizer of TensorFlow's, or made after it, that sums nothing."""
+    if isinstance(receiver, Instance):
+        return _is_bare_class(receiver)
     if not isinstance(receiver, Built) or not is_tensorflow(receiver.path):
         return False
     named = receiver.last.endswith("Optimizer") or ".optimizers." in receiver.path
     return named and not _wraps(receiver)
+
+
+def _is_bare_class(optimizer: Instance) -> bool:
+    """Whether a class of the project is a TensorFlow optimizer and neither sums nor wraps one."""
+    bases = mro(optimizer.cls)
+    made = any(
+        isinstance(each, External) and is_tensorflow(each.path) and each.last == "Optimizer"
+        for each in bases
+    )
+    methods = [one for each in bases if isinstance(each, Class) for one in each.names.values()]
+    mentions = {word for one in methods if isinstance(one, Function) for word in one.code.mentions}
+    sums = not mentions.isdisjoint(seam.COLLECTIVES | {WRAPPER})
+    kept = optimizer.attributes.values()
+    return made and not sums and not any(isinstance(each, (Built, Instance)) for each in kept)
 
 
 def _wraps(optimizer: Built) -> bool:
@@ -64,15 +91,17 @@ def _wraps(optimizer: Built) -> bool:
 
 def _say(computation: Computation, update: ApiCall, report: Report) -> None:
     receiver = update.receiver
-    assert isinstance(receiver, Built)
+    assert isinstance(receiver, (Built, Instance))
+    name = receiver.last if isinstance(receiver, Built) else receiver.cls.code.name
+    made = receiver.site or update.site
     unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
     guess = unseen or update.where.is_guess
     report(
         update.site.span,
-        f"`{receiver.last}` is not wrapped in `{WRAPPER}`: no replica would see the "
+        f"`{name}` is not wrapped in `{WRAPPER}`: no replica would see the "
         "gradients of the others, and TPUEstimator refuses to train",
         certainty=Certainty.POSSIBLE if guess else computation.certainty,
-        trace=way(computation, update.where, device(receiver.site, "is made without a wrapper")),
+        trace=way(computation, update.where, device(made, "is made without a wrapper")),
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tpulint.knowledge import seam
 from tpulint.program.evaluate import attributes
 from tpulint.program.evaluate.activation import Activation
-from tpulint.program.model import Argument, Frame, Site
+from tpulint.program.model import ApiCall, Argument, Frame, Site
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -43,6 +44,8 @@ def call(act: Activation, callee: Value, args: Arguments, site: Site, named: str
     if isinstance(callee, Bound):
         if isinstance(callee.function, External):
             return act.machine.api(act, callee.function, callee.receiver, args, site)
+        if isinstance(callee.receiver, Instance) and isinstance(callee.function, Function):
+            _note_update(act, callee.function.name, callee.receiver, args, site)
         return call(act, callee.function, (given(callee.receiver, site), *args), site)
     if isinstance(callee, Partial):
         first = tuple(given(each, site) for each in callee.args)
@@ -59,6 +62,16 @@ def call(act: Activation, callee: Value, args: Arguments, site: Site, named: str
     if isinstance(callee, Built):
         return act.machine.call_built(act, callee, args, site)
     return act.machine.unknown_call(act, callee, args, site, named)
+
+
+def _note_update(
+    act: Activation, name: str, receiver: Instance, args: Arguments, site: Site
+) -> None:
+    """A class of the project with `apply_gradients` of its own may be an optimizer."""
+    computation = act.where.computation
+    if name in seam.OPTIMIZER_UPDATES and computation is not None and not act.where.muted:
+        made = ApiCall(f"?.{name}", site, act.where, args, receiver, UNKNOWN)
+        computation.updates.append(made)
 
 
 def given(value: Value, site: Site) -> Argument:
