@@ -9,11 +9,15 @@ TensorFlow is imported when one of the two is used, and not before.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+import os
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    import pluggy
 
 REPLICAS = 2
 MARKER = "emulated_tpu(num_replicas=2, *, topology=None): the TPU that the fixture emulates"
@@ -64,6 +68,33 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if machine is not None:
         del config.stash[_OF_THE_SESSION]
         machine.__exit__(None, None, None)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pluggy.Result[pytest.TestReport], None]:
+    """Adds to a fault of the runtime what `tpulint check` says of its lines."""
+    outcome = yield
+    error = call.excinfo.value if call.excinfo is not None else None
+    said = said_of(error, str(item.path)) if hasattr(error, "rule") else ""
+    if said:
+        outcome.get_result().sections.append(("tpulint", said))
+
+
+def said_of(error: BaseException | None, program: str) -> str:
+    """What the analyzer says of the lines of a fault; nothing of an error that is none."""
+    from tpulint.launch.explain import explain
+    from tpulint.launch.failure import failure_of
+    from tpulint.output import ran
+    from tpulint.output.context import Context
+
+    failure = failure_of(error)
+    if failure is None or not failure.code:
+        return ""
+    found = explain([failure], program)
+    context = Context(os.getcwd(), found.sources)
+    return "\n\n".join(ran.explained(fault, context) for fault in found.faults)
 
 
 @pytest.fixture(name="emulated_tpu")

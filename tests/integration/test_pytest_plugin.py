@@ -111,6 +111,43 @@ def test_the_option_emulates_for_all_tests_also_while_they_are_imported(
     done.stdout.fnmatch_lines(["tpulint: an emulated TPU of 4 cores"])
 
 
+def test_a_test_that_fails_by_a_fault_shows_the_finding(
+    pytester: pytest.Pytester, run: Run
+) -> None:
+    pytester.makepyfile(
+        model="""
+        import tensorflow.compat.v1 as tf
+
+        def inner(x):
+            return tf.tpu.outside_compilation(tf.sin, x)
+
+        def outer(x):
+            with tf.Graph().as_default():
+                return tf.tpu.rewrite(
+                    lambda y: tf.tpu.outside_compilation(inner, y), [tf.constant(x)]
+                )
+        """,
+        test_model="""
+        from model import outer
+
+        class Odd(Exception):
+            rule = "none of ours"
+
+        def test_outer(emulated_tpu):
+            outer(1.0)
+
+        def test_odd():
+            raise Odd
+        """,
+    )
+    done = run()
+    done.assert_outcomes(failed=2)
+    done.stdout.fnmatch_lines(
+        ["*- tpulint -*", "NestedClusterError at model.py:4 *`tpulint check` says", "", "TPU201 *"]
+    )
+    assert done.stdout.str().count("- tpulint -") == 1
+
+
 def test_a_worker_of_xdist_has_its_own(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
         helper=COUNTS,

@@ -76,13 +76,9 @@ class Ran(NamedTuple):
 
 def text(ran: Ran, context: Context) -> str:
     """The report for a terminal."""
-    from tpulint.output.full import block
-
     lines = [headline(ran), ""]
     lines += [*table(ran.computations), "", NOTE] if ran.computations else [EMPTY]
-    for fault in ran.faults:
-        lines += ["", verdict(fault)]
-        lines += [f"\n{block(fault.finding, context).rstrip()}"] if fault.finding else []
+    lines += [f"\n{explained(fault, context)}" for fault in ran.faults]
     lines += [f"\n{note}" for note in ran.notes]
     return "\n".join(lines) + "\n"
 
@@ -92,6 +88,14 @@ def headline(ran: Ran) -> str:
         f"tpulint run: {ran.program} on {ran.machine}: "
         f"exit status {ran.status} after {ran.seconds:.1f} s"
     )
+
+
+def explained(fault: Fault, context: Context) -> str:
+    """A fault, and the finding that tells of it."""
+    from tpulint.output.full import block
+
+    told = f"\n\n{block(fault.finding, context).rstrip()}" if fault.finding else ""
+    return verdict(fault) + told
 
 
 def verdict(fault: Fault) -> str:
