@@ -13,7 +13,7 @@ from tensorflow.python.distribute import packed_distributed_variable, tpu_util
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.framework import ops
 
-from tpulint.runtime.tensorflow_internals.emulation import replaced
+from tpulint.runtime.tensorflow_internals.replacing import replaced
 
 _CORE = "_tpulint_core"
 _TPU = re.compile(r"device:TPU:\d+")

@@ -12,7 +12,7 @@ from tensorflow.python.compiler.xla.experimental import xla_sharding
 from tensorflow.python.distribute import tpu_replicated_variable, tpu_util
 from tensorflow.python.saved_model import save_context
 
-from tpulint.runtime.tensorflow_internals.emulation import replaced
+from tpulint.runtime.tensorflow_internals.replacing import replaced
 
 _touched: list[dict[int, Any]] = []
 

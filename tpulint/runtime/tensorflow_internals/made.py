@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tpulint.runtime.tensorflow_internals.emulation import replaced
+from tpulint.runtime.tensorflow_internals.replacing import replaced
 
 try:
     from tensorflow.python.eager.polymorphic_function import atomic_function

@@ -1,0 +1,80 @@
+"""Where an emulated TPU is put under TensorFlow: the functions that run or feed computations."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.data.ops import multi_device_iterator_ops
+from tensorflow.python.tpu import functional as tpu_functional
+from tensorflow.python.tpu import tpu as tensorflow_tpu
+from tensorflow.python.tpu import tpu_replication
+from tensorflow.python.tpu.ops import tpu_ops
+
+from tpulint.runtime.tensorflow_internals.replacing import replaced
+
+
+@contextlib.contextmanager
+def computations_go_to(
+    replicate: Callable[..., Any],
+    outside_compilation: Callable[..., Any],
+    map_outside_compilation: Callable[..., Any],
+) -> Iterator[None]:
+    """In here, TensorFlow's own `tpu.*` functions, by whatever name they were imported, do ours.
+
+    `replicate` has the signature of `split_compile_and_replicate`, which all of them end in.
+    """
+
+    def implementation(is_map: bool, *args: Any, **kwargs: Any) -> Any:
+        return (map_outside_compilation if is_map else outside_compilation)(*args, **kwargs)
+
+    with contextlib.ExitStack() as places:
+        places.enter_context(replaced(tensorflow_tpu, "split_compile_and_replicate", replicate))
+        if hasattr(tpu_replication, "outside_compilation_impl"):
+            places.enter_context(
+                replaced(tpu_replication, "outside_compilation_impl", implementation)
+            )
+        else:  # 2.12
+            for owner in (tensorflow_tpu, tpu_replication, tf.compat.v1.tpu):
+                places.enter_context(replaced(owner, "outside_compilation", outside_compilation))
+        yield
+
+
+@contextlib.contextmanager
+def called_on_any_core() -> Iterator[None]:
+    """In here, TPUPartitionedCall, which runs a function on the core that is free, just runs it."""
+
+    def tpu_partitioned_call(args: Any, device_ordinal: Any, Tout: Any, f: Any, **_: Any) -> Any:
+        return tf.raw_ops.StatefulPartitionedCall(args=args, Tout=Tout, f=f)
+
+    def tpu_ordinal_selector(name: str | None = None) -> Any:
+        return tf.constant([0], name=name)
+
+    with (
+        replaced(tpu_functional, "TPUPartitionedCall", tpu_partitioned_call),
+        replaced(tpu_ops, "tpu_partitioned_call", tpu_partitioned_call),
+        replaced(tpu_ops, "tpu_ordinal_selector", tpu_ordinal_selector),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def pipelines_not_tuned() -> Iterator[None]:
+    """In here, a pipeline that feeds several cores keeps its number of threads.
+
+    The thread that tunes it sleeps up to a minute, and the pipeline's end waits for it.
+    """
+    kind = multi_device_iterator_ops.OwnedMultiDeviceIterator
+    initialize = kind.__init__
+
+    def __init__(self: Any, dataset: Any = None, *args: Any, **kwargs: Any) -> None:
+        if dataset is not None:
+            options = tf.data.Options()
+            options.autotune.enabled = False
+            dataset = dataset.with_options(options)
+        initialize(self, dataset, *args, **kwargs)
+
+    with replaced(kind, "__init__", __init__):
+        yield

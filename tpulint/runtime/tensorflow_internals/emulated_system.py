@@ -1,0 +1,147 @@
+"""Where an emulated TPU is put under TensorFlow: what knows of devices, resolvers and systems."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf.tpu import topology_pb2
+from tensorflow.python.client import session
+from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
+from tensorflow.python.eager import context as eager_context
+from tensorflow.python.tpu import tpu_strategy_util
+from tensorflow.python.tpu.ops import tpu_ops
+
+from tpulint.runtime.tensorflow_internals.replacing import replaced
+
+EagerContext = eager_context.Context
+_LogicalDevice = eager_context.LogicalDevice
+_PhysicalDevice = eager_context.PhysicalDevice
+
+
+@contextlib.contextmanager
+def listed(count: Callable[[], int]) -> Iterator[None]:
+    """In here, TensorFlow lists `count()` TPU cores beside its devices."""
+    context, sessions = eager_context.Context, session.BaseSession
+    logical, physical = context.list_logical_devices, context.list_physical_devices
+    of_session = sessions.list_devices
+
+    def list_logical_devices(self: Any, device_type: str | None = None) -> list[Any]:
+        found: list[Any] = logical(self, device_type)
+        if device_type in (None, "TPU"):
+            found += [_LogicalDevice(f"/device:TPU:{i}", "TPU") for i in range(count())]
+        return found
+
+    def list_physical_devices(self: Any, device_type: str | None = None) -> list[Any]:
+        found: list[Any] = physical(self, device_type)
+        if device_type in (None, "TPU"):
+            found += [_PhysicalDevice(f"/physical_device:TPU:{i}", "TPU") for i in range(count())]
+        return found
+
+    def list_devices(self: Any) -> list[Any]:
+        names = (f"/job:localhost/replica:0/task:0/device:TPU:{i}" for i in range(count()))
+        cores = [session._DeviceAttributes(name, "TPU", 0, 0) for name in names]
+        return [*of_session(self), *cores]
+
+    with (
+        replaced(sessions, "list_devices", list_devices),
+        replaced(context, "list_logical_devices", list_logical_devices),
+        replaced(context, "list_physical_devices", list_physical_devices),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def placed_softly() -> Iterator[None]:
+    """In here, what is placed on a device that is not there goes to the CPU.
+
+    Programs set and see `tf.config.set_soft_device_placement` as ever.
+    """
+    context = eager_context.context()
+    real = eager_context.Context.soft_device_placement
+    at_first = context._soft_device_placement
+    said: list[bool | None] = [at_first]
+
+    def get(self: Any) -> bool:
+        return bool(self.executing_eagerly() if said[0] is None else said[0])
+
+    def set_(self: Any, enable: bool) -> None:
+        said[0] = enable
+
+    real.fset(context, True)
+    try:
+        with replaced(eager_context.Context, "soft_device_placement", property(get, set_)):
+            yield
+    finally:
+        real.fset(context, True if at_first is None else at_first)
+        context._soft_device_placement = at_first
+
+
+@contextlib.contextmanager
+def resolved_here() -> Iterator[None]:
+    """In here, every TPUClusterResolver is of TPU cores of this machine, whatever it is given."""
+    resolver = tpu_cluster_resolver.TPUClusterResolver
+
+    def __init__(
+        self: Any,
+        tpu: Any = None,
+        zone: Any = None,
+        project: Any = None,
+        job_name: str = "worker",
+        *_: Any,
+        **__: Any,
+    ) -> None:
+        self._cloud_tpu_client = tpu_cluster_resolver._LocalCloudTpuClient()
+        self._tpu = "local"
+        self.task_type = job_name
+        self.task_id = 0
+        self._tpu_topology = None
+
+    def cluster_spec(self: Any) -> Any:
+        # Programs print the address that stands in it.
+        return tf.train.ClusterSpec({self.task_type: ["localhost:8470"]})
+
+    with (
+        replaced(resolver, "__init__", __init__),
+        replaced(resolver, "cluster_spec", cluster_spec),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def systems_are(serialized_topology: Callable[[], bytes]) -> Iterator[None]:
+    """In here, initializing a TPU system gives `serialized_topology()`, and shutting down is free.
+
+    The systems that were initialized in here are forgotten at the end.
+    """
+    known = tpu_strategy_util._INITIALIZED_TPU_SYSTEMS
+    before = dict(known)
+
+    def configure_distributed_tpu(*_: Any, **kwargs: Any) -> Any:
+        return tf.constant(serialized_topology(), name=kwargs.get("name"))
+
+    def shutdown_distributed_tpu(name: str | None = None) -> Any:
+        return tf.no_op(name=name)
+
+    try:
+        with (
+            replaced(tpu_ops, "configure_distributed_tpu", configure_distributed_tpu),
+            replaced(tpu_ops, "shutdown_distributed_tpu", shutdown_distributed_tpu),
+        ):
+            yield
+    finally:
+        known.clear()
+        known.update(before)
+
+
+def serialized_topology(mesh_shape: list[int], coordinates: list[list[int]]) -> bytes:
+    """A TopologyProto of one host: `coordinates` has (x, y, z, core) of each of its cores."""
+    proto = topology_pb2.TopologyProto(
+        mesh_shape=mesh_shape,
+        num_tasks=1,
+        num_tpu_devices_per_task=len(coordinates),
+        device_coordinates=[number for core in coordinates for number in core],
+    )
+    return bytes(proto.SerializeToString())
