@@ -1,10 +1,12 @@
-"""The tensors inside nested structures."""
+"""The tensors inside nested structures; putting into dicts and taking out of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from tpulint.program.values import Choice, Mapping, Sequence, Tensor, Value
+from tpulint.program.where import Where
 
 DEPTH = 5  # structures within structures
 
@@ -31,3 +33,17 @@ def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[t
             return
         for item in list(inner):
             yield from told_apart(item, depth + 1, chosen)
+
+
+def put(mapping: Mapping, key: Any, item: Value, where: Where) -> None:
+    """`mapping[key] = item` at `where`."""
+    if key not in mapping.items or key in mapping.set_at:
+        mapping.set_at[key] = where
+    mapping.items[key] = item
+
+
+def drop(mapping: Mapping, key: Any) -> None:
+    """`del mapping[key]`."""
+    if mapping.items.pop(key, None) is None:
+        mapping.open = True
+    mapping.set_at.pop(key, None)

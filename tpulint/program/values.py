@@ -195,10 +195,8 @@ class Super(Value):
 class Built(Value):
     """The result of calling something external: a layer, an optimizer, a dataset.
 
-    source: what a dataset's method was called on. inner: what the function given to it
-    gives. callee, given: who was called with what, where that is a name of a project's
-    module that was passed by.
-    """
+    source, inner: what a dataset's method was called on, what the function given to it gives.
+    callee, given: who was called with what, where a module was passed by."""
 
     path: str
     site: Site
@@ -245,28 +243,13 @@ class Sequence(Value):
 
 @dataclass(eq=False)
 class Mapping(Value):
-    """A dict with literal keys; `open` when it may hold other keys, of which `keys` are some.
-
-    set_at: where keys were put in later, by an assignment or `update`.
-    """
+    """A dict; `open` if it may hold other `keys`; `set_at`: where keys were put in later."""
 
     items: dict[Any, Value]
     open: bool = False
     site: Site | None = None
     keys: list[Value] = field(default_factory=list)
     set_at: dict[Any, Where] = field(default_factory=dict)
-
-    def put(self, key: Any, item: Value, where: Where) -> None:
-        """`mapping[key] = item` at `where`."""
-        if key not in self.items or key in self.set_at:
-            self.set_at[key] = where
-        self.items[key] = item
-
-    def drop(self, key: Any) -> None:
-        """`del mapping[key]`."""
-        if self.items.pop(key, None) is None:
-            self.open = True
-        self.set_at.pop(key, None)
 
 
 @dataclass(eq=False)

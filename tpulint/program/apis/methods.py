@@ -7,6 +7,7 @@ from dataclasses import replace
 from tpulint.finding import Certainty
 from tpulint.program.apis.call import Call
 from tpulint.program.evaluate import lanes, managers
+from tpulint.program.structures import drop, put
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -74,7 +75,7 @@ def _of_mapping(this: Call, receiver: Mapping) -> Value:
     if name in ("get", "pop", "setdefault"):
         found = receiver.items.get(key)
         if name == "pop" and key is not None:
-            receiver.drop(key)
+            drop(receiver, key)
         if found is not None:
             return found
         default = values[1] if len(values) > 1 else NONE
@@ -103,10 +104,10 @@ def _of_mapping(this: Call, receiver: Mapping) -> Value:
 def _update(this: Call, receiver: Mapping) -> Value:
     for each in this.arguments:
         if each.keyword is not None:
-            receiver.put(each.keyword, each.value, this.act.where)
+            put(receiver, each.keyword, each.value, this.act.where)
         elif isinstance(each.value, Mapping):
             for key, item in each.value.items.items():
-                receiver.put(key, item, this.act.where)
+                put(receiver, key, item, this.act.where)
             receiver.open = receiver.open or each.value.open
         else:
             receiver.open = True

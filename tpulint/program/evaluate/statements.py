@@ -10,6 +10,7 @@ from tpulint.program.evaluate.activation import Activation
 from tpulint.program.evaluate.definitions import define_class, define_function
 from tpulint.program.evaluate.expressions import first_place, value
 from tpulint.program.model import Site
+from tpulint.program.structures import drop, put
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -43,7 +44,7 @@ def assign(act: Activation, target: Any, item: Value) -> None:
         base, index = value(act, target[2]), value(act, target[3])
         if isinstance(base, Mapping):
             if isinstance(index, Const):
-                base.put(index.value, item, act.where)
+                put(base, index.value, item, act.where)
             else:
                 base.open = True
                 base.items[("?", len(base.items))] = item
@@ -179,7 +180,7 @@ def _del(act: Activation, node: Any) -> bool:
         elif target[0] == "sub":
             base, index = value(act, target[2]), value(act, target[3])
             if isinstance(base, Mapping) and isinstance(index, Const):
-                base.drop(index.value)
+                drop(base, index.value)
     return False
 
 
