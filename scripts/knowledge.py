@@ -1,11 +1,12 @@
 """Write what the analyzer knows of TensorFlow's releases, from the releases themselves.
 
     python scripts/knowledge.py [WHEELS]      default: ~/.cache/tpulint-wheels
+    python scripts/knowledge.py --typed       only what is typed in, in operations.toml
 
 pip downloads the wheels that are missing in the folder WHEELS (about 2 GB). The old ones are
 read as archives and never run; the newest release is the one that is installed beside this
 Python. What is written are the tables `names.tsv` and `operations.tsv` in `tpulint/knowledge`,
-which docs/architecture.md describes; what is typed in by hand stands in `hand.toml` there.
+whose loaders say how they read; what is typed in by hand stands in the TOML files beside them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,12 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -22,12 +29,18 @@ from scripts import releases  # noqa: E402  (the checkout comes first)
 from scripts.names import Fact, facts_of  # noqa: E402
 
 KNOWLEDGE = ROOT / "tpulint" / "knowledge"
+OPERATIONS = KNOWLEDGE / "operations.tsv"
+TYPED = "\ndtypes\n"  # where what is typed in begins
 SITE = Path(sysconfig.get_paths()["purelib"])
 DEFAULT = Path.home() / ".cache" / "tpulint-wheels"
 
 
 def main() -> int:
     """Download what is missing, read every release, write the tables."""
+    if sys.argv[1:] == ["--typed"]:
+        derived = OPERATIONS.read_text(encoding="utf-8").split(TYPED)[0]
+        OPERATIONS.write_text(derived + "\n" + typed_operations(), encoding="utf-8")
+        return 0
     wheels = Path(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT
     for requirement in releases.download(wheels):
         print(f"downloaded {requirement}")
@@ -39,7 +52,32 @@ def main() -> int:
     text = written(tables)
     (KNOWLEDGE / "names.tsv").write_text(text, encoding="utf-8")
     print(f"names.tsv: {len(text) // 1024} KB")
+    text = newest_operations()
+    OPERATIONS.write_text(text, encoding="utf-8")
+    print(f"operations.tsv: {len(text) // 1024} KB")
     return 0
+
+
+def newest_operations() -> str:
+    """The table of operations of the release that is installed (see `operations.table_of`)."""
+    from scripts import operations
+
+    typed = typed_rows()
+    compiled, dtypes = set(typed["compiled"].split()), set(typed["dtypes"].split())
+    derived = operations.table_of(releases.installed(SITE), compiled, dtypes)
+    return f"{derived}\n{typed_operations()}"
+
+
+def typed_operations() -> str:
+    """The end of the table of operations: what is typed in."""
+    from scripts import operations
+
+    return operations.typed_block(typed_rows())
+
+
+def typed_rows() -> dict[str, Any]:
+    with open(KNOWLEDGE / "operations.toml", "rb") as stream:
+        return tomllib.load(stream)
 
 
 def names_of(release: releases.Release, wheels: Path) -> dict[str, Fact]:

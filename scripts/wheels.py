@@ -180,10 +180,16 @@ class Library:
             base = self.evaluated(dotted, value.value, hops + 1)
             if base.module and base.node is None:
                 return self.follow(base.module, value.attr, hops + 1)
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Call) and value.args:
-            if "export" in ast.unparse(value.func.func):
-                return self.evaluated(dotted, value.args[0], hops + 1)
+        if isinstance(value, ast.Call) and value.args and is_wrapper(value.func):
+            return self.evaluated(dotted, value.args[0], hops + 1)
         return Found()
+
+
+def is_wrapper(called: ast.expr) -> bool:
+    """Whether `called(f)` is `f` by another name: tf_export("...") and what adds dispatch."""
+    if isinstance(called, ast.Call):
+        return "export" in ast.unparse(called.func)
+    return ast.unparse(called).endswith("dispatch_support")
 
 
 def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -215,5 +221,6 @@ def literal_names(value: ast.expr) -> list[str] | None:
     """The strings of a literal list; None where it is something else."""
     if not isinstance(value, (ast.List, ast.Tuple)):
         return None
-    found = [each.value for each in value.elts if isinstance(each, ast.Constant)]
-    return [each for each in found if isinstance(each, str)] if len(found) == len(value.elts) else None
+    values = [each.value for each in value.elts if isinstance(each, ast.Constant)]
+    found = [each for each in values if isinstance(each, str)]
+    return found if len(found) == len(value.elts) else None

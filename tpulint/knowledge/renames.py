@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,13 @@ class Method(NamedTuple):
     @property
     def path(self) -> str:
         return f"{self.on}.{self.name}"
+
+
+@functools.cache
+def method_names() -> frozenset[str]:
+    """The names of the methods, without the rest of the table: most files have none."""
+    text = TABLE.read_text(encoding="utf-8")
+    return frozenset(re.findall(r'^\[\[method\]\]\nname = "(\w+)"', text, re.MULTILINE))
 
 
 @functools.cache

@@ -56,7 +56,7 @@ class Spelling:
             self._read(filename, data)
 
     def _read(self, filename: str, data: bytes) -> None:
-        from tpulint.knowledge.renames import methods
+        from tpulint.knowledge.renames import method_names
         from tpulint.source import UnreadableSource, read_source
         from tpulint.syntax.spelled import spelled
 
@@ -64,7 +64,7 @@ class Spelling:
             text = read_source(filename, data).text
         except UnreadableSource:
             return
-        spelling = spelled(text, PACKAGE.decode(), frozenset(methods()))
+        spelling = spelled(text, PACKAGE.decode(), method_names())
         if spelling is None:
             return
         target = self.targets.of(filename)
@@ -91,9 +91,9 @@ class Spelling:
 def having_of(path: str) -> int:
     """The releases that have a dotted name, or the method of that name."""
     from tpulint.knowledge import names
-    from tpulint.knowledge.renames import methods
+    from tpulint.knowledge.renames import method_names, methods
 
-    return names.having(methods()[path].path if path in methods() else path)
+    return names.having(methods()[path].path if path in method_names() else path)
 
 
 def is_missing(having: int, target: Target) -> bool:
@@ -120,10 +120,10 @@ def candidates(data: bytes) -> Iterator[str]:
             if base in _ROOTS or is_watched(base):
                 for rest in set(_uses(alias, base in _ROOTS).findall(data)):
                     yield f"{base}.{rest.decode()}"
-    from tpulint.knowledge.renames import methods
+    from tpulint.knowledge.renames import method_names
 
     if aliases:
-        yield from (name for name in methods() if f".{name}(".encode() in data)
+        yield from (name for name in method_names() if f".{name}(".encode() in data)
 
 
 @functools.cache

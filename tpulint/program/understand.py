@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding, Location, Span
+from tpulint.program.placement import Placement
 from tpulint.program.prefilter import passes
 from tpulint.program.settings import Settings
 from tpulint.program.spelling import Spelling
@@ -46,7 +47,7 @@ def understand(
     given = given or {}
     findings: list[Finding] = []
     sources: list[Source] = []
-    spelling = Spelling(settings.target_tensorflow)
+    spelling, placement = Spelling(settings.target_tensorflow), Placement()
     for filename in filenames:
         data = given.get(filename)
         try:
@@ -57,6 +58,7 @@ def understand(
         if watch is not None:
             watch(filename, data)
         spelling.look(filename, data)
+        placement.look(data)
         if passes(data, settings.wrappers):
             _take(filename, data, sources, findings)
     if not sources and not spelling.found:
@@ -74,6 +76,7 @@ def understand(
         findings += store.findings
         messages = store.messages
     program.spelled, program.targets = spelling.found, spelling.targets
+    program.soft_placement = placement.state
     return Understanding(program, tuple(findings), tuple(messages))
 
 

@@ -1,0 +1,259 @@
+"""Which operations the TPU's compiler knows, and which public names always end in another one.
+
+An operation is compiled where XLA has a kernel for it. What a public function builds on
+every way through it is read from its source, down to the generated wrappers
+(`gen_*_ops.py`), each of which names its operation.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from scripts.wheels import Found, Library
+
+HOPS = 12  # calls that are followed into
+PUBLIC = {
+    "tensorflow": "tensorflow._api.v2",
+    "tensorflow.compat.v1": "tensorflow._api.v2.compat.v1",
+}
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Gone, or replaced by what is compiled, before the compiler sees the graph.
+STRUCTURAL = _words(
+    """
+    Placeholder PlaceholderV2 Enter Exit NextIteration Merge Switch LoopCond RefEnter RefExit
+    RefMerge RefSwitch RefNextIteration If StatelessIf While StatelessWhile Case StatelessCase
+    For PartitionedCall StatefulPartitionedCall SymbolicGradient RemoteCall ImmutableConst
+    HashTableV2 MutableHashTableV2 MutableDenseHashTableV2 LookupTableImportV2 InitializeTableV2
+    InitializeTableFromTextFileV2 VarIsInitializedOp DestroyResourceOp IsVariableInitialized
+    ReadVariableOp VarHandleOp _VarHandlesOp Variable VariableV2 SaveV2 RestoreV2
+    """
+)
+# Modules that are about the host by their nature; nobody builds them for a device.
+HOST_MODULES = ("data", "dtensor", "tpu", "saved_model", "train", "queue", "lite", "sysconfig")
+HOST, NUMERIC = "hn"
+SAMPLES = re.compile("Random|Sampler|SampleDistorted|GuaranteeConst|Batch$|Barrier|CudnnRNN")
+Ops = frozenset[str]
+
+
+def kernels() -> dict[str, dict[str, set[str]]]:
+    """The operations with an XLA kernel in the TensorFlow that runs: op -> attribute -> dtypes.
+
+    An attribute that is not there takes any dtype. XLA registers its kernels when it first
+    compiles something, so something is compiled.
+    """
+    import tensorflow as tf
+    from tensorflow.python.framework import dtypes
+    from tensorflow.python.framework import kernels as registry
+
+    tf.function(lambda x: x + 1, jit_compile=True)(1.0)
+    found: dict[str, dict[str, set[str]]] = {}
+    for kernel in registry.get_all_registered_kernels().kernel:
+        if kernel.device_type != "XLA_CPU_JIT":
+            continue
+        constraints = found.setdefault(kernel.op, {})
+        for each in kernel.constraint:
+            listed = {dtypes.as_dtype(number).name for number in each.allowed_values.list.type}
+            constraints.setdefault(each.name, set()).update(listed)
+    return found
+
+
+def uncompiled(compiled: Collection[str]) -> dict[str, str]:
+    """The operations that are not compiled: op -> HOST where it deals in strings, files, Python
+    or state of the host, NUMERIC where a TPU could run it if somebody wrote the kernel."""
+    from tensorflow.python.framework import dtypes, op_def_registry
+    from tensorflow.python.framework import kernels as registry
+
+    foreign = {dtypes.string, dtypes.resource, dtypes.variant}
+    found = {}
+    for name in {kernel.op for kernel in registry.get_all_registered_kernels().kernel}:
+        definition = op_def_registry.get(name)
+        if name in compiled or name in STRUCTURAL or definition is None:
+            continue
+        types = {each.type for each in [*definition.input_arg, *definition.output_arg]}
+        deals = {dtypes.as_dtype(each) for each in types if each} & foreign
+        stateful = definition.is_stateful and not SAMPLES.search(name)
+        found[name] = HOST if deals or stateful or "PyFunc" in name else NUMERIC
+    return found
+
+
+def table_of(library: Library, compiled: set[str], dtypes: set[str]) -> str:
+    """The table of operations; `tpulint.knowledge.operations` says how it reads.
+
+    `compiled`: operations that a TPU compiles although they have no kernel here; `dtypes`:
+    those that a TPU has.
+    """
+    known = kernels()
+    lines = ["compiled"]
+    for op, attributes in sorted(known.items()):
+        limits = [
+            f"{name}={','.join(sorted(taken & dtypes))}"
+            for name, taken in sorted(attributes.items())
+            if not dtypes <= taken
+        ]
+        lines.append("\t".join([op, *limits]))
+    lines += sorted(compiled - set(known))
+    others = uncompiled(set(known) | compiled)
+    lines += ["", "uncompiled", *(f"{op}\t{sort}" for op, sort in sorted(others.items()))]
+    built = Builder(library, others).table()
+    lines += ["", "builds"]
+    lines += [f"{name}\t{','.join(sorted(ops))}" for name, ops in sorted(built.items())]
+    return "\n".join(lines) + "\n"
+
+
+def typed_block(typed: Mapping[str, Any]) -> str:
+    """What is typed in, as two more blocks of the table."""
+    lines = ["dtypes", *typed["dtypes"].split(), "", "typed"]
+    for row in typed["builds"]:
+        only_if = [row["only_if"]] if "only_if" in row else []
+        lines.append("\t".join([row["name"], ",".join(row["operations"]), *only_if]))
+    return "\n".join(lines) + "\n"
+
+
+class Builder:
+    """Which of the operations `wanted` public functions build, whichever way they go.
+
+    It is read from the sources of the installed TensorFlow.
+    """
+
+    def __init__(self, library: Library, wanted: Collection[str]) -> None:
+        self.library = library
+        self.wanted = wanted
+        self._known: dict[tuple[str, str], Ops] = {}
+        self._active: set[tuple[str, str]] = set()
+
+    def table(self) -> dict[str, Ops]:
+        """Public dotted name -> the wanted operations, one of which it always builds.
+
+        What tf.compat.v1 has in common with tf stands there once.
+        """
+        found: dict[str, Ops] = {}
+        for public, module in PUBLIC.items():
+            for name, inner, last in self._names(public, module):
+                parts = name.split(".")
+                ops = self.of(self.library.follow(inner, last))
+                same = found.get(name.replace(".compat.v1.", ".")) == ops
+                if ops and not same and parts[-2] not in HOST_MODULES and "raw_ops" not in parts:
+                    found[name] = ops
+        return found
+
+    def _names(self, public: str, module: str, depth: int = 0) -> Iterator[tuple[str, str, str]]:
+        own = "tensorflow" if public == "tensorflow" else module
+        for name in self.library.names(own) or ():
+            if not name.startswith("_"):
+                yield f"{public}.{name}", own, name
+        for name in self.library.submodules(module):
+            if depth < 6 and not name.startswith("_") and name not in ("v1", "v2"):
+                yield from self._names(f"{public}.{name}", f"{module}.{name}", depth + 1)
+
+    def of(self, found: Found, hops: int = 0) -> Ops:
+        """The operations that a call of the function always builds."""
+        node = found.node
+        if not isinstance(node, ast.FunctionDef) or hops > HOPS:
+            return frozenset()
+        key = (found.module, node.name)
+        if key in self._active:
+            return frozenset()
+        if key not in self._known:
+            self._active.add(key)
+            generated = found.module.rpartition(".")[2].startswith("gen_")
+            if generated:
+                ops = wrapped(node) & frozenset(self.wanted)
+            else:
+                ops = self._block(found.module, node.body, hops)[0] or frozenset()
+            self._known[key] = ops
+            self._active.discard(key)
+        return self._known[key]
+
+    def _block(self, module: str, body: list[ast.stmt], hops: int) -> tuple[Ops | None, bool]:
+        """What the statements build on every way, and whether every way ends in them."""
+        built: Ops = frozenset()
+        for index, statement in enumerate(body):
+            if isinstance(statement, ast.Raise):
+                return None, True
+            if isinstance(statement, ast.If):
+                built |= self._called(module, [statement.test], hops)
+                ways = self._ways(module, statement, hops)
+                open_ways = [ops for ops, ended in ways if not ended and ops is not None]
+                ended_ways = [ops for ops, ended in ways if ended and ops is not None]
+                if not open_ways:
+                    return (built | common(ended_ways) if ended_ways else None), True
+                if not ended_ways:
+                    built |= common(open_ways)
+                    continue
+                rest, _ = self._block(module, body[index + 1 :], hops)
+                on = [] if rest is None else [common(open_ways) | rest]
+                return built | common([*ended_ways, *on]), True
+            if isinstance(statement, (ast.With, ast.Try)):
+                if isinstance(statement, ast.With):
+                    items = [each.context_expr for each in statement.items]
+                    built |= self._called(module, items, hops)
+                inner, ended = self._block(module, statement.body, hops)
+                if inner is None:
+                    return None, True
+                built |= inner
+                if ended:
+                    return built, True
+            elif not isinstance(statement, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef)):
+                values = [e for e in ast.iter_child_nodes(statement) if isinstance(e, ast.expr)]
+                built |= self._called(module, values, hops)
+                if isinstance(statement, ast.Return):
+                    return built, True
+        return built, False
+
+    def _ways(self, module: str, node: ast.If, hops: int) -> list[tuple[Ops | None, bool]]:
+        """The two branches, or the one that is taken in device code."""
+        taken = is_eager(node.test)
+        bodies = [node.body, node.orelse] if taken is None else [(node.body, node.orelse)[taken]]
+        return [self._block(module, each, hops) for each in bodies]
+
+    def _called(self, module: str, values: Iterable[ast.expr], hops: int) -> Ops:
+        """What the calls in expressions build that are evaluated whatever happens."""
+        built: Ops = frozenset()
+        stack: list[ast.AST] = list(values)
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.DictComp)):
+                continue
+            if isinstance(node, ast.BoolOp):
+                stack.append(node.values[0])
+                continue
+            if isinstance(node, ast.IfExp):
+                stack.append(node.test)
+                ways = [self._called(module, [each], hops) for each in (node.body, node.orelse)]
+                built |= common(ways)
+                continue
+            if isinstance(node, ast.Call):
+                built |= self.of(self.library.evaluated(module, node.func), hops + 1)
+            stack.extend(ast.iter_child_nodes(node))
+        return built
+
+
+def common(ways: list[Ops]) -> Ops:
+    """What is built whichever of the ways is taken: one of these, if every way has one."""
+    return frozenset.union(*ways) if all(ways) else frozenset()
+
+
+def is_eager(test: ast.expr) -> bool | None:
+    """Which way a test of eager execution goes in device code (True: the `else`)."""
+    text = ast.unparse(test)
+    if text in ("context.executing_eagerly()", "_context.executing_eagerly()"):
+        return True
+    if text in ("not context.executing_eagerly()", "not _context.executing_eagerly()"):
+        return False
+    return None
+
+
+def wrapped(node: ast.FunctionDef) -> Ops:
+    """The operation of a generated wrapper."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call) and each.args:
+            called = ast.unparse(each.func)
+            if called.endswith("_apply_op_helper") and isinstance(each.args[0], ast.Constant):
+                return frozenset([str(each.args[0].value)])
+    return frozenset()

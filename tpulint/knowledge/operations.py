@@ -1,0 +1,84 @@
+"""Which operations a TPU compiles, and which public names of TensorFlow end in another one.
+
+`operations.tsv` is written by scripts/knowledge.py from the newest release; its blocks are
+`compiled` (operation, and where a kernel does not take all of a TPU's dtypes, `attribute=`
+those that it takes), `uncompiled` (operation, h or n), `builds` (dotted name, operations), and
+what was typed into `operations.toml`, which says how it reads: `dtypes` and `typed`.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+V1 = "tensorflow.compat.v1."
+V2 = "tensorflow.compat.v2."
+RAW = "tensorflow.raw_ops."
+HOST = "h"
+
+
+class Built(NamedTuple):
+    """What a call of a public name builds that is not compiled.
+
+    host: it deals in strings, files, Python or the host's state, and surely has no kernel;
+    else another release of the compiler may have one. writer: only under a summary writer.
+    """
+
+    operations: tuple[str, ...]
+    host: bool
+    writer: bool = False
+
+
+@functools.cache
+def _blocks() -> dict[str, dict[str, str]]:
+    found = {}
+    for block in (HERE / "operations.tsv").read_text(encoding="utf-8").split("\n\n"):
+        title, *lines = block.strip("\n").split("\n")
+        found[title] = {name: rest for name, _, rest in (line.partition("\t") for line in lines)}
+    return found
+
+
+@functools.cache
+def dtypes() -> frozenset[str]:
+    """The dtypes that a TPU has."""
+    return frozenset(_blocks()["dtypes"])
+
+
+@functools.cache
+def builds(dotted: str) -> Built | None:
+    """What a call of the dotted name builds on the device that is not compiled; None: nothing.
+
+    A name of TensorFlow 1 may go by its old name or by tf.compat.v1, and a project's shim over
+    either by what follows `.compat.`.
+    """
+    for name in _spellings(dotted):
+        row = _blocks()["typed"].get(name)
+        if row is not None:
+            listed, _, only_if = row.partition("\t")
+            return Built(tuple(listed.split(",")), True, only_if == "writer")
+        derived = _blocks()["builds"].get(name)
+        if derived is not None:
+            operations = tuple(derived.split(","))
+            return Built(operations, all(map(_is_of_the_host, operations)))
+        if name.startswith(RAW) and name[len(RAW) :] in _blocks()["uncompiled"]:
+            operation = name[len(RAW) :]
+            return Built((operation,), _is_of_the_host(operation))
+    return None
+
+
+def _is_of_the_host(operation: str) -> bool:
+    return _blocks()["uncompiled"].get(operation, HOST) == HOST
+
+
+def _spellings(dotted: str) -> tuple[str, ...]:
+    """The names under which the table may have it, the likeliest first."""
+    if dotted.startswith(V2):
+        return ("tensorflow." + dotted[len(V2) :],)
+    if dotted.startswith(V1):
+        return (dotted, "tensorflow." + dotted[len(V1) :])
+    if dotted.startswith("tensorflow."):
+        return (dotted, V1 + dotted[len("tensorflow.") :])
+    _, shim, rest = dotted.partition(".compat.")
+    return (V1 + rest, "tensorflow." + rest) if shim else ()

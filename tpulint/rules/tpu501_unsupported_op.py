@@ -1,0 +1,70 @@
+"""TPU501: an operation with no TPU kernel in device code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.finding import Certainty
+from tpulint.knowledge.operations import Built, builds
+from tpulint.program.model import ApiCall, Computation, Program, Site
+from tpulint.program.values import Const
+from tpulint.program.where import Where
+from tpulint.rules.base import Report
+from tpulint.rules.device_code import certainty, device_calls, is_compiled, placed_softly, way
+
+# What a table or a queue does is never compiled: its state lives on the host.
+HELD_BY_THE_HOST = {"table": "a lookup table", "queue": "a queue"}
+V1_SUMMARIES = frozenset(
+    ["ScalarSummary", "HistogramSummary", "ImageSummary", "AudioSummaryV2", "TensorSummaryV2"]
+)
+
+
+def check(program: Program, report: Report) -> None:
+    if placed_softly(program):
+        return
+    for computation, call in device_calls(program):
+        built = builds(call.path)
+        if built is not None and not _is_merged_away(built, call, computation):
+            sure = certainty(program, computation, call.where)
+            if not _surely(built, call, computation):
+                sure = Certainty.POSSIBLE
+            what = " or ".join(f"`{each}`" for each in built.operations)
+            report(
+                call.site.span,
+                f"`{call.last}` builds {what}, which has no TPU kernel",
+                certainty=sure,
+                trace=way(computation, call.where, call.site, f"builds {what} on the device"),
+            )
+    for computation, site, where, kind, name in _host_state(program):
+        report(
+            site.span,
+            f"`{name}` is {kind} of the host: its operations have no TPU kernel",
+            certainty=certainty(program, computation, where),
+            trace=way(computation, where, site, f"asks {kind} on the device"),
+        )
+
+
+def _surely(built: Built, call: ApiCall, computation: Computation) -> bool:
+    """Whether the operation is there for sure, and has no kernel in any release."""
+    if built.writer and not any(
+        each.last == "as_default" and each.where.on_device for each in computation.calls
+    ):
+        return False  # without a default writer a summary builds nothing
+    folded = bool(call.arguments) and all(isinstance(e.value, Const) for e in call.arguments)
+    return built.host and (not folded or call.last in ("print", "Print"))
+
+
+def _is_merged_away(built: Built, call: ApiCall, computation: Computation) -> bool:
+    """Whether nobody fetches a summary of TensorFlow 1: only an Estimator merges them."""
+    merged = computation.kind == "model_fn" and not any(
+        each.last in ("clear_collection", "remove_summaries") for each in computation.calls
+    )
+    return V1_SUMMARIES.issuperset(built.operations) and not merged
+
+
+def _host_state(program: Program) -> Iterator[tuple[Computation, Site, Where, str, str]]:
+    for computation in program.computations:
+        for each in computation.accesses:
+            kind = HELD_BY_THE_HOST.get(each.variable.sort)
+            if kind and each.mode != "create" and is_compiled(each.where):
+                yield computation, each.site, each.where, kind, each.variable.name
