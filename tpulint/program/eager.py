@@ -60,10 +60,9 @@ def modules_on_the_way(computation: Computation) -> set[Module]:
 
 def builds_graphs(module: Module) -> bool:
     """Whether a module is written for graphs: by what it names, by what it imports."""
-    names = module.facts.mentions
-    if not EAGER_MODE.isdisjoint(names):
+    if module.facts.names_any(EAGER_MODE):
         return False
-    return not GRAPH_MODE.isdisjoint(names) or _imports_version_1(module)
+    return module.facts.names_any(GRAPH_MODE) or _imports_version_1(module)
 
 
 def _imports_version_1(module: Module) -> bool:

@@ -53,7 +53,9 @@ def is_first_version(call: ApiCall) -> bool:
     """Whether `gradients` is TF1's: TF2's colocates by itself."""
     if "compat" in call.path or "gradients_impl" in call.path:
         return True
-    return "contrib" in call.site.module.facts.mentions and call.path == "tensorflow.gradients"
+    if call.path != "tensorflow.gradients":
+        return False
+    return call.site.module.facts.names_any(frozenset(["contrib"]))
 
 
 def colocates(call: ApiCall) -> bool:

@@ -27,9 +27,8 @@ class Guard:
 def guards(module: Module) -> Iterator[Guard]:
     """The guards in `module` that do not guard."""
     facts = module.facts
-    bodies = [facts.body, *(each.body for each in facts.functions)]
-    if seam.COUNTER in facts.mentions:
-        for body in bodies:
+    if facts.names_any(frozenset([seam.COUNTER])):
+        for body in [facts.body, *(each.body for each in facts.functions)]:
             for place in counter_tests(body):
                 yield Guard(COUNTER, seam.COUNTER, Site(module, place))
     for function in facts.functions:
@@ -78,7 +77,7 @@ def reads_counter(node: Any) -> int | None:
 
 def flags(function: ir.Function) -> Iterator[tuple[str, int]]:
     """Flags that are set before a cluster and reset after it, but not when it raises."""
-    if seam.OUTSIDE_COMPILATION.isdisjoint(function.mentions):
+    if not function.names_any(seam.OUTSIDE_COMPILATION):
         return
     tested = {
         path

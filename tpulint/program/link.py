@@ -34,5 +34,9 @@ def link(
         project.add(source.filename, module)
     machine = Machine(project, settings)
     roots.read_all(machine, modules)
+    for module in modules:
+        if module.pieces.problem is not None:
+            store.refuse(module.filename, *module.pieces.problem)
+    store.keep()
     store.messages += machine.ledger.errors
     return machine.program

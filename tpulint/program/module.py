@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tpulint.finding import Span
 from tpulint.program.prefilter import builds_computations, makes_tpu_strategy
-from tpulint.syntax.positions import Positions
+from tpulint.syntax.pieces import Pieces
 
 if TYPE_CHECKING:
     from tpulint.program.values import Env
@@ -25,7 +25,7 @@ class Module:
         self.env: Env | None = None
         self.star_imports: list[object] = []
         self.reported = True
-        self._positions = Positions(text, facts.counts)
+        self.pieces = Pieces(text, facts)
 
     @cached_property
     def builds_computations(self) -> bool:
@@ -43,7 +43,7 @@ class Module:
         return "tpu" in self.text.lower()
 
     def span(self, place: int) -> Span:
-        start, end = self._positions.range(place)
+        start, end = self.pieces.range(place)
         return Span(self.filename, start, end)
 
     def __repr__(self) -> str:

@@ -54,7 +54,7 @@ def read_all(machine: Machine, modules: list[Module]) -> None:
         if not wanted:
             return
         for module in modules:
-            if not wanted.isdisjoint(module.facts.mentions):
+            if module.facts.names_any(wanted):
                 read(machine, module, wanted)
 
 
@@ -102,7 +102,7 @@ def _read_function(
     again with everything: only then does every access count.
     """
     code = function.code
-    if id(code) in machine.called or names.isdisjoint(code.mentions):
+    if id(code) in machine.called or not code.names_any(names):
         return
     with machine.ledger.guarded(f"{function.module.filename}: {function.name}"):
         mark = machine.ledger.mark()
@@ -136,7 +136,7 @@ def _read_once(
 
 def makes_spec(function: Function) -> bool:
     """Whether this function itself builds a TPUEstimatorSpec: then it is a model_fn."""
-    if "TPUEstimatorSpec" not in function.code.mentions:
+    if not function.code.names_any(frozenset(["TPUEstimatorSpec"])):
         return False
     inner = [
         each
@@ -160,7 +160,7 @@ def _read_escaped(act: Activation, made: Value, site: Site, names: frozenset[str
     function = machine.function_of(made)
     if function is None or isinstance(made, (ModuleValue, Class)) or made == NONE:
         return
-    if id(function.code) in machine.called or names.isdisjoint(function.code.mentions):
+    if id(function.code) in machine.called or not function.code.names_any(names):
         return
     if makes_spec(function):
         _read_model_fn(act, function, None, site)

@@ -20,6 +20,7 @@ from tpulint.source import Source
 from tpulint.syntax import ir
 from tpulint.syntax.deep import deeply
 
+UNKEPT = -1  # how much the cache has of a new summary
 FEW = 4  # files that one process parses faster than two start
 
 # A summary, or why there is none, with row and column.
@@ -32,6 +33,7 @@ class Store:
     def __init__(self, cache: str | Path | None, jobs: int) -> None:
         self._cache = None if cache is None else Path(cache)
         self._jobs = jobs
+        self._open: dict[str, tuple[ir.ModuleFacts, int]] = {}
         self.findings: list[Finding] = []
         self.messages: list[str] = []
 
@@ -44,7 +46,7 @@ class Store:
         answer = summarize_here(text)
         if isinstance(answer, tuple):
             return None
-        self._keep(key, answer)
+        self._open[key] = (answer, UNKEPT)
         return answer
 
     def many(self, sources: list[Source]) -> Iterator[tuple[Source, ir.ModuleFacts | None]]:
@@ -55,9 +57,9 @@ class Store:
         answers = self._parse([sources[number] for number in missing])
         for number, answer in zip(missing, answers, strict=True):
             if isinstance(answer, tuple):
-                self._refuse(sources[number].filename, *answer)
+                self.refuse(sources[number].filename, *answer)
             else:
-                self._keep(keys[number], answer)
+                self._open[keys[number]] = (answer, UNKEPT)
                 known[number] = answer
         yield from zip(sources, known, strict=True)
 
@@ -68,7 +70,7 @@ class Store:
             return summarize_all([source.text for source in sources], self._jobs)
         return [summarize_here(source.text) for source in sources]
 
-    def _refuse(self, filename: str, reason: str, row: int, column: int) -> None:
+    def refuse(self, filename: str, reason: str, row: int, column: int) -> None:
         place = Location(row, column)
         self.findings.append(Finding("TPU001", reason, Span(filename, place, place)))
 
@@ -81,9 +83,17 @@ class Store:
             return None
         try:
             with open(self._cache / key[:2] / f"{key}.json", encoding="utf-8") as stream:
-                return ir.from_json(json.load(stream))
+                facts = ir.from_json(json.load(stream))
+                self._open[key] = (facts, facts.pieces_read())
+                return facts
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
+
+    def keep(self) -> None:
+        """Write down the summaries of which more was read than the cache knows."""
+        for key, (facts, before) in self._open.items():
+            if facts.pieces_read() != before:
+                self._keep(key, facts)
 
     def _keep(self, key: str, facts: ir.ModuleFacts) -> None:
         """Write whole files only: another run may be reading."""
@@ -102,16 +112,22 @@ class Store:
 
 
 def summarize(text: str) -> Answer:
-    """`summarize_here` on a thread with a deep stack."""
-    return deeply(lambda: summarize_here(text))
-
-
-def summarize_here(text: str) -> Answer:
-    """The summary of `text`, or why there is none."""
+    """The summary of `text` with everything in it, or why there is none."""
     from tpulint.syntax.lower import lower
     from tpulint.syntax.parse import SyntaxProblem, parse
 
     try:
-        return lower(parse(text))
+        return deeply(lambda: lower(parse(text)))
+    except SyntaxProblem as problem:
+        return (problem.reason, problem.row, problem.column)
+
+
+def summarize_here(text: str) -> Answer:
+    """The summary of `text`, its large bodies left for later, or why there is none."""
+    from tpulint.syntax import outside
+    from tpulint.syntax.parse import SyntaxProblem
+
+    try:
+        return deeply(lambda: outside.summarize(text))
     except SyntaxProblem as problem:
         return (problem.reason, problem.row, problem.column)

@@ -172,11 +172,7 @@ class Expressions(Walk):
             name,
             place,
             parameters,
-            [],
             decorators,
-            [],
-            [],
-            False,
             is_async,
             is_lambda,
             inside.index if inside.kind == "class" else None,
@@ -189,11 +185,10 @@ class Expressions(Walk):
     def finish_function(self, index: int, body: list[ir.Node]) -> None:
         """Leave the scope of the function and write down what was seen in it."""
         scope = self.leave()
-        function = self.functions[index]
-        function.body = body
-        function.mentions = sorted(scope.mentions)
-        function.local_names = sorted(scope.bound - scope.outer)
-        function.is_generator = scope.generator
+        names = sorted(scope.bound - scope.outer)
+        self.functions[index].known = ir.Inside(
+            body, sorted(scope.mentions), names, scope.generator
+        )
 
     def conditional(self, node: cst.IfExp) -> ir.Node:
         place = self.place(ir.IFEXP, node)

@@ -7,8 +7,6 @@ import libcst
 from tpulint.syntax import ir
 from tpulint.syntax.statements import Statements
 
-UNCOUNTED = -1
-
 
 def lower(module: libcst.Module) -> ir.ModuleFacts:
     """The summary of `module`."""
@@ -25,6 +23,9 @@ def lower_with_nodes(module: libcst.Module) -> tuple[ir.ModuleFacts, dict[int, l
 def _facts(walk: Statements, module: libcst.Module) -> ir.ModuleFacts:
     body = walk.block(module.body)
     mentions = sorted(walk.scopes[0].mentions)
-    # Where something was left out, places cannot be checked by counting.
-    counts = [UNCOUNTED] if walk.truncated else walk.counts
-    return ir.ModuleFacts(body, walk.functions, walk.classes, mentions, counts)
+    return ir.ModuleFacts(body, walk.functions, walk.classes, mentions, counted(walk))
+
+
+def counted(walk: Statements) -> list[int]:
+    """The places of each kind; where something was left out, counting cannot check them."""
+    return [ir.UNCOUNTED] if walk.truncated else walk.counts

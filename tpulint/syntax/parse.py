@@ -18,7 +18,7 @@ BRACKETS = re.compile(r"[][(){}]")
 NESTED_TOO_DEEPLY = "nested too deeply for Python's own parser"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class SyntaxProblem(Exception):
     """The text is no Python that can be read; `row` and `column` are 1-based."""
 

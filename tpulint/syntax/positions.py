@@ -8,6 +8,7 @@ other. Where the counts do not agree, libcst's provider answers instead.
 from __future__ import annotations
 
 import ast
+import io
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -57,7 +58,7 @@ def paired(text: str, counts: list[int]) -> list[list[Range]] | None:
         found[_KINDS[type(node)]].append(node)
     if [len(nodes) for nodes in found] != counts:
         return None
-    lines = text.splitlines(keepends=True) if not text.isascii() else None
+    lines = None if text.isascii() else list(io.StringIO(text, newline=""))
     for nodes in found:
         nodes.sort(key=lambda n: (n.lineno, n.col_offset, -n.end_lineno, -n.end_col_offset))
     return [[_range(node, lines) for node in nodes] for nodes in found]
@@ -79,12 +80,12 @@ def _nodes(tree: ast.AST) -> Iterator[Any]:
 def _range(node: Any, lines: list[str] | None) -> Range:
     start, end = node.col_offset, node.end_col_offset
     if lines is not None:
-        start = _characters(lines[node.lineno - 1], start)
-        end = _characters(lines[node.end_lineno - 1], end)
+        start = characters(lines[node.lineno - 1], start)
+        end = characters(lines[node.end_lineno - 1], end)
     return (Location(node.lineno, start + 1), Location(node.end_lineno, end + 1))
 
 
-def _characters(line: str, offset: int) -> int:
+def characters(line: str, offset: int) -> int:
     """`ast` counts UTF-8 bytes, findings count characters."""
     return len(line.encode("utf-8")[:offset].decode("utf-8", "ignore"))
 

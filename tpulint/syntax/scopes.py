@@ -38,6 +38,7 @@ class Walk:
         self.truncated = False
         self.nodes: dict[int, Any] = {}
         self.keep_nodes = False
+        self.piece = 0
 
     def place(self, kind: int, node: Any) -> int:
         """The next place of `kind`; -1 in an f-string (no positions there before Python 3.12)."""
@@ -45,7 +46,7 @@ class Walk:
             return -1
         ordinal = self.counts[kind]
         self.counts[kind] = ordinal + 1
-        found = ir.place(kind, ordinal)
+        found = ir.place(kind, ordinal, self.piece)
         if self.keep_nodes:
             self.nodes[found] = node
         return found

@@ -157,16 +157,21 @@ class Statements(Expressions):
             decorators,
             is_async=node.asynchronous is not None,
         )
-        scope = Scope("function", index)
-        scope.bound.update(parameter_names(parameters))
-        inside = self.scopes[-1]
-        if inside.kind == "class" and inside.index is not None:
-            self.classes[inside.index].methods[node.name.value] = index
-            named = [*parameters.positional_only, *parameters.positional]
-            scope.self_name = named[0][0] if named else None
-        self.scopes.append(scope)
+        made = self.functions[index]
+        if made.class_index is not None:
+            self.classes[made.class_index].methods.append(index)
+        self.scopes.append(self.scope_of(made))
         self.finish_function(index, self.suite(node.body))
         return ["def", index]
+
+    def scope_of(self, function: ir.Function) -> Scope:
+        """The scope of the body of `function`."""
+        scope = Scope("function", function.index)
+        scope.bound.update(parameter_names(function.parameters))
+        if function.class_index is not None:
+            named = [*function.parameters.positional_only, *function.parameters.positional]
+            scope.self_name = named[0][0] if named else None
+        return scope
 
     def class_(self, node: cst.ClassDef) -> ir.Node:
         decorators = [self.expression(each.decorator) for each in node.decorators]
@@ -181,7 +186,7 @@ class Statements(Expressions):
             keywords,
             decorators,
             [],
-            {},
+            [],
             {},
             self.enclosing("function"),
             len(self.classes),

@@ -200,7 +200,7 @@ class Machine(Linking):
         for cls in mro(instance.cls):
             if not isinstance(cls, Class):
                 continue
-            for index in cls.code.setters.get(name, []):
+            for index in cls.module.facts.setters(cls.code, name):
                 function = cls.names.get(cls.module.facts.functions[index].name)
                 if isinstance(function, Function) and id(function.code) not in self._active:
                     there = Activation(self, cls.module, Env({}), Where(muted=True))

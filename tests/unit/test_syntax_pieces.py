@@ -1,0 +1,169 @@
+"""Modules read from the outside in say the same as modules read at once."""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tpulint.finding import Location
+from tpulint.syntax import ir
+from tpulint.syntax.lower import lower
+from tpulint.syntax.outside import outside, summarize
+from tpulint.syntax.parse import SyntaxProblem, parse
+from tpulint.syntax.pieces import Pieces
+
+SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
+KINDS = ("call", "name", "attr", "return", "if")
+
+CLASS = """
+import a
+
+class C(a.B):
+    x = 1
+
+    def __init__(self, size=a.default()):
+        # a comment
+        self.size = size
+        self.other = [
+            size]
+        self.third = 3  # its end
+
+    @property
+    def one(self):
+        def inner():
+            self.one_more = 1
+            return f"{self.size}" + g(1, 'é')
+        return inner
+
+    def short(self): return 1
+
+    async def last(self):
+        '''Words.'''
+        async with self.size as s:
+            await s
+
+    # after the last
+y = C()
+"""
+
+
+def sample(name: str) -> str:
+    return (Path(sysconfig.get_path("stdlib")) / name).read_text(encoding="utf-8")
+
+
+def opened(text: str) -> tuple[ir.ModuleFacts, Pieces]:
+    """The summary with its bodies left for later."""
+    facts = outside(text)
+    assert facts is not None
+    return facts, Pieces(text, facts)
+
+
+def whole(text: str) -> tuple[ir.ModuleFacts, Pieces]:
+    facts = lower(parse(text))
+    return facts, Pieces(text, facts)
+
+
+def placed(facts: ir.ModuleFacts, pieces: Pieces) -> list[tuple[Any, ...]]:
+    """Each expression that has a place, with where that is."""
+    found: list[tuple[Any, ...]] = []
+    stack: list[Any] = [facts.body, *(each.body for each in facts.functions)]  # which grows
+    stack += [each.body for each in facts.classes]
+    while stack:
+        part = stack.pop()
+        if not isinstance(part, list):
+            continue
+        if part and part[0] in KINDS and len(part) > 2 and type(part[1]) is int:
+            found.append((part[0], *pieces.range(part[1])))
+        stack.extend(part)
+    found += [(each.name, *pieces.range(each.place)) for each in facts.functions]
+    found += [(each.name, *pieces.range(each.place)) for each in facts.classes]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("text", [CLASS, *map(sample, SAMPLES)], ids=["class", *SAMPLES])
+def test_a_module_read_from_the_outside_is_the_module_read_at_once(text: str) -> None:
+    facts, pieces = opened(text)
+    assert any(each.known is None for each in facts.functions)
+    assert placed(facts, pieces) == placed(*whole(text))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_places_do_not_depend_on_line_ends(end: str) -> None:
+    text = CLASS.replace("\n", end)
+    assert placed(*opened(text)) == placed(*whole(CLASS))
+
+
+def test_a_body_is_read_when_it_is_asked_for() -> None:
+    facts, _ = opened(CLASS)
+    (init,) = (each for each in facts.functions if each.name == "__init__")
+    assert init.known is None
+    assert "size" in init.mentions
+    assert init.known is not None
+    assert [each.name for each in facts.functions if each.rows and each.known] == ["__init__"]
+
+
+def test_the_setters_of_an_attribute_are_found_in_what_was_not_read() -> None:
+    facts, _ = opened(CLASS)
+    (owner,) = facts.classes
+    names = [facts.functions[index].name for index in facts.setters(owner, "third")]
+    assert names == ["__init__"]
+    assert facts.setters(owner, "nothing") == []
+
+
+def test_names_are_found_in_what_was_not_read() -> None:
+    facts, _ = opened(CLASS)
+    assert facts.names_any(frozenset(["third"]))
+    assert not facts.names_any(frozenset(["comment"]))  # stands in a comment only
+    assert not facts.names_any(frozenset(["siz"]))
+
+
+def test_the_end_of_what_holds_a_body_left_out_is_its_own_end() -> None:
+    facts, pieces = opened(CLASS)
+    (init,) = (each for each in facts.functions if each.name == "__init__")
+    assert pieces.range(init.place) == (Location(7, 5), Location(12, 23))
+    assert pieces.range(facts.classes[0].place) == (Location(4, 1), Location(26, 20))
+
+
+def test_what_was_read_travels_through_json() -> None:
+    facts, _ = opened(CLASS)
+    assert facts.names_any(frozenset(["third"]))
+    again = ir.from_json(ir.to_json(facts))
+    assert again.pieces_read() == facts.pieces_read() > 0
+    assert placed(again, Pieces(CLASS, again)) == placed(*whole(CLASS))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(): x = 1; y = 2\n",
+        "def f():\n    x = 1\n    y = 2\n    z = 1 + \\\n2\\\n\n",
+        "if x:\n  def f():\n  \ta\n  \tb\n  \tc\n",
+        "def f():\n    '''\n# no comment\n    '''\n    return 1\n\n\n",
+        "async def f(\n    a, b\n): \n\n    @a\n    def b():\n        pass\n    return b",
+        "try:\n  def f():\n    1\n    2\n    3\nexcept E:\n  def g():\n    1\n    2\n    3\n"
+        "else:\n  def h():\n    1\n    2\n    3\nfinally:\n  def i():\n    1\n    2\n    3\n",
+    ],
+)
+def test_odd_ways_to_stand(text: str) -> None:
+    facts = summarize(text)
+    assert placed(facts, Pieces(text, facts)) == placed(*whole(text))
+
+
+def test_a_fault_in_a_body_is_found_at_once() -> None:
+    with pytest.raises(SyntaxProblem) as caught:
+        summarize(CLASS.replace("self.third = 3", "print 'hello'"))
+    assert caught.value.row == 12
+
+
+def test_what_libcst_does_not_take_is_said_by_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body that only CPython takes is a fault of the module, found when it is read."""
+    facts, pieces = opened(CLASS)
+    text = CLASS.replace("third = 3", "third = = 3")
+    monkeypatch.setattr(pieces, "_text", text)
+    monkeypatch.setattr(pieces, "_lines", text.splitlines(keepends=True))
+    assert not facts.names_any(frozenset(["third"]))
+    assert pieces.problem is not None
+    assert pieces.problem[1] == 12
