@@ -25,15 +25,16 @@ each_caught = pytest.mark.parametrize("report", CAUGHT, ids=name)
 
 
 def said(block: Block, folder: Path) -> list[Expected]:
-    return sorted(
+    found = {
         Expected(
-            Path(found.span.filename).relative_to(folder).as_posix(),
-            found.span.start.row,
-            found.code,
-            found.certainty.value,
+            Path(each.span.filename).relative_to(folder).as_posix(),
+            each.span.start.row,
+            each.code,
+            each.certainty.value,
         )
-        for found in findings(block, folder)
-    )
+        for each in findings(block, folder)
+    }
+    return sorted(found)
 
 
 @each_caught
