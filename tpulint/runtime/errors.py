@@ -262,9 +262,9 @@ _Fault = TypeVar("_Fault", bound=RuntimeFault)
 _joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {}
 
 
-def as_fault(kind: type[_Fault], error: Exception) -> _Fault:
+def as_fault(kind: type[_Fault], error: Exception, rule: str | None = None) -> _Fault:
     """`error`, raised by TensorFlow, as a `kind` that is also of `error`'s class."""
-    fault: _Fault = _joined(kind, type(error))(str(error), place=place_of(error))
+    fault: _Fault = _joined(kind, type(error))(str(error), place=place_of(error), rule=rule)
     return fault
 
 

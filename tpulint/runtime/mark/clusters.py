@@ -10,7 +10,10 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import NestedClusterError
 
-_WITHOUT_TENSORS = (type(None), bool, int, float, str, bytes, np.ndarray, np.generic, tf.Operation)
+_WITHOUT_TENSORS = (
+    *(type(None), bool, int, float, str, bytes, np.ndarray, np.generic),
+    *(tf.Operation, tf.Variable, tfi.EagerTensor),
+)
 
 
 class HostClusters:
@@ -18,8 +21,9 @@ class HostClusters:
 
     `outer_devices` is the stack of device functions that was in force where the computation
     began: an operation of a host cluster has the devices of that place, not those of the
-    `tf.device(tpu.core(...))` scopes on the way to the cluster. `returned` names the tensors that
-    the clusters' functions returned; None if one returned what cannot be looked into.
+    `tf.device(tpu.core(...))` scopes on the way to the cluster. `returned` has the graph, by
+    identity, and the name of each tensor that the clusters' functions returned; None if one
+    returned what cannot be looked into.
     """
 
     def __init__(self) -> None:
@@ -27,7 +31,7 @@ class HostClusters:
         self.is_map = False
         self.count = 0
         self.cores: list[str] = []
-        self.returned: set[str] | None = set()
+        self.returned: set[tuple[int, str]] | None = set()
         self.outer_devices: Any = None
         self._devices_inside: Any = None
 
@@ -62,8 +66,8 @@ class HostClusters:
         for value in tfi.nest.flatten(result, expand_composites=True):
             if self.returned is None:
                 return
-            if tf.is_tensor(value):
-                self.returned.add(value.name)
+            if tfi.is_symbolic_tensor(value):
+                self.returned.add((id(value.graph), value.name))
             elif not isinstance(value, _WITHOUT_TENSORS):
                 self.returned = None
 

@@ -12,12 +12,11 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import (
-    EscapedTensorError,
     MaximumShapesError,
     NestedComputationError,
     as_fault,
 )
-from tpulint.runtime.mark import attributes, inputs, metadata, outputs, padding, variables
+from tpulint.runtime.mark import attributes, escaping, inputs, metadata, outputs, padding, variables
 from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
 from tpulint.runtime.mark.marked import Marked, Mode
 from tpulint.runtime.mark.request import Request
@@ -86,7 +85,8 @@ def _mark(request: Request, mode: Mode) -> Outcome | None:
         with _sharded(len(flat)), tf.control_dependencies([info]):
             args = _arguments(request, flattened, fan_in, padded)
             returned = _returned(request, args)
-        found = outputs.processed(returned, by_device=not _is_partitioned(request))
+        with escaping.told():
+            found = outputs.processed(returned, by_device=not _is_partitioned(request))
         context.ExitResult(found.tensors)
     if context.clusters.cores:
         cores = attributes.string_list_attr(context.clusters.cores)
@@ -174,24 +174,9 @@ def _arguments(
 
 
 def _returned(request: Request, args: list[Any]) -> Any:
-    with variables.resource_variables_only():
-        try:
-            returned = request.computation(*args)
-        except ValueError as error:
-            if _is_escape(error):
-                raise as_fault(EscapedTensorError, error) from error
-            raise
+    with variables.resource_variables_only(), escaping.told():
+        returned = request.computation(*args)
     return tfi.convert_variables_to_tensors(returned)
-
-
-def _is_escape(error: ValueError) -> bool:
-    """Whether a tensor was used outside the function, branch or loop that made it."""
-    if isinstance(error, tfi.InaccessibleTensorError):
-        return True
-    text = str(error)
-    if text.startswith("Cannot use '") and "as input to '" in text:
-        return True
-    return "must be from the same graph as" in text
 
 
 def _is_partitioned(request: Request) -> bool:

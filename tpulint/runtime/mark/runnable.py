@@ -6,16 +6,15 @@ The texts about devices are those of TensorFlow's distributed rewrite.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import DeviceAssignmentError, EscapedTensorError
-from tpulint.runtime.mark import attributes
+from tpulint.runtime.mark import attributes, escaping
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.place import is_of_gradient, place_of_operation
-
-_GUARDS = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
 
 
 def check(context: TPUReplicateContext, marked: Marked, assignment: Any) -> None:
@@ -27,6 +26,7 @@ def check(context: TPUReplicateContext, marked: Marked, assignment: Any) -> None
             tensor of a branch or a loop's body is an output.
     """
     _check_outputs(marked)
+    escaping.check_flat(context.operations, marked.outputs)
     _check_assignment(assignment, context.num_replicas)
     _check_cores(context, assignment.num_cores_per_replica if assignment is not None else 1)
     _check_side_doors(context)
@@ -40,6 +40,7 @@ def _check_outputs(marked: Marked) -> None:
                 f"{made!r} is out of scope and cannot be used here: it was defined in "
                 f"{made.graph}, and not in {marked.graph}",
                 place=place_of_operation(made.op),
+                rule=escaping.rule_of_tensor(made, marked.graph),
             )
 
 
@@ -89,14 +90,14 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
     returned = context.clusters.returned
     if returned is None or not context.clusters.count:
         return
-    for op in context.operations:
+    for op in _with_bodies(context.operations):
         if _is_host(op):
             continue
         for tensor in op.inputs:
-            if not _is_host(tensor.op) or tensor.name in returned:
+            if not _is_host(tensor.op) or (id(tensor.graph), tensor.name) in returned:
                 continue
             # The guard of a branch or a loop is marked as what needed it first.
-            if tensor.op.type in _GUARDS:
+            if tensor.op.type in escaping.GUARDS:
                 continue
             # The gradient of a host operation takes what it needs: that is TPU206's matter.
             if "." in _cluster(tensor.op) or is_of_gradient(op):
@@ -107,6 +108,18 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
                 place=place_of_operation(op),
                 rule="TPU207",
             )
+
+
+def _with_bodies(operations: Iterable[Any]) -> Iterator[Any]:
+    """`operations`, and those of the functions that the device's among them hold."""
+    unread, seen = list(operations), set()
+    while unread:
+        op = unread.pop()
+        yield op
+        for graph in [] if _is_host(op) else tfi.function_graphs(op):
+            if id(graph) not in seen:
+                seen.add(id(graph))
+                unread += graph.get_operations()
 
 
 def _is_host(op: Any) -> bool:

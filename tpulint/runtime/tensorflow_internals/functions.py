@@ -24,6 +24,16 @@ def function_graph(graph: Graph, name: str) -> Graph:
     raise KeyError(name)
 
 
+def function_graphs(op: Any) -> list[Graph]:
+    """The FuncGraphs of the functions that `op` holds: branches, bodies, what it calls."""
+    names = [
+        func.name
+        for attr in op.node_def.attr.values()
+        for func in (*attr.list.func, *([attr.func] if attr.func.name else []))
+    ]
+    return [function_graph(op.graph, name) for name in names]
+
+
 def share_functions(source: Graph, nodes: Iterable[Any]) -> None:
     """Make the functions that the NodeDefs `nodes`, of `source`, call known in this graph."""
     target = ops.get_default_graph()

@@ -14,6 +14,7 @@ Graph = Any
 Tensor = Any
 
 FuncGraph = func_graph.FuncGraph
+EagerTensor = ops.EagerTensor
 
 
 def default_graph() -> Graph:
@@ -50,6 +51,11 @@ def copy_handle_data(source: Tensor, target: Tensor) -> None:
 def watched_variables(graph: Graph) -> list[Any]:
     """The variables touched while the FuncGraph `graph` was traced that are still alive."""
     return list(getattr(graph, "_watched_variables", ()))
+
+
+def is_symbolic_tensor(value: Any) -> bool:
+    """Whether `value` is a tensor of a graph."""
+    return isinstance(value, tf.Tensor) and not isinstance(value, ops.EagerTensor)
 
 
 def is_eager_tensor(value: Any) -> bool:
