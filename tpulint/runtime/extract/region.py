@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from tpulint.runtime import tensorflow_internals
+
 Tensor = Any
 Operation = Any
 Graph = Any
@@ -118,8 +120,14 @@ def needed(roots: Iterable[Operation], inside: Callable[[Operation], bool]) -> d
         if op.name not in found:
             found[op.name] = op
             before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-            unread += [other for other in before if inside(other)]
+            unread += [other for other in [*before, *_conditions(op)] if inside(other)]
     return found
+
+
+def _conditions(op: Operation) -> list[Operation]:
+    """What decides whether `op` runs: it may be known by a control input alone."""
+    around = tensorflow_internals.contexts_outwards(tensorflow_internals.context_of(op))
+    return [context.pred.op for context in around if context.IsCondContext()]
 
 
 def in_program_order(graph: Graph, found: Mapping[str, Operation]) -> tuple[Operation, ...]:
