@@ -150,6 +150,44 @@ def train_step(x):
 }
 
 SILENT |= {
+    "a decorator of a library may make a tf.function": TPU
+    + """
+import library
+
+@library.compiled(reduce_retracing=True)
+def train_step(x):
+    strategy.run(lambda each: each * 2.0, args=(x,))
+
+@library.compiled
+def replica_step(x):
+    return x * 2.0
+
+train_step(tf.ones([4]))
+strategy.run(replica_step, args=(tf.ones([4]),))
+""",
+    "a decorator of the project makes one, perhaps": TPU
+    + """
+def maybe_function(function):
+    return tf.function(function) if tf.config.list_logical_devices("TPU") else function
+
+@maybe_function
+def train_step(x):
+    strategy.run(lambda each: each * 2.0, args=(x,))
+
+train_step(tf.ones([4]))
+""",
+    "a method is wrapped where its object is made": TPU
+    + """
+class Trainer:
+    def __init__(self):
+        self.step = tf.function(self._step)
+
+    def _step(self, x):
+        strategy.run(lambda each: each * 2.0, args=(x,))
+
+trainer = Trainer()
+trainer.step(tf.ones([4]))
+""",
     "a scope around an evaluation, which is called in a loop over checkpoints": TPU
     + """
 def evaluate(dataset):
@@ -201,6 +239,20 @@ def start(workers, resolver):
 }
 
 REPORTED = {
+    "decorators that trace nothing": TPU
+    + """
+import gin
+
+@gin.configurable("step")
+def train_step(x):
+    strategy.run(lambda each: each * 2.0, args=(x,))  # error: TPU701
+
+@gin.configurable
+def main():
+    train_step(tf.ones([4]))
+
+main()
+""",
     "a function without a tf.function in the loop of a script, another one with": TPU
     + """
 @tf.function

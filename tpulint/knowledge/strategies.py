@@ -5,6 +5,8 @@ Hand-written, as `seam`: each set says where its fact stands in TensorFlow.
 
 from __future__ import annotations
 
+from tpulint.knowledge import seam
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -39,3 +41,12 @@ MODELS_WITH_VARIABLES = _words("load_model model_from_json clone_model")
 MAKE_VARIABLES = _words("build summary set_weights load_weights")
 INPUTS = _words("Input InputLayer")
 INPUT_SHAPES = _words("input_shape batch_input_shape input_dim")
+
+# Decorators that make no tf.function of what they are given.
+PLAIN_DECORATORS = seam.TRANSPARENT | _words(
+    """
+    configurable register overrides override abstractmethod staticmethod classmethod property
+    setter parameters named_parameters flagsaver patch fixture parametrize skip skipIf
+    no_type_check deprecated contextmanager dataclass
+    """
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.finding import Certainty
 from tpulint.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
+from tpulint.program.evaluate.calls import DECORATED
 from tpulint.program.evaluate.managers import GRAPH
 from tpulint.program.model import Computation, Program
 from tpulint.program.module import Module
@@ -16,7 +17,7 @@ TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 def is_eager(program: Program, computation: Computation) -> bool:
     """Whether the `run` that makes `computation` is surely reached eagerly, and may be a TPU's."""
     where = computation.where
-    if any(layer.kind in TRACED for layer in where.layers):
+    if any(layer.kind in TRACED for layer in where.layers) or where.contexts(DECORATED):
         return False
     if _may_be_other_function(where, computation):
         return False
@@ -92,7 +93,7 @@ def _shows_eager(program: Program, where: Where) -> bool:
 def is_traced_function(callee: Value) -> bool | None:
     """Whether `callee` is a tf.function; None where it is not seen, or one of several is."""
     if isinstance(callee, Function):
-        return callee.traced
+        return None if DECORATED in callee.hints else callee.traced
     if isinstance(callee, Bound):
         return is_traced_function(callee.function)
     if isinstance(callee, Partial):

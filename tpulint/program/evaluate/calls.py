@@ -27,9 +27,10 @@ from tpulint.program.values import (
     Value,
     join,
 )
-from tpulint.program.where import CALLEE, FUNCTION, Layer
+from tpulint.program.where import CALLEE, CONTEXT, FUNCTION, Layer
 
 Arguments = tuple[Argument, ...]
+DECORATED = "a decorator that is not seen"
 
 
 def call(act: Activation, callee: Value, args: Arguments, site: Site, named: str = "") -> Value:
@@ -118,6 +119,8 @@ def call_function(act: Activation, function: Function, args: Arguments, site: Si
     where = act.where.called(Frame(site, function.name))
     if function.traced:
         where = where.inside(Layer(FUNCTION, site))
+    elif DECORATED in function.hints:
+        where = where.inside(Layer(CONTEXT, site, (DECORATED, UNKNOWN)))
     inner = Activation(machine, function.module, Env({}, function.env, function), where, function)
     inner.caller, inner.call_site = act, site
     bind(inner, function, args)

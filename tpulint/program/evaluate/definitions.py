@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tpulint.knowledge import seam
+from tpulint.knowledge.strategies import PLAIN_DECORATORS
 from tpulint.program.evaluate import calls
 from tpulint.program.model import Site
 from tpulint.program.values import (
@@ -46,8 +47,20 @@ def _with_decorators(act: Activation, found: Value, code: ir.Function) -> Value:
     """Decorators applied, innermost first."""
     for node in reversed(code.decorators):
         decorator = act.machine.value(act, node)
+        before = found
         found = _decorated(act, found, decorator, Site(act.module, code.place))
+        if found is before and not isinstance(decorator, Managed):
+            found = _perhaps_traced(found, node)
     return found
+
+
+def _perhaps_traced(found: Value, node: Any) -> Value:
+    """A decorator that is not seen may make a tf.function, unless its name says what it does."""
+    named = node[2] if node[0] == "call" else node
+    name = named[3] if named[0] == "attr" else named[2] if named[0] == "name" else ""
+    if name in PLAIN_DECORATORS or not isinstance(found, Function):
+        return found
+    return replace(found, hints=found.hints | {calls.DECORATED})
 
 
 def _decorated(act: Activation, found: Value, decorator: Value, site: Site) -> Value:
@@ -64,7 +77,6 @@ def _decorated(act: Activation, found: Value, decorator: Value, site: Site) -> V
             return replace(found, hints=found.hints | {hint})
         if last in seam.OUTSIDE_COMPILATION:
             return Partial(decorator, (found,), ())
-        return found
     if isinstance(decorator, (Function, Bound, Partial)):
         wrapped = calls.call(act, decorator, (calls.given(found, site),), site)
         if isinstance(wrapped, (Function, Bound, Partial)):
