@@ -264,3 +264,26 @@ def test_an_operations_error_keeps_its_class_through_autograph() -> None:
     assert isinstance(caught.value, tf.errors.DeadlineExceededError)
     assert caught.value.rule == "TPU101"
     assert caught.value.message.count("TPU101") == 1
+
+
+@pytest.mark.parametrize(
+    ("replicas", "text"),
+    [
+        (3, "Requested num_replicas=3 but there are only 2 cores in the TPU topology"),
+        (2, "TPUReplicate asked to create 2 replicas, but the number of cores in the TPU topology"),
+    ],
+)
+def test_without_an_assignment_the_replicas_are_the_whole_topology(
+    replicas: int, text: str
+) -> None:
+    cores = 2 if replicas == 3 else 4
+
+    def build(count: int) -> Any:
+        return tpu.replicate(lambda: tf.constant(1.0), [[]] * count)
+
+    with tpu.emulated_tpu(num_replicas=cores), tf.Graph().as_default():
+        build(1)
+        build(cores)
+        with pytest.raises(tpu.DeviceAssignmentError, match=text) as caught:
+            build(replicas)
+    assert caught.value.rule == "TPU408"

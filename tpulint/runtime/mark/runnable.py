@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate.system import current_system
 from tpulint.runtime.errors import DeviceAssignmentError, EscapedTensorError
 from tpulint.runtime.mark import attributes, escaping
 from tpulint.runtime.mark.context import TPUReplicateContext
@@ -46,6 +47,7 @@ def _check_outputs(marked: Marked) -> None:
 
 def _check_assignment(assignment: Any, num_replicas: int) -> None:
     if assignment is None:
+        _check_is_whole_topology(num_replicas)
         return
     cores = assignment.core_assignment
     coordinates = cores.reshape(-1, cores.shape[-1]).tolist()
@@ -72,6 +74,23 @@ def _check_assignment(assignment: Any, num_replicas: int) -> None:
         raise DeviceAssignmentError(
             f"Duplicate coordinates in device_assignment: {', '.join(map(str, twice))}"
         )
+
+
+def _check_is_whole_topology(num_replicas: int) -> None:
+    system = current_system()
+    if system is None or num_replicas in (1, system.num_cores):
+        return
+    if num_replicas > system.num_cores:
+        raise DeviceAssignmentError(
+            f"Requested num_replicas={num_replicas} but there are only {system.num_cores} cores "
+            "in the TPU topology."
+        )
+    raise DeviceAssignmentError(
+        f"TPUReplicate asked to create {num_replicas} replicas, but the number of cores in the "
+        f"TPU topology is {system.num_cores} and no TPU device assignment was supplied. A TPU "
+        "device assignment is required if the number of replicas is not 1 or the number of cores "
+        f"in the topology ({system.num_cores})"
+    )
 
 
 def _check_cores(context: TPUReplicateContext, cores: int) -> None:
