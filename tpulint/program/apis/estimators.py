@@ -38,7 +38,7 @@ def _estimator(this: Call) -> Value:
     """The model_fn is a computation, unless `use_tpu=False` stands there in so many words."""
     made = Built(this.path, this.site, this.act.where)
     made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
-    params = options(this.get("params", 3) or NONE)
+    params = options(after_all(this, this.get("params", 3) or NONE))
     made.attributes["params"] = join(copied(each) for each in params)
     use_tpu = this.get("use_tpu", 4)
     model_fn = this.get("model_fn", 0)

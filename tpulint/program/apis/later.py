@@ -19,8 +19,8 @@ from tpulint.program.values import (
     join,
 )
 
-# Names of what makes input pipelines and host functions; nothing else is kept.
-_MAKES = re.compile(r"input|data|batch|reader|pipeline|metric|host_call", re.IGNORECASE)
+# Names of what makes input pipelines, host functions, parameters; nothing else is kept.
+_MAKES = re.compile(r"input|data|batch|reader|pipeline|metric|host_call|params", re.IGNORECASE)
 _HOST_CALL = re.compile(r"host_call", re.IGNORECASE)
 
 
