@@ -3,38 +3,71 @@
 from __future__ import annotations
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
+from tpulint.knowledge.operations import builds
 from tpulint.program import trace
-from tpulint.program.model import Cluster, Program
-from tpulint.program.where import COND, WHILE, Layer
+from tpulint.program.model import Cluster, Computation, Program
+from tpulint.program.scopes import is_guessed
+from tpulint.program.where import COND, WHILE, Layer, Where
 from tpulint.rules.base import Report
+from tpulint.rules.device_code import device_calls, placed_softly, way
+
+COST = "one round trip each time"
 
 
 def check(program: Program, report: Report) -> None:
     for cluster in program.clusters():
-        computation, loop = cluster.computation, loop_around(cluster)
-        if computation is None or loop is None:
+        loop = loop_around(cluster.where) if is_opened_by_hand(cluster) else None
+        if cluster.computation is None or loop is None:
             continue
         report(
             cluster.named.span,
             f"{trace.callee_name(cluster.callee)} runs on the host in every iteration of a loop"
-            " on the device: one round trip each time",
-            certainty=Certainty.POSSIBLE if loop.perhaps else computation.certainty,
+            f" on the device: {COST}",
+            certainty=certainty(cluster.computation, cluster.where, loop),
             trace=(
-                trace.entry(computation),
+                trace.entry(cluster.computation),
                 trace.step(DEVICE_LANE, loop.site, "in each iteration of this loop"),
-                *trace.to_cluster(computation, cluster),
+                *trace.to_cluster(cluster.computation, cluster),
                 trace.step(HOST_LANE, cluster.named, "crosses to the host, and back"),
             ),
         )
+    if placed_softly(program):
+        check_what_is_moved(program, report)
 
 
-def loop_around(cluster: Cluster) -> Layer | None:
-    """The device loop whose every iteration opens the cluster; None under a condition in it."""
-    if cluster.parent is not None or not cluster.kind.endswith("outside_compilation"):
-        return None
-    for layer in reversed(cluster.where.control()):
+def check_what_is_moved(program: Program, report: Report) -> None:
+    """Soft placement lets operations without a kernel run on the host: each is a host cluster."""
+    for computation, call in device_calls(program):
+        built, loop = builds(call.path), loop_around(call.where)
+        if built is None or loop is None:
+            continue
+        sure = certainty(computation, call.where, loop)
+        report(
+            call.site.span,
+            f"`{call.last}` has no TPU kernel, and soft placement runs it on the host in every"
+            f" iteration of a loop on the device: {COST}",
+            certainty=sure if built.host and not built.writer else Certainty.POSSIBLE,
+            trace=way(computation, call.where, call.site, "is moved to the host"),
+        )
+
+
+def is_opened_by_hand(cluster: Cluster) -> bool:
+    """Whether it is no host_call's, and stands in no other cluster."""
+    return cluster.parent is None and cluster.kind.endswith("outside_compilation")
+
+
+def loop_around(where: Where) -> Layer | None:
+    """The device loop whose every iteration gets here; None under a condition in it."""
+    for layer in reversed(where.control()):
         if layer.kind == COND:
             return None
         if layer.kind == WHILE:
             return layer
     return None
+
+
+def certainty(computation: Computation, where: Where, loop: Layer) -> Certainty:
+    """It hangs on which of several functions is called, or on who owns the strategy."""
+    if loop.perhaps or is_guessed(where, computation):
+        return Certainty.POSSIBLE
+    return computation.certainty
