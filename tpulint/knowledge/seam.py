@@ -212,6 +212,13 @@ DTYPES = _words(
     float64 complex64 complex128
     """
 )
+# Operations that look at the shape of what they take, and not at its values.
+SHAPES_ONLY = _words(
+    """
+    shape shape_n size rank zeros_like ones_like int_shape ndim broadcast_static_shape
+    get_static_value
+    """
+)
 # Functions of NumPy that give arrays.
 ARRAYS = _words("array asarray zeros ones empty full arange")
 # Contexts that build no operation by themselves.

@@ -290,7 +290,8 @@ class Tensor(Value):
     inputs), `replica_id`, `computed` (an operation of the device made it, so that a
     host cluster that takes it is no head cluster), `uniform` (surely equal on all
     replicas). `dtype` and `shape` are known where literals give them; a dimension
-    that is None is dynamic or not seen. `starts` is how a string surely begins.
+    that is None is dynamic or not seen. `starts` is how a string surely begins. `data`:
+    its values are known at run time only (a shape is known when it is compiled).
     """
 
     made: Where | None
@@ -305,6 +306,7 @@ class Tensor(Value):
     dtype: str | None = None
     shape: tuple[int | None, ...] | None = None
     starts: str | None = None
+    data: bool = False
 
 
 @dataclass(eq=False)

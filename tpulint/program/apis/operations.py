@@ -37,6 +37,7 @@ def answer(this: Call) -> Value:
         _call_given(this)
         made = this.operation()
         made.uniform = "random" not in this.path and lanes.uniform(this.values)
+        made.data = this.name not in seam.SHAPES_ONLY and (made.data or "random" in this.path)
         made.shape = () if gives_scalar(this.record) else None
         return made
     return unseen(this)

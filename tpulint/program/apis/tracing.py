@@ -75,7 +75,7 @@ def as_input(act: Activation, value: Value, site: Site) -> Value:
 
 def fresh_input(act: Activation, site: Site) -> Tensor:
     """A tensor (or a structure of them) that each replica has its own of."""
-    return Tensor(act.where, site, "structure", per_replica=True)
+    return Tensor(act.where, site, "structure", per_replica=True, data=True)
 
 
 def tensor_arguments(

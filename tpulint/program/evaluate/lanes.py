@@ -136,6 +136,7 @@ def flow(act: Activation, taken: list[Tensor], site: Site, sort: str = "tensor")
         any(tensor.per_replica for tensor in taken),
         any(tensor.replica_id for tensor in taken),
         act.where.on_device or any(tensor.computed for tensor in taken),
+        data=sort != "unseen" and any(tensor.data for tensor in taken),
     )
 
 

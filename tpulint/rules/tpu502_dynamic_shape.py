@@ -1,0 +1,117 @@
+"""TPU502: a shape or size that must be a compile-time constant depends on data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.finding import Certainty
+from tpulint.program.model import ApiCall, Argument, Computation, Program, Site
+from tpulint.program.structures import told_apart
+from tpulint.program.values import NONE, Sequence, Value
+from tpulint.program.where import COMPUTATION, WHILE
+from tpulint.rules.base import Report
+from tpulint.rules.device_code import certainty, device_calls, placed_softly, way
+
+TENSORFLOW = ("tensorflow.", "keras.")
+# The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,
+# `CompileTimeConstantInput`), by the last name of what builds them: keyword and position.
+CONSTANTS = {
+    "reshape": (("shape", 1),),
+    "fill": (("dims", 0),),
+    "zeros": (("shape", 0),),
+    "ones": (("shape", 0),),
+    "eye": (("num_rows", 0), ("num_columns", 1)),
+    "tile": (("multiples", 1),),
+    "broadcast_to": (("shape", 1),),
+    "broadcast_dynamic_shape": (("shape_x", 0), ("shape_y", 1)),
+    "range": (("start", 0), ("limit", 1), ("delta", 2)),
+    "linspace": (("num", 2),),
+    "one_hot": (("depth", 1),),
+    "pad": (("paddings", 1),),
+    "slice": (("size", 2),),
+    "transpose": (("perm", 1),),
+    "repeat": (("repeats", 1),),
+    "resize": (("size", 1),),
+    "resize_bilinear": (("size", 1),),
+    "resize_nearest_neighbor": (("size", 1),),
+    "uniform": (("shape", 0),),
+    "normal": (("shape", 0),),
+    "truncated_normal": (("shape", 0),),
+    "random_uniform": (("shape", 0),),
+    "random_normal": (("shape", 0),),
+    "stateless_uniform": (("shape", 0),),
+    "stateless_normal": (("shape", 0),),
+    "sequence_mask": (("maxlen", 1),),
+}
+LIKE_IMAGES = frozenset(["resize", "resize_bilinear", "resize_nearest_neighbor"])
+RANDOM = frozenset(["uniform", "normal", "truncated_normal"])
+MASK = "sequence_mask"
+
+
+def check(program: Program, report: Report) -> None:
+    if placed_softly(program):
+        return
+    loops = _loop_sources(program)
+    for computation, call in device_calls(program):
+        if not _is_meant(call) or call.site in loops:
+            continue
+        for argument, what in _dynamic(call):
+            sure = certainty(program, computation, call.where)
+            if any(alternative for _, alternative in told_apart(argument.value)):
+                sure = Certainty.POSSIBLE
+            report(
+                argument.site.span,
+                f"{what} of `{call.last}` must be known when the computation is compiled, but"
+                " depends on data",
+                certainty=sure,
+                trace=way(
+                    computation, call.where, call.site, f"needs {what} to compile `{call.last}`"
+                ),
+            )
+
+
+def _is_meant(call: ApiCall) -> bool:
+    """Whether it is TensorFlow's operation of that name, and no other's method."""
+    if call.last not in CONSTANTS or call.receiver is not None:
+        return False
+    if call.last in LIKE_IMAGES and ".image" not in call.path:
+        return False
+    if call.last in RANDOM and ".random" not in call.path:
+        return False
+    return call.path.startswith(TENSORFLOW) or ".compat." in call.path
+
+
+def _dynamic(call: ApiCall) -> Iterator[tuple[Argument, str]]:
+    """The arguments that must be constant and are not, with what they are."""
+    for keyword, position in CONSTANTS[call.last]:
+        argument = call.argument(keyword, position)
+        if argument is not None and argument.value != NONE:
+            if is_data(argument.value):
+                yield argument, f"`{_named(call, keyword)}`"
+        elif call.last == MASK:
+            lengths = call.argument("lengths", 0)
+            if lengths is not None and is_data(lengths.value):
+                yield lengths, "`maxlen`, which is the largest length where it is not given,"
+
+
+def _named(call: ApiCall, keyword: str) -> str:
+    """What the argument is called: the only one of `tf.range` is its limit."""
+    return "limit" if keyword == "start" and len(call.arguments) == 1 else keyword
+
+
+def is_data(value: Value) -> bool:
+    """Whether the value, or a dimension in it, is known at run time only."""
+    if isinstance(value, Sequence) and value.open:
+        return False
+    return any(tensor.data for tensor, _ in told_apart(value))
+
+
+def _loop_sources(program: Program) -> set[Site]:
+    """The places of what loops run over: `for i in tf.range(n)` becomes a loop without a range."""
+    return {
+        layer.payload.site
+        for computation in program.computations
+        for call in computation.calls
+        for layer in call.where.since(COMPUTATION)
+        if layer.kind == WHILE and getattr(layer.payload, "site", None) is not None
+    }
