@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from pathlib import Path
@@ -136,3 +137,55 @@ def test_summaries_are_written_by_replica_0_only(strategy: Any, tmp_path: Path) 
         float(tf.make_ndarray(value.tensor)) for event in events for value in event.summary.value
     ]
     assert written == [5.0]
+
+
+def test_a_step_in_a_host_function_of_a_step_ends_by_the_deadline(strategy: Any) -> None:
+    @tf.function
+    def inner() -> Any:
+        return strategy.run(lambda: tf.constant(1.0))
+
+    def run_a_step(x: Any) -> Any:
+        def in_python(value: Any) -> Any:
+            inner()
+            return value
+
+        return tf.py_function(in_python, [x], tf.float32)
+
+    @tf.function
+    def outer(x: Any) -> Any:
+        def replica_fn(y: Any) -> Any:
+            return tf.compat.v1.tpu.outside_compilation(run_a_step, y * 2.0)
+
+        return strategy.run(replica_fn, args=(x,))
+
+    inner()
+    with tpu.options(deadline=3.0), contextlib.suppress(tpu.DeadlockError):
+        # With threads to spare, the inner step runs; with few, it waits for those of the outer.
+        outer(tf.constant(1.0))
+    assert local(strategy, inner()) == [1.0, 1.0]
+
+
+def test_threads_share_a_strategy(strategy: Any) -> None:
+    with strategy.scope():
+        total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+    @tf.function
+    def step(x: Any) -> Any:
+        def replica_fn(y: Any) -> Any:
+            y = tf.distribute.get_replica_context().all_reduce("SUM", y)
+            total.assign_add(tf.compat.v1.tpu.outside_compilation(tf.identity, y))
+
+        strategy.run(replica_fn, args=(x,))
+
+    def many_steps() -> None:
+        for _ in range(10):
+            step(tf.constant(1.0))
+
+    step(tf.constant(1.0))
+    threads = [threading.Thread(target=many_steps) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert local(strategy, total) == [41.0 * 4.0] * 2

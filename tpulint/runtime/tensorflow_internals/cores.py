@@ -58,7 +58,7 @@ def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
         if name in functions:
             for result, core in zip(results, functions[name](device or "")):
                 say_on_core(result, core)
-        elif results and not eager_context.context().has_function(name):
+        elif device and _TPU.search(device) and not eager_context.context().has_function(name):
             say_on_core(results, device)
         return results
 
