@@ -138,7 +138,7 @@ def _with_bodies(operations: Iterable[Any]) -> Iterator[Any]:
         for graph in [] if _is_host(op) else tfi.function_graphs(op):
             if id(graph) not in seen:
                 seen.add(id(graph))
-                unread += graph.get_operations()
+                unread += tfi.operations_of(graph)
 
 
 def _is_host(op: Any) -> bool:

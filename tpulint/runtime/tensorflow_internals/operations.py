@@ -11,6 +11,12 @@ Operation = Any
 Tensor = Any
 
 
+def operations_of(graph: Any) -> list[Operation]:
+    """The operations of `graph`, in the order in which they were made."""
+    # In 2.12, a loop's condition holds some that do not know their own inputs (while_v2.py).
+    return [op for op in graph.get_operations() if type(op).__name__ != "_OperationWithOutputs"]
+
+
 def set_attr(op: Operation, name: str, value: Any) -> None:
     """Set the attribute `name` of `op` to the AttrValue `value`."""
     op._set_attr(name, value)
