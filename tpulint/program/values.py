@@ -285,13 +285,11 @@ class Variable(Value):
 class Tensor(Value):
     """The result of an operation that was built while the program was read.
 
-    made: where it was built. inputs-derived facts that rules ask for are kept as they
-    flow: `clusters` it went through, `per_replica` (depends on the computation's
-    inputs), `replica_id`, `computed` (an operation of the device made it, so that a
-    host cluster that takes it is no head cluster), `uniform` (surely equal on all
-    replicas). `dtype` and `shape` are known where literals give them; a dimension
-    that is None is dynamic or not seen. `starts` is how a string surely begins. `data`:
-    its values are known at run time only (a shape is known when it is compiled).
+    made: where it was built. Facts flow: the `clusters` it went through, `per_replica`
+    (depends on the computation's inputs), `replica_id`, `computed` (a device's operation
+    made it: who takes it is no head cluster), `uniform` (surely equal on all replicas),
+    `data` (known at run time only). `dtype` and `shape` are known where literals give them;
+    a dimension that is None is dynamic or not seen. `starts`: how a string surely begins.
     """
 
     made: Where | None

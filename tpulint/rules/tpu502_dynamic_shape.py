@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.finding import Certainty
-from tpulint.program.model import ApiCall, Argument, Computation, Program, Site
+from tpulint.program.model import ApiCall, Argument, Program, Site
 from tpulint.program.structures import told_apart
 from tpulint.program.values import NONE, Sequence, Value
 from tpulint.program.where import COMPUTATION, WHILE

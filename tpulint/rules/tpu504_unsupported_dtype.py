@@ -1,0 +1,156 @@
+"""TPU504: a dtype that the TPU lacks, or has no units for, in device code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
+from tpulint.knowledge.operations import builds, dtypes
+from tpulint.program.model import ApiCall, Argument, Computation, Program, Site
+from tpulint.program.structures import told_apart
+from tpulint.program.values import Const, External, Value
+from tpulint.rules.base import Report
+from tpulint.rules.device_code import certainty, device_calls, placed_softly, way
+
+# What computes in another way than was meant: why, and what is meant.
+SLOW = {
+    "float16": ("a TPU's float16 has neither the range nor the units of `bfloat16`", "bfloat16"),
+    "float64": ("a TPU has no float64 units, and computes it slowly out of pieces", "float32"),
+}
+HALF = {"half": "float16", "double": "float64"}
+# Functions whose names say the dtype.
+CASTS = {"to_double": "float64", "to_complex128": "complex128"}
+# The keyword, and its position, in which operations take the dtype of what they make.
+TAKES = {
+    "cast": 1,
+    "saturate_cast": 1,
+    "zeros": 1,
+    "ones": 1,
+    "zeros_like": 1,
+    "ones_like": 1,
+    "convert_to_tensor": 1,
+    "eye": None,
+    "range": None,
+    "one_hot": None,
+    "uniform": None,
+    "normal": None,
+    "truncated_normal": None,
+    "random_uniform": None,
+    "random_normal": None,
+    "constant": 1,
+    "get_variable": 2,
+    "Variable": None,
+}
+POLICIES = frozenset(["set_global_policy", "set_policy", "Policy"])
+MIXED = "mixed_float16"
+
+
+def check(program: Program, report: Report) -> None:
+    if not placed_softly(program):
+        _check_calls(program, report)
+        _check_inputs(program, report)
+    _check_policies(program, report)
+
+
+def _check_calls(program: Program, report: Report) -> None:
+    for computation, call in device_calls(program):
+        for argument, dtype in _asked(call):
+            lacking = dtype not in dtypes()
+            if not lacking and dtype not in SLOW:
+                continue
+            sure = certainty(program, computation, call.where)
+            site = place(argument, call)
+            why = "which no TPU has" if lacking else SLOW[dtype][0]
+            joint = ", " if lacking else ": "
+            report(
+                site.span,
+                f"`{call.last}` makes a {dtype} on the device{joint}{why}",
+                certainty=sure if lacking else Certainty.POSSIBLE,
+                trace=way(computation, call.where, call.site, f"makes a {dtype} on the device"),
+                fix=_fix(argument, dtype) if argument is not None else None,
+            )
+
+
+def _asked(call: ApiCall) -> Iterator[tuple[Argument | None, str]]:
+    """The dtypes that a call asks for, with the argument that says so."""
+    if not call.path.startswith("tensorflow.") or builds(call.path) is not None:
+        return
+    if call.last in CASTS:
+        yield None, CASTS[call.last]
+    if call.last not in TAKES:
+        return
+    argument = call.argument("dtype", TAKES[call.last])
+    name = named(argument.value) if argument is not None else None
+    if argument is not None and name is not None:
+        held = call.last == "constant" and name == "string"
+        if not held:  # a constant string is compiled: assertions hold some
+            yield argument, name
+
+
+def named(value: Value) -> str | None:
+    """The dtype that `tf.float16`, `np.float16` or `"float16"` names."""
+    if isinstance(value, External):
+        name = value.last
+    elif isinstance(value, Const) and isinstance(value.value, str):
+        name = value.value
+    else:
+        return None
+    name = HALF.get(name, name)
+    return name if name in SLOW or name in ("string", "complex128") else None
+
+
+def _check_inputs(program: Program, report: Report) -> None:
+    """What is given to the computation and whose dtype is seen."""
+    for computation in program.computations:
+        for argument in computation.call.arguments:
+            for tensor, alternative in told_apart(argument.value):
+                if tensor.dtype in ("string", "complex128"):
+                    sure = certainty(program, computation, computation.where)
+                    report(
+                        place(argument, computation.call).span,
+                        f"a {tensor.dtype} is given to the computation: no TPU has that dtype",
+                        certainty=Certainty.POSSIBLE if alternative else sure,
+                        trace=way(
+                            computation,
+                            computation.where,
+                            place(argument, computation.call),
+                            f"a {tensor.dtype} enters the device",
+                        ),
+                    )
+
+
+def _check_policies(program: Program, report: Report) -> None:
+    """Keras' mixed precision in float16, in a program that makes a TPU's strategy."""
+    if not any(_is_a_tpus(each) for each in program.computations):
+        return
+    for call in program.all_calls():
+        argument = call.argument("name", 0) or call.argument("policy", 0)
+        meant = call.last in POLICIES and "mixed_precision" in call.path
+        if meant and argument is not None and argument.value == Const(MIXED):
+            report(
+                place(argument, call).span,
+                f"`{MIXED}` is a GPU's: {SLOW['float16'][0]}; `mixed_bfloat16` is meant",
+                certainty=Certainty.POSSIBLE,
+            )
+
+
+def place(argument: Argument | None, call: ApiCall) -> Site:
+    """Where the argument stands; a bare constant has no place but its call's."""
+    return call.site if argument is None or argument.site.place < 0 else argument.site
+
+
+def _is_a_tpus(computation: Computation) -> bool:
+    return computation.mode == "function" and computation.certainty is Certainty.DEFINITE
+
+
+def _fix(argument: Argument, dtype: str) -> Fix | None:
+    """Write the dtype that is meant."""
+    new = SLOW[dtype][1] if dtype in SLOW else None
+    end = argument.site.span.end
+    start = Location(end.row, end.column - len(dtype))
+    spelled = isinstance(argument.value, External) and argument.value.last == dtype
+    if new is None or not spelled or start.column < argument.site.span.start.column:
+        return None
+    if dtype == "float64":
+        return None  # somebody wanted the precision
+    return Fix(Applicability.UNSAFE, f"write `{new}`", (Edit(start, end, new),))
