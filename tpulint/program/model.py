@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Certainty, Span
 from tpulint.program.target import Targets
+from tpulint.program.where import DATA
 
 if TYPE_CHECKING:
     from tpulint.program.module import Module
@@ -273,6 +275,19 @@ class Program:
     spelled: list[Spelled] = field(default_factory=list)
     targets: Targets = field(default_factory=Targets)
     soft_placement: str | None = None
+
+    @cached_property
+    def piped(self) -> list[ApiCall]:
+        """The calls in functions of input pipelines (few of many); for when all is read."""
+        return [each for each in self.calls if any(one.kind == DATA for one in each.where.layers)]
+
+    @cached_property
+    def at(self) -> dict[Site, list[ApiCall]]:
+        """The calls outside every computation by where they stand; for when all is read."""
+        found: dict[Site, list[ApiCall]] = {}
+        for each in self.calls:
+            found.setdefault(each.site, []).append(each)
+        return found
 
     def all_calls(self) -> Iterator[ApiCall]:
         """Every call of something outside the project."""

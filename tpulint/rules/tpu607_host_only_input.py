@@ -9,7 +9,7 @@ from tpulint.knowledge import seam
 from tpulint.program import trace
 from tpulint.program.estimators import on_tpu, run_config
 from tpulint.program.evaluate.operators import start_of
-from tpulint.program.model import ApiCall, Feed, Program, Site
+from tpulint.program.model import ApiCall, Feed, Program
 from tpulint.program.pipelines import calls_of, data_of, steps
 from tpulint.program.remote import remoteness
 from tpulint.program.values import Built, Sequence, Strategy, Value, Variable
@@ -60,12 +60,13 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
 
 def _calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
     """What makes the pipeline, and what its functions call, each once."""
-    sites: set[Site] = {step.site for step in steps(data_of(program, feed))}
-    inside = {id(call) for call in calls_of(program, feed)}
-    for call in program.calls:
-        mapped = any(each.kind == DATA and each.site in sites for each in call.where.layers)
-        if id(call) in inside or call.site in sites or mapped:
-            yield call
+    sites = dict.fromkeys(step.site for step in steps(data_of(program, feed)))
+    found = list(calls_of(program, feed))
+    for call in program.piped:
+        if any(each.kind == DATA and each.site in sites for each in call.where.layers):
+            found.append(call)
+    found += [call for site in sites for call in program.at.get(site, ())]
+    yield from {id(call): call for call in found}.values()
 
 
 def _fault(call: ApiCall, feed: Feed) -> str | None:
