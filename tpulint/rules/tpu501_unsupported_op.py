@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from tpulint.finding import Certainty
@@ -14,6 +15,8 @@ from tpulint.rules.device_code import certainty, device_calls, is_compiled, plac
 
 # What a table or a queue does is never compiled: its state lives on the host.
 HELD_BY_THE_HOST = {"table": "a lookup table", "queue": "a queue"}
+# What a model_fn calls to drop the summaries that its helpers made.
+EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
 V1_SUMMARIES = frozenset(
     ["ScalarSummary", "HistogramSummary", "ImageSummary", "AudioSummaryV2", "TensorSummaryV2"]
 )
@@ -22,9 +25,10 @@ V1_SUMMARIES = frozenset(
 def check(program: Program, report: Report) -> None:
     if placed_softly(program):
         return
+    emptied = set(_emptied(program))
     for computation, call in device_calls(program):
         built = builds(call.path)
-        if built is not None and not _is_merged_away(built, call, computation):
+        if built is not None and not _is_left(built, call, computation, emptied):
             sure = certainty(program, computation, call.where)
             if not _surely(built, call, computation):
                 sure = Certainty.POSSIBLE
@@ -54,12 +58,20 @@ def _surely(built: Built, call: ApiCall, computation: Computation) -> bool:
     return built.host and (not folded or call.last in ("print", "Print"))
 
 
-def _is_merged_away(built: Built, call: ApiCall, computation: Computation) -> bool:
+def _is_left(built: Built, call: ApiCall, computation: Computation, emptied: set[str]) -> bool:
     """Whether nobody fetches a summary of TensorFlow 1: only an Estimator merges them."""
-    merged = computation.kind == "model_fn" and not any(
-        each.last in ("clear_collection", "remove_summaries") for each in computation.calls
-    )
+    merged = computation.kind == "model_fn" and _folder(call) not in emptied
     return V1_SUMMARIES.issuperset(built.operations) and not merged
+
+
+def _emptied(program: Program) -> Iterator[str]:
+    """The folders of code that takes summaries away again: their model_fns are read apart."""
+    for calls in (program.calls, *(computation.calls for computation in program.computations)):
+        yield from (_folder(each) for each in calls if each.last in EMPTIES)
+
+
+def _folder(call: ApiCall) -> str:
+    return os.path.dirname(call.site.module.path)
 
 
 def _host_state(program: Program) -> Iterator[tuple[Computation, Site, Where, str, str]]:

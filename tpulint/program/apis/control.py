@@ -58,6 +58,8 @@ def answer(this: Call) -> Value | None:
         cleared = this.get("control_inputs", 0) == NONE
         payload = this.get("control_inputs", 0) or UNKNOWN
         return Managed(CLEARS if cleared else DEPENDENCIES, this.site, payload)
+    if name == "outside_all_rewrites":  # the name of Mesh TensorFlow, Lingvo and their kin
+        return Managed(CLEARS, this.site, NONE)
     if name == "device":
         return Managed(DEVICE, this.site, this.get("device_name", 0) or UNKNOWN)
     if name == "init_scope":
