@@ -37,6 +37,10 @@ DROPS = frozenset(["batch_and_drop_remainder", "padded_batch_and_drop_remainder"
 # What takes batches apart, or makes elements of another kind.
 ENDS = frozenset(["unbatch", "rebatch", "window", "sparse_batch", "group_by_window", "reduce"])
 NESTS = frozenset(["flat_map", "interleave", "parallel_interleave"])
+# Transformations for `apply` that hand batches on as they are.
+KEEPS = frozenset(
+    ["shuffle_and_repeat", "ignore_errors", "prefetch_to_device", "assert_cardinality", "cache"]
+)
 JOINS = frozenset(["zip", "sample_from_datasets", "choose_from_datasets", "concatenate"])
 ITERATORS = frozenset(["make_one_shot_iterator", "make_initializable_iterator"])
 STEPS = 200  # of one pipeline
@@ -58,7 +62,7 @@ def data_of(program: Program, feed: Feed) -> Value:
 
 def calls_of(program: Program, feed: Feed) -> Iterator[ApiCall]:
     """The calls made while the input function was read, functions of its datasets included."""
-    for call in program.calls:
+    for call in program.piped:
         if any(layer.kind == DATA and layer.payload is feed for layer in call.where.layers):
             yield call
 
@@ -93,54 +97,61 @@ def steps(data: Value) -> Iterator[Built]:
             queue += value.items.values()
 
 
-def last_batches(data: Value, depth: int = 0) -> Iterator[Built | None]:
-    """The step that made the batches, on each way to `data`; None where it is not seen."""
-    if depth > STEPS:
-        yield None
-    elif isinstance(data, Choice):
-        for each in data.options:
-            yield from last_batches(each, depth + 1)
-    elif not isinstance(data, Built):
-        yield None
-    elif data.last in BATCHES or data.last in DROPS:
-        yield data
-    elif data.last == "apply":
-        yield from _of_transformation(data, depth)
-    elif data.last in NESTS:
-        yield from last_batches(data.inner or UNKNOWN, depth + 1)
-    elif data.last in JOINS and data.source is None:
-        yield from _of_joined(data, depth)
-    elif data.last in ENDS or (before(data) is None):
-        yield None
-    else:
-        yield from last_batches(before(data) or UNKNOWN, depth + 1)
+def last_batches(data: Value) -> list[Built | None]:
+    """The step that made the batches, on each way to `data`; None where it is not seen.
 
-
-def _of_transformation(step: Built, depth: int) -> Iterator[Built | None]:
-    """`apply(map_and_batch(...))`; other transformations of TensorFlow leave the batch alone."""
-    given = step.arguments[0][1] if step.arguments else UNKNOWN
-    for each in options(given):
-        if not isinstance(each, Built):
-            yield None
-        elif each.last in BATCHES or each.last in DROPS:
-            yield each
-        elif each.last in KEEPS:
-            yield from last_batches(step.source or UNKNOWN, depth + 1)
+    Each step is visited once, however many ways lead over it.
+    """
+    found: list[Built | None] = []
+    queue, seen = [data], set[int]()
+    while queue:
+        value = queue.pop(0)
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Choice):
+            queue += value.options
+        elif isinstance(value, Built) and (value.last in BATCHES or value.last in DROPS):
+            found.append(value)
         else:
-            yield None
+            further = _elements_from(value)
+            queue += further
+            if not further:
+                found.append(None)
+    return found
 
 
-KEEPS = frozenset(
-    ["shuffle_and_repeat", "ignore_errors", "prefetch_to_device", "assert_cardinality", "cache"]
-)
+def _elements_from(value: Value) -> list[Value]:
+    """The datasets whose elements, batched as they are, a step hands on; none if not known."""
+    if not isinstance(value, Built) or value.last in ENDS:
+        return []
+    if value.last == "apply":
+        return _of_transformation(value)
+    if value.last in NESTS:
+        return [value.inner] if value.inner is not None else []
+    if value.last in JOINS and value.source is None:
+        given = [each for _, each in value.arguments]
+        items = [one for each in given for one in _listed(each)]
+        return [each for each in items if isinstance(each, (Built, Choice)) and is_dataset(each)]
+    source = before(value)
+    return [source] if source is not None else []
 
 
-def _of_joined(step: Built, depth: int) -> Iterator[Built | None]:
-    for _, given in step.arguments:
-        items = given.items if isinstance(given, Sequence) else [given]
-        for each in items:
-            if isinstance(each, (Built, Choice)) and is_dataset(each):
-                yield from last_batches(each, depth + 1)
+def _of_transformation(step: Built) -> list[Value]:
+    """`apply(map_and_batch(...))`; some transformations of TensorFlow leave the batch alone."""
+    given = step.arguments[0][1] if step.arguments else UNKNOWN
+    known = all(isinstance(each, Built) for each in options(given))
+    found: list[Value] = []
+    for each in options(given):
+        if isinstance(each, Built) and each.last in KEEPS and step.source is not None:
+            found.append(step.source)
+        else:
+            found.append(each if known else UNKNOWN)
+    return found
+
+
+def _listed(value: Value) -> list[Value]:
+    return value.items if isinstance(value, Sequence) else [value]
 
 
 def keeps_remainder(batch: Built) -> bool | None:
@@ -155,18 +166,27 @@ def keeps_remainder(batch: Built) -> bool | None:
     return False if Const(True) in options(given) else None
 
 
-def is_endless(data: Value | None) -> bool:
+def is_endless(data: Value) -> bool:
     """Whether every way to `data` repeats without end: then no batch is the last."""
-    if isinstance(data, Choice):
-        return all(is_endless(each) for each in data.options)
-    if not isinstance(data, Built):
+    queue, seen = [data], set[int]()
+    while queue:
+        value = queue.pop(0)
+        if id(value) in seen or (isinstance(value, Built) and _repeats(value)):
+            continue
+        seen.add(id(value))
+        further = value.options if isinstance(value, Choice) else ()
+        source = before(value) if isinstance(value, Built) else None
+        if source is None and not further:
+            return False
+        queue += [source] if source is not None else further
+    return True
+
+
+def _repeats(step: Built) -> bool:
+    """Whether this is `repeat()`, or `shuffle_and_repeat(size)`, without a count."""
+    if step.last == "repeat":
+        return argument(step.arguments, "count", 0) in (None, NONE, Const(-1))
+    given = step.arguments[0][1] if step.last == "apply" and step.arguments else UNKNOWN
+    if not isinstance(given, Built) or given.last != "shuffle_and_repeat":
         return False
-    if data.last == "repeat":
-        count = argument(data.arguments, "count", 0)
-        if count is None or count == NONE or count == Const(-1):
-            return True
-    if data.last == "apply" and data.arguments:
-        given = data.arguments[0][1]
-        if isinstance(given, Built) and given.last == "shuffle_and_repeat":
-            return argument(given.arguments, "count", 1) in (None, NONE)
-    return is_endless(before(data))
+    return argument(given.arguments, "count", 1) in (None, NONE, Const(-1))

@@ -14,7 +14,7 @@ from tpulint.program.pipelines import (
     keeps_remainder,
     last_batches,
 )
-from tpulint.program.values import NONE, Built, Strategy
+from tpulint.program.values import NONE, UNKNOWN, Built, Strategy
 from tpulint.rules.base import Report
 
 # What gives a tensor a static shape by hand, after all.
@@ -26,7 +26,7 @@ def check(program: Program, report: Report) -> None:
         # TPUEstimator fills the last batch of a prediction up by itself.
         if feed.kind == "predict" or _embeds(feed) or _has_fixed_shape(program, feed):
             continue
-        batches = list(last_batches(data_of(program, feed)))
+        batches = last_batches(data_of(program, feed))
         kept = [None if each is None else keeps_remainder(each) for each in batches]
         if False in kept:
             continue
@@ -50,7 +50,7 @@ def _has_fixed_shape(program: Program, feed: Feed) -> bool:
 
 def _say(feed: Feed, batch: Built, sure: bool, report: Report) -> None:
     if isinstance(feed.owner, Strategy):
-        if is_endless(before(batch)):
+        if is_endless(before(batch) or UNKNOWN):
             return
         sure = False  # today's TPUStrategy compiles some programs with a bounded dimension
         why = "the TPU compiles for one size, and what it does with a smaller batch varies"
