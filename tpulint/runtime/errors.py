@@ -264,11 +264,12 @@ _joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {
 
 def as_fault(kind: type[_Fault], error: Exception, rule: str | None = None) -> _Fault:
     """`error`, raised by TensorFlow, as a `kind` that is also of `error`'s class."""
-    fault: _Fault = _joined(kind, type(error))(str(error), place=place_of(error), rule=rule)
+    fault: _Fault = joined(kind, type(error))(str(error), place=place_of(error), rule=rule)
     return fault
 
 
-def _joined(kind: type[RuntimeFault], theirs: type[Exception]) -> type[Any]:
+def joined(kind: type[RuntimeFault], theirs: type[Exception]) -> type[Any]:
+    """`kind`, as a class that is also TensorFlow's class `theirs`."""
     if issubclass(kind, theirs):
         return kind
     if (kind, theirs) not in _joined_classes:

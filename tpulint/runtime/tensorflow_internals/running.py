@@ -51,18 +51,24 @@ def registered_kernels() -> Iterable[Any]:
     return kernel_defs
 
 
+_finders: dict[str, list[Callable[[str], Exception | None]]] = {}
+
+
 def errors_become(name: str, find: Callable[[str], Exception | None]) -> None:
     """Where TensorFlow makes its error `name`, let `find(message)` come out, unless it is None.
 
     What comes out must be of a subclass of that error.
     """
     kind = getattr(errors_impl, name)
+    finders = _finders.setdefault(name, [])
+    finders.append(find)
 
     def __new__(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
         if cls is kind and len(args) > 2:
-            found = find(str(args[2]))
-            if found is not None:
-                return found
+            for each in finders:
+                found = each(str(args[2]))
+                if found is not None:
+                    return found
         return Exception.__new__(cls, *args)
 
     kind.__new__ = __new__
