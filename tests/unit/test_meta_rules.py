@@ -1,0 +1,32 @@
+"""The catalogue is complete: each code has its rule, its page, and its text on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.rules.pages import HEADINGS
+from tpulint import rules
+from tpulint.cli import main
+from tpulint.codes import CODES
+
+# These two are said by the tool itself, not by a rule's file.
+OF_THE_TOOL = {"TPU001", "TPU002"}
+
+
+def test_every_code_has_a_rule() -> None:
+    assert set(rules.written()) == set(CODES) - OF_THE_TOOL
+    for code in rules.written():
+        assert callable(rules.load(code).check)
+
+
+def test_the_command_line_explains_every_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rule", "--all", "--output-format", "json"]) == 0
+    told = {each["code"]: each for each in json.loads(capsys.readouterr().out)}
+    assert set(told) == set(CODES)
+    for code, each in told.items():
+        assert each["implemented"], code
+        assert each["name"] == CODES[code].name
+        for heading in HEADINGS:
+            assert f"\n## {heading}\n" in each["explanation"], (code, heading)
