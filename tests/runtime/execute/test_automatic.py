@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,16 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
+from tests.runtime.oracle.building import control_flow
+from tests.runtime.oracle.programs import MODES
 
 
-@pytest.fixture(params=["graph", "function"])
-def run(request: Any) -> Any:
+@pytest.fixture(params=MODES)
+def run(request: Any) -> Iterator[Any]:
     """Runs what a function returns, in a session or in a tf.function, with soft placement."""
     tf.config.set_soft_device_placement(True)
-    return in_function if request.param == "function" else in_session
+    with control_flow(request.param):
+        yield in_function if request.param == "function" else in_session
 
 
 def in_function(build: Any) -> Any:
