@@ -266,6 +266,23 @@ for batch in range(4):
     traced(batch)
     plain(batch)
 """,
+    "before Keras 3 an optimizer took the strategy of its first use": """
+# file: requirements.txt
+tensorflow==2.8.0
+# file: train.py
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+optimizer = tf.keras.optimizers.Adam()  # possible: TPU702
+total = tf.keras.metrics.Mean()  # error: TPU702
+
+@tf.function
+def train_step(x, variables):
+    def step_fn(each):
+        optimizer.apply_gradients(zip([each], variables))
+        total.update_state(each)
+    strategy.run(step_fn, args=(x,))
+""",
     "functools.partial of a tf.function is no tf.function": TPU
     + """
 import functools

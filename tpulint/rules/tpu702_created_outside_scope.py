@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from tpulint.finding import DEVICE_LANE, HOST_LANE
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.program import trace
 from tpulint.program.model import Program
 from tpulint.program.scopes import Outside, Scopes
+from tpulint.program.target import allowed
 from tpulint.rules.base import Report
+
+KERAS_3 = (">=", "2.16")  # the first TensorFlow that installs it
 
 HARM = {
     "optimizer": "its slot variables cannot be made beside those of the model",
@@ -23,13 +26,22 @@ def check(program: Program, report: Report) -> None:
         report(
             scopes.place(found).span,
             message(found),
-            certainty=found.certainty,
+            certainty=certainty(program, found),
             trace=(
                 *trace.calls(HOST_LANE, found.user, found.made),
                 trace.step(HOST_LANE, found.site, f"makes {words(found)} under no scope"),
                 trace.step(lane(found), found.use, f"uses the {found.kind}"),
             ),
         )
+
+
+def certainty(program: Program, found: Outside) -> Certainty:
+    """Optimizers before Keras 3 take their strategy when they are used first."""
+    if found.kind == "optimizer":
+        target = program.targets.of(found.site.module.filename)
+        if not target.newest & allowed([KERAS_3]):
+            return Certainty.POSSIBLE
+    return found.certainty
 
 
 def lane(found: Outside) -> str:
