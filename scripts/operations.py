@@ -63,6 +63,24 @@ def kernels() -> dict[str, dict[str, set[str]]]:
     return found
 
 
+def lacking(known: Mapping[str, Mapping[str, set[str]]], dtypes: set[str]) -> dict[str, Ops]:
+    """Operation -> the dtypes of its tensors (`T`) that it takes, and its kernel does not."""
+    from tensorflow.python.framework import dtypes as all_dtypes
+    from tensorflow.python.framework import op_def_registry
+
+    found = {}
+    for op, attributes in known.items():
+        definition = op_def_registry.get(op)
+        for each in definition.attr if definition is not None else ():
+            if each.name == "T" and each.type == "type" and "T" in attributes:
+                listed = each.allowed_values.list.type
+                taken = {all_dtypes.as_dtype(number).name for number in listed} or dtypes
+                missing = (taken & dtypes) - attributes["T"]
+                if missing:
+                    found[op] = frozenset(missing)
+    return found
+
+
 def uncompiled(compiled: Collection[str]) -> dict[str, str]:
     """The operations that are not compiled: op -> HOST where it deals in strings, files, Python
     or state of the host, NUMERIC where a TPU could run it if somebody wrote the kernel."""
@@ -98,6 +116,13 @@ def table_of(library: Library, compiled: set[str], dtypes: set[str]) -> str:
         ]
         lines.append("\t".join([op, *limits]))
     lines += sorted(compiled - set(known))
+    partly = lacking(known, dtypes)
+    narrow = Builder(library, partly).table()
+    lines += ["", "lacks"]
+    lines += [
+        f"{name}\t{','.join(sorted(frozenset.intersection(*(partly[op] for op in ops))))}"
+        for name, ops in sorted(narrow.items())
+    ]
     others = uncompiled(set(known) | compiled)
     lines += ["", "uncompiled", *(f"{op}\t{sort}" for op, sort in sorted(others.items()))]
     built = Builder(library, others).table()

@@ -148,6 +148,16 @@ def generation(number: int) -> int:
     return mask_of(f"{number}.x")
 
 
+def until(version: str) -> int:
+    """The mask of all releases up to `version`, which is one of them."""
+    return (1 << releases().index(version) + 1) - 1
+
+
+def after(version: str) -> str:
+    """The release in the table after `version`."""
+    return releases()[releases().index(version) + 1]
+
+
 def key(version: str) -> tuple[int, ...]:
     """The version as numbers, for comparing."""
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

@@ -2,8 +2,9 @@
 
 `operations.tsv` is written by scripts/knowledge.py from the newest release; its blocks are
 `compiled` (operation, and where a kernel does not take all of a TPU's dtypes, `attribute=`
-those that it takes), `uncompiled` (operation, h or n), `builds` (dotted name, operations), and
-what was typed into `operations.toml`, which says how it reads: `dtypes` and `typed`.
+those that it takes), `lacks` (dotted name, the dtypes of tensors that it takes and its kernel
+does not), `uncompiled` (operation, h or n), `builds` (dotted name, operations), and what was typed
+into `operations.toml`, which says how it reads: `dtypes` and `typed`.
 """
 
 from __future__ import annotations
@@ -66,6 +67,13 @@ def builds(dotted: str) -> Built | None:
             operation = name[len(RAW) :]
             return Built((operation,), _is_of_the_host(operation))
     return None
+
+
+@functools.cache
+def lacks(dotted: str) -> frozenset[str]:
+    """The dtypes of tensors that the function takes, and that its kernel on the device does not."""
+    rows = (_blocks()["lacks"].get(name) for name in _spellings(dotted))
+    return frozenset(next((row.split(",") for row in rows if row is not None), ()))
 
 
 def _is_of_the_host(operation: str) -> bool:

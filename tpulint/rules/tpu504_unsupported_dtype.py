@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
-from tpulint.knowledge.operations import builds, dtypes
+from tpulint.knowledge import names
+from tpulint.knowledge.operations import builds, dtypes, lacks
 from tpulint.program.model import ApiCall, Argument, Computation, Program, Site
 from tpulint.program.structures import told_apart
 from tpulint.program.values import Const, External, Value
@@ -41,6 +42,7 @@ TAKES = {
     "get_variable": 2,
     "Variable": None,
 }
+LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
 POLICIES = frozenset(["set_global_policy", "set_policy", "Policy"])
 MIXED = "mixed_float16"
 
@@ -48,7 +50,9 @@ MIXED = "mixed_float16"
 def check(program: Program, report: Report) -> None:
     if not placed_softly(program):
         _check_calls(program, report)
+        _check_kernels(program, report)
         _check_inputs(program, report)
+    _check_transfers(program, report)
     _check_policies(program, report)
 
 
@@ -69,6 +73,23 @@ def _check_calls(program: Program, report: Report) -> None:
                 trace=way(computation, call.where, call.site, f"makes a {dtype} on the device"),
                 fix=_fix(argument, dtype) if argument is not None else None,
             )
+
+
+def _check_kernels(program: Program, report: Report) -> None:
+    """Tensors whose dtype is seen, given to what has a kernel for others only."""
+    for computation, call in device_calls(program):
+        missing = lacks(call.path) if call.path.startswith("tensorflow.") else frozenset()
+        for argument in call.arguments[:1] if missing else ():
+            for tensor, alternative in told_apart(argument.value):
+                if tensor.dtype in missing:
+                    sure = certainty(program, computation, call.where)
+                    what = f"`{call.last}` has no TPU kernel for {tensor.dtype}"
+                    report(
+                        call.site.span,
+                        what,
+                        certainty=Certainty.POSSIBLE if alternative else sure,
+                        trace=way(computation, call.where, call.site, what),
+                    )
 
 
 def _asked(call: ApiCall) -> Iterator[tuple[Argument | None, str]]:
@@ -117,6 +138,28 @@ def _check_inputs(program: Program, report: Report) -> None:
                             f"a {tensor.dtype} enters the device",
                         ),
                     )
+
+
+def _check_transfers(program: Program, report: Report) -> None:
+    """Tensors of int64 that cross to the host: TensorFlow up to 2.4 refuses them."""
+    for cluster in program.clusters():
+        if cluster.computation is None or cluster.kind != "outside_compilation":
+            continue
+        target = program.targets.of(cluster.site.module.filename)
+        if not target.stated or target.mask & ~names.until(LAST_WITHOUT_INT64):
+            continue
+        for use in cluster.receives:
+            if use.tensor.dtype == "int64":
+                sure = certainty(program, cluster.computation, cluster.where)
+                report(
+                    cluster.named.span,
+                    "an int64 is handed to the host: TensorFlow takes none across before"
+                    f" {names.after(LAST_WITHOUT_INT64)}",
+                    certainty=Certainty.POSSIBLE if use.alternative else sure,
+                    trace=way(
+                        cluster.computation, cluster.where, cluster.site, "sends an int64"
+                    ),
+                )
 
 
 def _check_policies(program: Program, report: Report) -> None:

@@ -38,7 +38,7 @@ def answer(this: Call) -> Value | None:
     made.dtype, made.shape = maker(this)
     varies = "random" in this.path or this.name.startswith("placeholder")
     made.uniform = not varies and lanes.uniform(this.values)
-    made.data = made.data or varies
+    made.data = this.name not in seam.SHAPES_ONLY and (made.data or varies)
     return made
 
 
