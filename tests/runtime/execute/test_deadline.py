@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
+from tpulint.runtime.execute.raising import ticket_for
 
 
 def hangs_in_python(_):
@@ -112,3 +113,22 @@ def test_a_gradient_goes_through_a_python_function(deadline):
             results = tpu.rewrite(computation, [x])
         for value in (1.0, 2.0, 3.0):
             assert session.run(results, {x: value}) == [12.0 * value**2, 24.0 * value]
+
+
+def test_clocks_of_several_steps_leave_the_steps_a_thread() -> None:
+    """Was a hang: each clock held one of TensorFlow's few threads while it waited."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session, tpu.options(deadline=30.0):
+        last = tf.constant([1.0, 2.0])
+        for _ in range(4):
+            before = last
+            last = tpu.replicate(lambda before=before: before * 2.0, [[], []])[1][0] + 1.0
+        assert session.run(last).tolist() == [31.0, 47.0]
+
+
+def test_what_a_fault_cancels_is_not_told_in_its_place() -> None:
+    """TensorFlow may end a step with the error of an operation that was only cancelled."""
+    fault = tpu.DeadlockError("The step has taken more than 1 s")
+    ticket_for(fault)
+    assert tf.errors.CancelledError(None, None, "Loop execution was cancelled.") is fault
+    own = tf.errors.CancelledError(None, None, "Session::Close")
+    assert not isinstance(own, tpu.DeadlockError)

@@ -54,7 +54,7 @@ def values(program: Program, tpu: Any) -> list[Any]:
             names["variable"] = variable()
             names["program"]()
             session.run(tf.compat.v1.global_variables_initializer())
-            found: list[Any] = session.run(_tensors(names["outputs"]))
+            found: list[Any] = session.run(tensors(names["outputs"]))
             return found
 
 
@@ -64,12 +64,12 @@ def _in_function(names: dict[str, Any]) -> list[Any]:
     @tf.function(autograph=False)
     def step() -> Any:
         names["program"]()
-        return _tensors(names["outputs"])
+        return tensors(names["outputs"])
 
     return [tensor.numpy() for tensor in step()]
 
 
-def _tensors(outputs: Any) -> list[Any]:
+def tensors(outputs: Any) -> list[Any]:
     return [v for v in tf.nest.flatten(outputs) if v is not None]
 
 

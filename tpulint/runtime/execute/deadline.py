@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import DeadlockError
+from tpulint.runtime.execute.clock import Clock
 from tpulint.runtime.execute.feeds import PATIENCE, Feeds
 from tpulint.runtime.execute.raising import Ticket, ticket_for
 from tpulint.runtime.execute.telling import told
@@ -23,8 +24,8 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.attributes import string_attr
 from tpulint.runtime.place import place_of_operation
 
-_TICK = 0.01
-"""Seconds for which a look at the clock may hold one of TensorFlow's threads."""
+_TICK = 0.002
+"""Seconds between two looks at the clock."""
 _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
@@ -60,13 +61,17 @@ class Deadline:
         if not self.watches:
             return []
 
+        clock = Clock(_TICK)
+
         def is_running(before: Tensor) -> Tensor:
             with tf.control_dependencies([before]):
+                tick = clock.tick()
+            with tf.control_dependencies([tick]):
                 running = tf.numpy_function(self._look, [], tf.bool, stateful=True)
             running.set_shape([])
             return running
 
-        with tf.control_dependencies(waits_for):
+        with tf.control_dependencies([*waits_for, clock.started]):
             start = tf.identity(True)
         loop = tf.while_loop(is_running, tf.identity, [start], parallel_iterations=1)
         return [loop[0].op if isinstance(loop, (list, tuple)) else loop.op]
@@ -116,7 +121,7 @@ class Deadline:
         return self._seconds - (time.monotonic() - self._started)
 
     def _look(self) -> bool:
-        if self._ended.wait(_TICK):
+        if self._ended.is_set():
             return False
         if self._left() <= 0:
             raise self._expired()

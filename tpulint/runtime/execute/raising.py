@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,8 +21,10 @@ from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.extract.region import Tensor
 
 _TICKET = re.compile(r"tpulint fault #(\d+)#")
+_RECENT = 2.0
+"""Seconds for which a fault counts as the cause of what is cancelled."""
 _numbers = itertools.count()
-_waiting: dict[int, RuntimeFault] = {}
+_waiting: dict[int, tuple[float, RuntimeFault]] = {}
 _lock = threading.Lock()
 
 
@@ -33,7 +36,7 @@ def ticket_for(fault: RuntimeFault) -> Ticket:
     """What to raise in a Python function of the graph, so that `fault` comes out of the step."""
     with _lock:
         number = next(_numbers)
-        _waiting[number] = delivered(fault)
+        _waiting[number] = time.monotonic(), delivered(fault)
     return Ticket(f"tpulint fault #{number}#\n{fault}")
 
 
@@ -59,7 +62,7 @@ class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
 def delivered(fault: RuntimeFault) -> RuntimeFault:
     """`fault`, of a class of its own: it stays the same fault wherever TensorFlow makes it anew.
 
-    The class is an UnknownError too, because Python accepts no other in place of one.
+    The class is one of the errors that it stands for too, because Python accepts no other.
     """
     kind = type(fault)
     namespace = {
@@ -68,13 +71,24 @@ def delivered(fault: RuntimeFault) -> RuntimeFault:
         "__init__": lambda self, *args, **kwargs: None,
         "fault": fault,
     }
-    fault.__class__ = _SameAgain(kind.__name__, (kind, tf.errors.UnknownError), namespace)
+    bases = (kind, tf.errors.UnknownError, tf.errors.CancelledError)
+    fault.__class__ = _SameAgain(kind.__name__, bases, namespace)
     return fault
 
 
 def _fault_in(message: str) -> RuntimeFault | None:
     found = _TICKET.search(message)
-    return _waiting.pop(int(found[1]), None) if found else None
+    return _waiting.pop(int(found[1]), (0.0, None))[1] if found else None
+
+
+def _cause_of_cancelling(message: str) -> RuntimeFault | None:
+    """A fault cancels the rest of its step, and TensorFlow may tell of the rest first."""
+    del message
+    with _lock:
+        now = time.monotonic()
+        recent = [number for number, (at, _) in _waiting.items() if now - at < _RECENT]
+        return _waiting.pop(recent[0])[1] if recent else None
 
 
 tensorflow_internals.errors_become("UnknownError", _fault_in)
+tensorflow_internals.errors_become("CancelledError", _cause_of_cancelling)

@@ -1,0 +1,112 @@
+"""One generated program, judged by the analyzer and run by the runtime."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from tests.runtime.oracle.building import OURS, control_flow, helpers, variable
+from tests.runtime.oracle.programs import Program
+from tests.runtime.oracle.values import tensors
+from tpulint import rules
+from tpulint.codes import CODES
+from tpulint.finding import Certainty
+from tpulint.program.understand import understand
+
+SECONDS = 60.0
+FILENAME = "/program/example.py"
+PRELUDE = """
+import functools
+from collections import namedtuple
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.ops.control_flow_ops import XLAControlFlowContext
+from tensorflow.python.tpu.tpu_function import on_device_training_loop
+
+import tpulint.runtime as tpu
+from helpers import (
+    assignment, dynamic, first_tensor, leave_context, made_here, queue, reference_variable,
+)
+
+Pair = namedtuple("Pair", ["first", "second"])
+
+
+class Owner:
+    def method(self, x):
+        return x
+
+
+twice = lambda x: x * 2
+zeros = lambda: tf.zeros([2])
+outputs = []
+kept = []
+variable = tf.Variable([1.0, 1.0], name="variable")
+"""
+CALL = {
+    True: "tf.function(program, autograph=False)()\n",
+    False: "with tf.Graph().as_default():\n    program()\n",
+}
+
+
+@dataclass(frozen=True)
+class Said:
+    """The codes that the analyzer says are surely there, and all that it says."""
+
+    definite: frozenset[str]
+    any: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the runtime did: the class of the error it ended with, the rules it named."""
+
+    error: str
+    rules: frozenset[str]
+
+
+def said(program: Program) -> Said:
+    """What `tpulint check` would say of the program as a file of its own."""
+    text = f"{PRELUDE}\n\n{program.source}\n\n{CALL[program.mode == 'function']}"
+    read = understand([FILENAME], given={FILENAME: text.encode()})
+    assert not read.messages, read.messages
+    assert read.program is not None
+    found = rules.run(read.program, frozenset(CODES))
+    sure = frozenset(each.code for each in found if each.certainty is Certainty.DEFINITE)
+    return Said(sure, frozenset(each.code for each in found))
+
+
+def seen(program: Program) -> Seen:
+    """What happens when it is built and run."""
+    error, rule = "", ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            _run(program)
+        except Exception as fault:  # whatever a program ends with
+            error, rule = type(fault).__name__, getattr(fault, "rule", "")
+    warned = {each.message.rule for each in caught if hasattr(each.message, "rule")}
+    return Seen(error, frozenset({rule, *warned} - {""}))
+
+
+def _run(program: Program) -> None:
+    names = helpers(OURS)
+    exec(compile(program.source, f"program_{program.seed}.py", "exec"), names)
+    names["variable"] = variable()
+    with control_flow(program.mode), OURS.options(deadline=SECONDS):
+        if program.mode == "function":
+
+            @tf.function(autograph=False)
+            def step() -> list[tf.Tensor]:
+                names["program"]()
+                return tensors(names["outputs"])
+
+            step()
+            return
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            names["variable"] = variable()
+            names["program"]()
+            session.run(tf.compat.v1.global_variables_initializer())
+            session.run(tensors(names["outputs"]))

@@ -1,0 +1,37 @@
+"""Waiting in a graph without holding one of TensorFlow's threads.
+
+TensorFlow has as many threads as the machine has cores, for all steps of a process. A Python
+function that sleeps holds one, and with a few of them no step would come forward. An iterator waits
+in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from tpulint.runtime.extract.region import Operation
+
+_NUMBER = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
+
+
+class Clock:
+    """Ticks every so many `seconds`, in the graph that it is made in."""
+
+    def __init__(self, seconds: float) -> None:
+        numbers = tf.raw_ops.RangeDataset(
+            start=tf.constant(0, tf.int64),
+            stop=tf.constant(2**62, tf.int64),
+            step=tf.constant(1, tf.int64),
+            **_NUMBER,
+        )
+        slow = tf.raw_ops.SleepDataset(
+            input_dataset=numbers,
+            sleep_microseconds=tf.constant(round(seconds * 1e6), tf.int64),
+            **_NUMBER,
+        )
+        self._iterator = tf.raw_ops.AnonymousIteratorV3(**_NUMBER)
+        self.started: Operation = tf.raw_ops.MakeIterator(dataset=slow, iterator=self._iterator)
+
+    def tick(self) -> Operation:
+        """An operation that ends at the next tick."""
+        return tf.raw_ops.IteratorGetNext(iterator=self._iterator, **_NUMBER)[0].op
