@@ -72,3 +72,13 @@ def test_the_same_summary_under_a_name_scope(tmp_path: Path) -> None:
     inside = SUMMARY_OUTSIDE_ALL_REWRITES.replace(OUTSIDE, 'tf.name_scope("rate")')
     inside = inside.replace("get_global_step()))", "get_global_step()))  # error: TPU501")
     assert reported(inside, tmp_path, ["TPU5"]) == expected(inside, ["TPU5"])
+
+
+def test_modules_of_the_wheel_beside_the_public_names(tmp_path: Path) -> None:
+    text = """
+import tensorflow.distribute.experimental.rpc.kernels.gen_rpc_ops as gen_rpc_ops
+from tensorflow.distribute.experimental.rpc.proto import tf_rpc_service_pb2 as rpc_pb2
+"""
+    assert reported(text, tmp_path, ["TPU8"]) == []
+    wrong = "import tensorflow.distribute.experimental.rpcs  # error: TPU801\n"
+    assert reported(wrong, tmp_path, ["TPU8"]) == expected(wrong, ["TPU8"])
