@@ -92,8 +92,12 @@ class _Reader:
         """What each name stands for, in the whole file: one that may be else is left out."""
         others: set[str] = set()
         renamed: list[tuple[str, ast.expr]] = []
+        stores: list[str] = []
         for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
+            if isinstance(node, ast.Name):
+                if not isinstance(node.ctx, ast.Load):
+                    stores.append(node.id)
+            elif isinstance(node, ast.Import):
                 for each in node.names:
                     mine = self._is_mine(each.name)
                     path = each.name if each.asname else self.package
@@ -114,11 +118,6 @@ class _Reader:
                 self.defined.add(node.name)
             elif isinstance(node, ast.Call) and node.args and self._sets(node):
                 others.update(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
-        stores = [
-            node.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del))
-        ]
         for name, value in renamed:
             stores.remove(name)
             paths = self._paths(value)
