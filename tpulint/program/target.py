@@ -18,7 +18,8 @@ FILES = re.compile(
     r"requirements[\w.-]*\.(?:txt|in)|setup\.(?:py|cfg)|pyproject\.toml|environment[\w-]*\.ya?ml"
     r"|Pipfile"
 )
-MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
+# Where people put it: their coming changes the answer.
+USUAL = ("requirements.txt", "setup.py", "setup.cfg", "pyproject.toml", "environment.yml")
 CLIMB = 12  # folders above a file that are looked into
 REQUIRED = re.compile(
     r"""(?<![\w.-])tensorflow(?:[-_](?:cpu|gpu|intel|macos|rocm))?(?:\[[\w,\s-]*\])?
@@ -47,7 +48,10 @@ class Target(NamedTuple):
 
 
 class Targets:
-    """The targets of the files of a run; `consulted` are the requirement files that were read."""
+    """The targets of the files of a run.
+
+    consulted: the requirement files that were read, and where one is missing that would be.
+    """
 
     def __init__(self, configured: str | None = None) -> None:
         self._configured = configured
@@ -79,6 +83,7 @@ class Targets:
             listed = sorted(os.listdir(folder))
         except OSError:
             return None
+        self.consulted += [os.path.join(folder, name) for name in USUAL if name not in listed]
         for name in filter(FILES.fullmatch, listed):
             path = os.path.join(folder, name)
             try:
