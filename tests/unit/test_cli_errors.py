@@ -16,6 +16,7 @@ from tpulint.codes import CODES
 from tpulint.finding import Finding, Location, Span
 from tpulint.program import understand as understanding
 from tpulint.program.settings import Settings
+from tpulint.program.target import Targets
 
 
 @dataclass
@@ -36,6 +37,7 @@ class Module:
 @dataclass
 class Program:
     modules: list[Module] = field(default_factory=list)
+    targets: Targets = field(default_factory=Targets)
 
 
 @pytest.fixture
