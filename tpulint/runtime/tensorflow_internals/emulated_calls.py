@@ -68,13 +68,23 @@ def pipelines_not_tuned() -> Iterator[None]:
     """
     kind = multi_device_iterator_ops.OwnedMultiDeviceIterator
     initialize = kind.__init__
+    of_a_core = multi_device_iterator_ops._create_device_dataset
 
     def __init__(self: Any, dataset: Any = None, *args: Any, **kwargs: Any) -> None:
-        if dataset is not None:
-            options = tf.data.Options()
-            options.autotune.enabled = False
-            dataset = dataset.with_options(options)
-        initialize(self, dataset, *args, **kwargs)
+        initialize(self, None if dataset is None else not_tuned(dataset), *args, **kwargs)
 
-    with replaced(kind, "__init__", __init__):
+    def create_device_dataset(*args: Any, **kwargs: Any) -> Any:
+        return not_tuned(of_a_core(*args, **kwargs))
+
+    with (
+        replaced(kind, "__init__", __init__),
+        replaced(multi_device_iterator_ops, "_create_device_dataset", create_device_dataset),
+    ):
         yield
+
+
+def not_tuned(dataset: Any) -> Any:
+    """`dataset`, without the thread that tunes it."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
