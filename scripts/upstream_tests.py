@@ -1,11 +1,11 @@
 """Runs TensorFlow's own unit tests of its TPU code under the emulator, and prints how they fare.
 
-    python scripts/upstream_tests.py PATH... [--only WORD] [--cores N] [--seconds S] [--details FILE]
+    python scripts/upstream_tests.py PATH... [--only WORD] [--cores N] [--seconds N] [--details F]
 
 PATH is a test file of TensorFlow's source, of the release that is installed. The files are not in
-this repository. Each runs in a process of its own; a test that takes longer than SECONDS ends its
-process, counts as hanging, and the rest goes on in a new one. tpu_outside_compilation_test.py needs
-the package tensorboard. Exit status 1: something failed.
+this repository. Each runs in a process of its own. A test that takes longer than so many seconds
+ends its process and counts as hanging; the rest goes on in a new one. The file
+tpu_outside_compilation_test.py needs the package tensorboard. Exit status 1: something failed.
 """
 
 from __future__ import annotations
