@@ -283,6 +283,31 @@ def train_step(x, variables):
         total.update_state(each)
     strategy.run(step_fn, args=(x,))
 """,
+    "a model of another module, which knows no strategy": """
+# file: models.py
+import tensorflow as tf
+
+def linear(features):
+    inputs = tf.keras.layers.Input([features])
+    return tf.keras.Model(inputs, tf.keras.layers.Dense(1)(inputs))
+# file: train.py
+import models
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+model = models.linear(4)  # error: TPU702
+with strategy.scope():
+    optimizer = tf.keras.optimizers.SGD(0.1)
+
+@tf.function
+def train_step(x):
+    def step_fn(each):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(each))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    strategy.run(step_fn, args=(x,))
+""",
     "functools.partial of a tf.function is no tf.function": TPU
     + """
 import functools

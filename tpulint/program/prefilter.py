@@ -24,6 +24,7 @@ _IMPORTS = re.compile(rb"\btpu\w*\s+import\b[^\n]*\b(?:replicate|rewrite|shard|b
 # What a module must hold to be read because another one imports it: the seam, collectives,
 # or arrays that grow.
 _MATTERS = (b"merge_call", b"cross_replica_sum", b"all_reduce", b"dynamic_size")
+_KERAS_OBJECTS = (b"Model(", b"Sequential(", b".applications.", b".optimizers.", b".metrics.")
 
 
 def may_matter(data: bytes) -> bool:
@@ -40,6 +41,11 @@ def opens_clusters(data: bytes, wrappers: Iterable[str] = ()) -> bool:
 def builds_computations(data: bytes) -> bool:
     """Whether computations are built here by hand: then what this module imports matters."""
     return bool(_CALLS.search(data) or _IMPORTS.search(data))
+
+
+def makes_keras_objects(data: bytes) -> bool:
+    """Whether Keras models, optimizers or metrics are made here, perhaps under no scope."""
+    return b"keras" in data and any(word in data for word in _KERAS_OBJECTS)
 
 
 def applies_gradients(data: bytes) -> bool:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from tpulint.program.module import Module
-from tpulint.program.prefilter import applies_gradients, may_matter
+from tpulint.program.prefilter import applies_gradients, makes_keras_objects, may_matter
 from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
 
@@ -40,6 +40,7 @@ class Project:
         self._listings: dict[str, frozenset[str]] = {}
         self._matters: dict[str, bool] = {}
         self._optimizes: dict[str, bool] = {}
+        self._keras: dict[str, bool] = {}
 
     def add(self, filename: str, module: Module | None) -> None:
         self._modules[os.path.abspath(filename)] = module
@@ -101,6 +102,14 @@ class Project:
         if known is None:
             known = applies_gradients(self._bytes(path))
             self._optimizes[path] = known
+        return known
+
+    def makes_keras_objects(self, path: str) -> bool:
+        """Whether the module at `path` makes what belongs under a scope (see `prefilter`)."""
+        known = self._keras.get(path)
+        if known is None:
+            known = makes_keras_objects(self._bytes(path))
+            self._keras[path] = known
         return known
 
     def _bytes(self, path: str) -> bytes:

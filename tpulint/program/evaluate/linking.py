@@ -71,8 +71,9 @@ class Linking:
 
         It is where it matters by itself, where host clusters are opened around here, where
         computations are built by hand in the module that imports it, in device code and
-        under a strategy's scope where that module makes the TPUStrategy, and in a model_fn
-        where it updates variables.
+        under a strategy's scope where that module makes the TPUStrategy (anywhere in that
+        one, where it makes what belongs under a scope), and in a model_fn where it updates
+        variables.
         """
         if self.follow_all or self.project.matters(path):
             return True
@@ -81,7 +82,9 @@ class Linking:
             if where.cluster is not None or module.builds_computations:
                 return True
             of_strategy = where.computation is not None or bool(where.contexts(SCOPE))
-            if of_strategy and module.makes_tpu_strategy:
+            if module.makes_tpu_strategy and (
+                of_strategy or self.project.makes_keras_objects(path)
+            ):
                 return True
             of_estimator = where.computation is not None and where.computation.kind == MODEL_FN
             if of_estimator and self.project.applies_gradients(path):
