@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.tpu import tpu as tensorflow_tpu
+from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
 from tpulint.runtime import tensorflow_internals as tfi
@@ -72,6 +75,12 @@ def places() -> list[Any]:
             (tf.distribute.cluster_resolver.TPUClusterResolver, "cluster_spec"),
             (type(tf.constant(0)), "device"),
             (type(tf.constant(0)), "backing_device"),
+            (tf.Operation, "device"),
+            (tf.Graph, "_apply_device_functions"),
+            (pywrap_tfe, "TFE_Py_FastPathExecute"),
+            (pywrap_tfe, "TFE_Py_Execute"),
+            (tpu_ops, "configure_distributed_tpu"),
+            (tensorflow_tpu, "split_compile_and_replicate"),
         )
     ]
 
@@ -84,7 +93,7 @@ def test_nothing_is_left_after_an_error() -> None:
         tf.tpu.experimental.initialize_tpu_system(
             tf.distribute.cluster_resolver.TPUClusterResolver()
         )
-        assert places() != before
+        assert all(now is not then for now, then in zip(places(), before))
         raise ZeroDivisionError
     assert cores() == 0
     assert places() == before
@@ -119,3 +128,19 @@ def test_sessions_see_the_cores_and_initialize_them() -> None:
             assert tf.tpu.experimental.Topology(serialized).num_tpus_per_task == 2
             session.run(tf.compat.v1.tpu.shutdown_system())
         assert tf.distribute.cluster_resolver.TPUClusterResolver().get_tpu_system_metadata()[0] == 2
+
+
+def test_what_is_replaced_is_put_back() -> None:
+    class Base:
+        name = "of base"
+
+    class Derived(Base):
+        own = 1
+
+    with pytest.raises(ZeroDivisionError), tfi.replaced(Derived, "name", "new"):
+        with tfi.replaced(Derived, "own", 2):
+            assert (Derived.name, Derived.own, Base.name) == ("new", 2, "of base")
+        assert Derived.own == 1
+        raise ZeroDivisionError
+    assert "name" not in vars(Derived)
+    assert Derived.name == "of base"
