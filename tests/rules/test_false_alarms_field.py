@@ -82,3 +82,37 @@ from tensorflow.distribute.experimental.rpc.proto import tf_rpc_service_pb2 as r
     assert reported(text, tmp_path, ["TPU8"]) == []
     wrong = "import tensorflow.distribute.experimental.rpcs  # error: TPU801\n"
     assert reported(wrong, tmp_path, ["TPU8"]) == expected(wrong, ["TPU8"])
+
+
+ESTIMATOR_WITHOUT_TPU = """
+# file: models/vae.py
+import tensorflow.compat.v1 as tf
+
+
+class Vae:
+    def model_fn(self, features, labels, mode, params):
+        loss = tf.reduce_mean(tf.layers.dense(features, 1))
+        tf.summary.scalar("loss", loss)
+        hook = tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=100)
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, training_hooks=[hook])
+# file: models/train.py
+import tensorflow.compat.v1 as tf
+
+
+def train(model, config):
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn=model.model_fn, config=config, use_tpu=False, train_batch_size=64
+    )
+    estimator.train(model.input_fn, steps=100)
+"""
+
+
+def test_a_model_fn_of_a_project_whose_estimators_use_no_tpu(tmp_path: Path) -> None:
+    assert reported(ESTIMATOR_WITHOUT_TPU, tmp_path, ["TPU"]) == []
+
+
+def test_the_same_model_fn_where_one_may_use_it(tmp_path: Path) -> None:
+    used = ESTIMATOR_WITHOUT_TPU.replace("use_tpu=False", "use_tpu=config.use_tpu")
+    used = used.replace('scalar("loss", loss)', 'scalar("loss", loss)  # possible: TPU501')
+    used = used.replace("every_n_iter=100)", "every_n_iter=100)  # possible: TPU406")
+    assert reported(used, tmp_path, ["TPU"]) == expected(used, ["TPU"])

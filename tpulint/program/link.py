@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from tpulint.program import roots
+from tpulint.program import roots, unused
 from tpulint.program.evaluate.machine import Machine
 from tpulint.program.model import Program
 from tpulint.program.module import Module
@@ -34,6 +34,7 @@ def link(
         project.add(source.filename, module)
     machine = Machine(project, settings)
     roots.read_all(machine, modules)
+    unused.drop(machine.program)
     for module in modules:
         if module.pieces.problem is not None:
             store.refuse(module.filename, *module.pieces.problem)
