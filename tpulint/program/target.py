@@ -56,6 +56,7 @@ class Targets:
     def __init__(self, configured: str | None = None) -> None:
         self._configured = configured
         self._folders: dict[str, Target | None] = {}
+        self._known: dict[str, Target] = {}
         self.consulted: list[str] = []
 
     def of(self, filename: str) -> Target:
@@ -64,6 +65,12 @@ class Targets:
         if configured:
             return Target(configured, True, True)
         folder = os.path.dirname(os.path.abspath(filename))
+        if folder not in self._known:
+            self._known[folder] = self._above(folder)
+        return self._known[folder]
+
+    def _above(self, folder: str) -> Target:
+        """What the nearest folder says, up to the repository's top."""
         for _ in range(CLIMB):
             if folder not in self._folders:
                 self._folders[folder] = self._required_in(folder)

@@ -26,7 +26,8 @@ def check(program: Program, report: Report) -> None:
                 fix=each.fix,
             )
     for call in program.all_calls():
-        if call.path.startswith(PACKAGE) and any(each.keyword for each in call.arguments):
+        keyed = call.path.startswith(PACKAGE) and any(each.keyword for each in call.arguments)
+        if keyed and names.parameters(call.path):
             target = program.targets.of(call.site.module.filename)
             for argument, near in _unknown(call, target):
                 advice = f"; did you mean `{near}`?" if near else ""
