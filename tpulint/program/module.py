@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tpulint.finding import Span
+from tpulint.program.model import Site
 from tpulint.program.prefilter import builds_computations, makes_tpu_strategy
 from tpulint.syntax.pieces import Pieces
 
@@ -26,6 +27,7 @@ class Module:
         self.star_imports: list[object] = []
         self.reported = True
         self.pieces = Pieces(text, facts)
+        self.sites: dict[int, Site] = {}
 
     @cached_property
     def builds_computations(self) -> bool:
@@ -41,6 +43,13 @@ class Module:
     def speaks_of_tpus(self) -> bool:
         """Whether a TPU is named here at all, in code or in words."""
         return "tpu" in self.text.lower()
+
+    def site(self, place: int) -> Site:
+        """The site of `place`, made once: a reader passes most places many times."""
+        found = self.sites.get(place)
+        if found is None:
+            found = self.sites[place] = Site(self, place)
+        return found
 
     def span(self, place: int) -> Span:
         start, end = self.pieces.range(place)

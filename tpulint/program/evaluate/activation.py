@@ -46,7 +46,7 @@ class Activation:
         self.given: dict[str, Argument] = {}
 
     def site(self, place: int) -> Site:
-        return Site(self.module, place)
+        return self.module.site(place)
 
     def naming(self, argument: Argument, site: Site) -> tuple[Site, Argument]:
         """The call that names what `argument` stands for, out through parameters to a caller.

@@ -15,6 +15,7 @@ from tpulint.program.values import (
     UNKNOWN,
     Const,
     Function,
+    Imported,
     Mapping,
     Opaque,
     Sequence,
@@ -34,7 +35,11 @@ def value(act: Activation, node: Any) -> Value:
 
 
 def _name(act: Activation, node: Any) -> Value:
-    return act.lookup(node[2])
+    name = node[2]
+    found = act.env.names.get(name)
+    if found is not None and not isinstance(found, Imported):
+        return found
+    return act.lookup(name)
 
 
 def _const(act: Activation, node: Any) -> Value:
