@@ -258,9 +258,9 @@ def spelled(args: ast.arguments, skip: int = 0) -> str:
     """`(a,b=,*,c=,**)`: names in order, `=` after those with a default."""
     plain = [*args.posonlyargs, *args.args]
     optional = len(plain) - len(args.defaults)
-    words = [
-        each.arg + ("=" if index >= optional else "") for index, each in enumerate(plain)
-    ][skip:]
+    words = [each.arg + ("=" if index >= optional else "") for index, each in enumerate(plain)][
+        skip:
+    ]
     if args.vararg is not None:
         words.append("*")
     elif args.kwonlyargs:

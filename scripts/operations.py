@@ -19,6 +19,8 @@ PUBLIC = {
     "tensorflow": "tensorflow._api.v2",
     "tensorflow.compat.v1": "tensorflow._api.v2.compat.v1",
 }
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

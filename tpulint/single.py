@@ -80,9 +80,7 @@ def understood(root: str, config: Config, here: str) -> Project:
 
 def alone(name: str, data: bytes, config: Config) -> Answer:
     """The file with `data` for its bytes, read anew with the project around it."""
-    request = request_of(config)._replace(
-        stdin=data, stdin_filename=name, force_exclude=True
-    )
+    request = request_of(config)._replace(stdin=data, stdin_filename=name, force_exclude=True)
     run = app.check(*app.prepare(request), {})
     return Answer(run.findings, run.messages if run.failed else ())
 

@@ -47,8 +47,11 @@ def test_the_deadlock_is_told_with_both_lanes() -> None:
     (found,) = check("deadlock_metrics.py")
     assert (found.code, found.certainty) == ("TPU101", Certainty.DEFINITE)
     told = {
-        lane: [line(step.span.filename, step.span.start.row) for step in found.trace
-               if step.lane == lane]
+        lane: [
+            line(step.span.filename, step.span.start.row)
+            for step in found.trace
+            if step.lane == lane
+        ]
         for lane in (DEVICE_LANE, HOST_LANE)
     }
     assert any("self.running_loss.assign(smoothed)" in text for text in told[DEVICE_LANE])

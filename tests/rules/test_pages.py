@@ -73,9 +73,7 @@ def test_the_fault_leads_to_the_marked_finding(
         for found in (fault.finding for fault in faults)
         if found is not None
     }
-    assert told == {
-        (str(tmp_path / mark.filename), mark.row, mark.code) for mark in block.expected
-    }
+    assert told == {(str(tmp_path / mark.filename), mark.row, mark.code) for mark in block.expected}
 
 
 @each_page

@@ -156,9 +156,7 @@ def _check_transfers(program: Program, report: Report) -> None:
                     "an int64 is handed to the host: TensorFlow takes none across before"
                     f" {names.after(LAST_WITHOUT_INT64)}",
                     certainty=Certainty.POSSIBLE if use.alternative else sure,
-                    trace=way(
-                        cluster.computation, cluster.where, cluster.site, "sends an int64"
-                    ),
+                    trace=way(cluster.computation, cluster.where, cluster.site, "sends an int64"),
                 )
 
 

@@ -101,8 +101,7 @@ def _pieces(inputs: Any, num_shards: int, axes: Sequence[int] | None) -> list[li
     inputs = [] if inputs is None else inputs
     if not isinstance(inputs, list):
         raise TypeError(
-            "tpu.shard()'s inputs must be a list of Tensors or None. "
-            f"Received {type(inputs)}"
+            f"tpu.shard()'s inputs must be a list of Tensors or None. Received {type(inputs)}"
         )
     tensors = [tf.convert_to_tensor(value) for value in inputs]
     axes = [0] * len(tensors) if axes is None else axes

@@ -247,9 +247,7 @@ class _Reader:
                 bound = each.asname or each.name
                 self._found(IMPORT, (path,), whole, place, bound, alone)
 
-    def _attribute(
-        self, node: ast.Attribute, place: _Place
-    ) -> Iterator[tuple[ast.AST, _Place]]:
+    def _attribute(self, node: ast.Attribute, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
         paths = self._paths(node)
         if paths and not isinstance(node.ctx, ast.Load):
             self.given.update(paths)

@@ -54,9 +54,7 @@ class GradientColocation:
                 "Cannot nest gradient colocation operations outside compilation"
             )
         if uid == _NO_UID:
-            raise NotImplementedError(
-                "No gradient_uid calling gradient within outside_compilation"
-            )
+            raise NotImplementedError("No gradient_uid calling gradient within outside_compilation")
         self._opened_for = op
         self._clusters.enter(_gradient_cluster(cluster, uid))
 

@@ -39,9 +39,7 @@ class Inputs:
     def packed(self, tensors: list[Tensor]) -> list[Any]:
         """`tensors`, one for each flat input, as the computation wants them, None restored."""
         given = [None if none else t for none, t in zip(self.is_none, tensors, strict=False)]
-        packed: list[Any] = tfi.nest.pack_sequence_as(
-            self.structure, given, expand_composites=True
-        )
+        packed: list[Any] = tfi.nest.pack_sequence_as(self.structure, given, expand_composites=True)
         return packed
 
 

@@ -93,9 +93,7 @@ def _by_replica(copies: Any, assignment: Any) -> list[Any]:
     found = []
     for replica in range(assignment.num_replicas):
         devices = (
-            tfi.canonical_device(
-                assignment.tpu_device(replica=replica, logical_core=core, job=job)
-            )
+            tfi.canonical_device(assignment.tpu_device(replica=replica, logical_core=core, job=job))
             for core in range(assignment.num_cores_per_replica)
         )
         device = next((device for device in devices if device in by_device), None)
