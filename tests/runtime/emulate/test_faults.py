@@ -71,7 +71,16 @@ def test_a_collective_that_one_replica_misses_is_no_hang(strategy: Any) -> None:
         step()
 
 
-def test_a_step_that_is_cancelled(strategy: Any) -> None:
+def test_a_step_that_is_cancelled_after_one_that_failed(strategy: Any) -> None:
+    """It says that it was cancelled, and not what failed in the other one, in both replicas."""
+    tf.config.set_soft_device_placement(False)
+
+    @tf.function
+    def wrong() -> Any:
+        return strategy.run(lambda: tf.strings.length("text"))
+
+    with pytest.raises(tpu.UnsupportedOpError):
+        wrong()
     began = threading.Event()
 
     def wait(x: Any) -> Any:

@@ -78,7 +78,22 @@ def delivered(fault: RuntimeFault) -> RuntimeFault:
 
 def _fault_in(message: str) -> RuntimeFault | None:
     found = _TICKET.search(message)
-    return _waiting.pop(int(found[1]), (0.0, None))[1] if found else None
+    if not found:
+        return None
+    with _lock:
+        return _taken(int(found[1]))
+
+
+def _taken(number: int) -> RuntimeFault | None:
+    """The fault under ticket `number`, if it waits.
+
+    The other replicas' like it may still be asked for, but cancel nothing any more.
+    """
+    fault = _waiting.pop(number, (0.0, None))[1]
+    for other, (_, like) in _waiting.items():
+        if fault and (like.rule, like.place) == (fault.rule, fault.place):
+            _waiting[other] = -_RECENT, like
+    return fault
 
 
 def _cause_of_cancelling(message: str) -> RuntimeFault | None:
@@ -87,7 +102,7 @@ def _cause_of_cancelling(message: str) -> RuntimeFault | None:
     with _lock:
         now = time.monotonic()
         recent = [number for number, (at, _) in _waiting.items() if now - at < _RECENT]
-        return _waiting.pop(recent[0])[1] if recent else None
+        return _taken(recent[0]) if recent else None
 
 
 tensorflow_internals.errors_become("UnknownError", _fault_in)
