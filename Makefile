@@ -26,6 +26,7 @@ test-oldest: .venv-oldest/ready
 
 lint: .venv/ready
 	.venv/bin/ruff check .
+	.venv/bin/ruff format --check --quiet .
 	.venv/bin/mypy --strict
 
 docs: .venv/ready
