@@ -31,7 +31,7 @@ def explain(failures: list[Failure], program: str) -> Explained:
     Where it is silent about an error that is not the runtime's, there is nothing to say.
     """
     run = app.Run()
-    findings = all_findings(files_of(failures) or (os.path.abspath(program),), run)
+    findings = all_findings(files_of(failures, program), run)
     faults: list[Fault] = []
     for failure in failures:
         best = best_of(failure, findings)
@@ -47,15 +47,15 @@ def explain(failures: list[Failure], program: str) -> Explained:
     return Explained(tuple(faults), dict(read_all(sorted(named), {})), tuple(run.messages))
 
 
-def files_of(failures: list[Failure]) -> tuple[str, ...]:
-    """The files where they arose; where no line is known, those on the way that are no library's.
+def files_of(failures: list[Failure], program: str) -> tuple[str, ...]:
+    """The program, the files where they arose, and those on the way that are no library's.
 
-    Files named one by one come with their project, so the others of the program need no naming.
+    Files named one by one come with their project, where that can be told.
     """
     named = {line_of(each)[0] for each in failures if each.place}
     for each in failures:
-        named.update(name for name, _ in each.frames if not each.place and is_users(name))
-    paths = {os.path.abspath(each) for each in named}
+        named.update(name for name, _ in each.frames if is_users(name))
+    paths = {os.path.abspath(each) for each in [*named, *([program] * program.endswith(".py"))]}
     return tuple(sorted(each for each in paths if os.path.isfile(each)))
 
 
