@@ -24,10 +24,27 @@ def program():
 """,
 }
 
+REFUSED = """
+def program():
+    outer_tensor = tf.constant([5., 6.], name='outer')
+    def computation():
+        with tf.control_dependencies([zeros()]):
+            tpu.outside_compilation(lambda: tpu.replicate(lambda: outer_tensor + 1.))
+    tpu.replicate(computation, [[]])
+"""
+
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", FOUND)
 def test_they_differ_no_more(name: str, mode: str) -> None:
     program = Program(0, mode, FOUND[name])
     assert build(program, THEIRS).error is None
+    assert difference(program) is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_computation_in_a_cluster_is_refused_in_tensorflows_words(mode: str) -> None:
+    """In a function TensorFlow trips over its own context, and says so by its class's name."""
+    program = Program(0, mode, REFUSED)
+    assert build(program, THEIRS).error is not None
     assert difference(program) is None

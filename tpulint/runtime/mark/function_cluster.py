@@ -8,7 +8,7 @@ from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.mark import attributes
 
 
-class FunctionClusterContext(tfi.ControlFlowContext):  # type: ignore[misc]
+class OutsideCompilationV2Context(tfi.ControlFlowContext):  # type: ignore[misc]
     """Marks operations of a function's graph with a host cluster's name, and nothing else."""
 
     def __init__(self, cluster: str, is_map: bool = False) -> None:
@@ -38,7 +38,7 @@ class FunctionClusterContext(tfi.ControlFlowContext):  # type: ignore[misc]
 def is_open() -> bool:
     """Whether a host cluster is open in the default graph or one around it."""
     return any(
-        isinstance(context, FunctionClusterContext)
+        isinstance(context, OutsideCompilationV2Context)
         for graph in tfi.graphs_outwards(tfi.default_graph())
         for context in tfi.contexts_outwards(tfi.context_of(graph))
     )

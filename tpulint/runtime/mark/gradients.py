@@ -9,7 +9,7 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.mark import attributes
 from tpulint.runtime.mark.clusters import HostClusters
-from tpulint.runtime.mark.function_cluster import FunctionClusterContext
+from tpulint.runtime.mark.function_cluster import OutsideCompilationV2Context
 
 _NO_UID = "__unsupported__"
 
@@ -95,7 +95,7 @@ class GradientColocation:
         cluster = _cluster_of(op)
         if cluster is None:
             return
-        self._function_context = FunctionClusterContext(_gradient_cluster(cluster, uid))
+        self._function_context = OutsideCompilationV2Context(_gradient_cluster(cluster, uid))
         self._function_context.Enter()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import ControlFlowContextError
 from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
-from tpulint.runtime.mark.function_cluster import FunctionClusterContext
+from tpulint.runtime.mark.function_cluster import OutsideCompilationV2Context
 
 
 def in_function(build: Callable[[], Any], is_map: bool) -> Any:
@@ -17,7 +17,7 @@ def in_function(build: Callable[[], Any], is_map: bool) -> Any:
     found = enclosing_context()
     assert found is not None
     context, _ = found
-    cluster = FunctionClusterContext(context.clusters.next_name(), is_map)
+    cluster = OutsideCompilationV2Context(context.clusters.next_name(), is_map)
     cluster.Enter()
     try:
         result = build()
