@@ -126,7 +126,8 @@ def on_hits(corpus: Path, runs: int) -> str:
     hits = [path for path in sorted(corpus.rglob("*.py")) if passes(path.read_bytes())]
     names = [str(path) for path in hits]
     read = analyse(names, {}, frozenset(CODES), Settings()).imported
-    imported = [Path(name) for name in {*read} if name.endswith(".py")]
+    # What a run remembers of the project may be no file yet: a setup.py that could come.
+    imported = [Path(name) for name in {*read} if name.endswith(".py") and os.path.isfile(name)]
     found = measure("hits", [*CHECK, "--no-cache", "--jobs", "1", *names], runs)
     lines, more = lines_of(hits), lines_of(imported)
     return (

@@ -9,6 +9,7 @@ from tpulint.syntax.cut import HEADER
 from tpulint.syntax.lower import counted
 from tpulint.syntax.scopes import Scope
 from tpulint.syntax.statements import Statements
+from tpulint.syntax.tree import tree_of
 
 
 def inside(facts: ir.ModuleFacts, function: ir.Function, text: str) -> ir.Inside | None:
@@ -18,7 +19,7 @@ def inside(facts: ir.ModuleFacts, function: ir.Function, text: str) -> ir.Inside
     `facts`. None where libcst does not take what CPython took.
     """
     try:
-        (header,) = libcst.parse_module(HEADER + text).body
+        (header,) = tree_of(HEADER + text).body
     except libcst.ParserSyntaxError:
         return None
     assert isinstance(header, libcst.FunctionDef)

@@ -17,6 +17,7 @@ from tpulint.syntax import ir
 from tpulint.syntax.cut import body_of, lines_of, outermost, skeleton
 from tpulint.syntax.lower import lower
 from tpulint.syntax.parse import may_nest_deeply, parse, too_deep
+from tpulint.syntax.tree import tree_of
 
 
 def summarize(text: str) -> ir.ModuleFacts:
@@ -37,7 +38,7 @@ def outside(text: str) -> ir.ModuleFacts | None:
     lines = lines_of(text)
     cuts = [body_of(each, lines) for each in outermost(tree.body)]
     try:
-        facts = lower(libcst.parse_module(skeleton(lines, [cut for cut in cuts if cut])))
+        facts = lower(tree_of(skeleton(lines, [cut for cut in cuts if cut])))
     except libcst.ParserSyntaxError:
         return None
     functions = [each for each in facts.functions if each.parent is None and not each.is_lambda]

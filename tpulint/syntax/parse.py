@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import libcst
 
+from tpulint.syntax.tree import tree_of
+
 LARGE = 200_000  # characters
 LONG_LINE = 1_000  # characters
 MANY = 200  # branches, each inside the one before
@@ -37,7 +39,7 @@ def parse(text: str) -> libcst.Module:
     if may_nest_deeply(text):
         refuse_deep_nesting(text)
     try:
-        return libcst.parse_module(text)
+        return tree_of(text)
     except libcst.ParserSyntaxError as error:
         raise _problem(text, error) from None
     except RecursionError:
