@@ -58,7 +58,7 @@ class Script(TypedDict):
 
 
 def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
-    """The outcome of each block, by its name; one that does not end is `("Timeout",)`."""
+    """The outcome of each block, by its name, in order; one that does not end is `("Timeout",)`."""
     with tempfile.TemporaryDirectory() as folder:
         scripts: dict[str, Script] = {}
         for block in blocks:
@@ -85,7 +85,7 @@ def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
             row["text"],
             tuple(Failure(*failure) for failure in row["failures"]),
         )
-        for name, row in rows.items()
+        for name, row in ((name, rows[name]) for name in scripts)
     }
 
 

@@ -11,9 +11,11 @@ from tensorflow.python.tpu.ops import tpu_ops
 from tests.runtime.execute.tensorflows_marks import outside_compilation, ran
 from tpulint.runtime.errors import DivergentCollectiveError
 
+ONE_THREAD = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1, use_per_session_threads=True)
 
-def values_of(computation, inputs):
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+
+def values_of(computation, inputs, config=None):
+    with tf.Graph().as_default(), tf.compat.v1.Session(config=config) as session:
         built = ran(computation, [[tf.constant(value)] for value in inputs])
         first = session.run(built.outputs)
         np.testing.assert_equal(session.run(built.outputs), first)
@@ -61,6 +63,33 @@ def test_a_sum_in_a_loop():
     for _ in range(4):
         a = b = a + b + 1.0
     assert values_of(computation, [1.0, 2.0]) == [a, b]
+
+
+def test_hang_found_by_comparison_who_is_early_for_the_next_iteration_takes_nobodys_sum():
+    def computation(x):
+        return tf.while_loop(
+            lambda i, _: i < 9,
+            lambda i, v: (i + 1, tpu_ops.cross_replica_sum(v) / 5.0 + x),
+            (0, x),
+        )[1]
+
+    given = np.arange(5, dtype=np.float64)
+    want = given
+    for _ in range(9):
+        want = want.mean() + given
+    np.testing.assert_allclose(values_of(computation, given.tolist(), ONE_THREAD), want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("times", range(4))
+def test_hang_found_by_comparison_two_calls_of_one_function_that_meets(times):
+    @tf.function(autograph=False)
+    def total(x):
+        return tpu_ops.cross_replica_sum(x)
+
+    def computation(x):
+        return total(x) + 10.0 * total(on_host(lambda a: a, x) + 1.0) + 1000.0 * total(x * 2.0)
+
+    assert values_of(computation, [1.0, 2.0, 4.0, 8.0], ONE_THREAD) == [30205.0] * 4
 
 
 def test_an_exchange_of_parts():

@@ -1,8 +1,10 @@
 """Collectives across replicas that run concurrently in one graph.
 
-The members of a group hand a partial result from one to the next through queues, so that a sum is
-added up in the order of the replicas, whoever comes first; the last one gives the result to all.
-A queue's waiting takes no thread, so any number of replicas can wait.
+The members of a group stand in a ring. In a first lap they hand a partial result from one to the
+next, so that a sum is added up in the order of the replicas, whoever comes first; in a second one
+the result. Each queue has one giver and one taker, so that nobody who is early for the next meeting
+(the next iteration of a loop) takes what is another's. A queue's waiting takes no thread, so any
+number of replicas can wait.
 """
 
 from __future__ import annotations
@@ -26,21 +28,19 @@ def seats(collective: Collective, replicas: int) -> list[Seat]:
     groups += [(replica,) for replica in range(replicas) if replica not in together]
     found: dict[int, Seat] = {}
     for group in groups:
-        chain = [_queue(collective.op.outputs[0].dtype) for _ in group]
-        result = _queue(collective.op.outputs[0].dtype)
+        ring = [_queue(collective.op.outputs[0].dtype) for _ in group]
         for rank, replica in enumerate(group):
             found[replica] = Seat(
-                chain[rank - 1], chain[rank], result, tf.constant(rank), tf.constant(len(group))
+                ring[rank - 1], ring[rank], tf.constant(rank), tf.constant(len(group))
             )
     return [found[replica] for replica in range(replicas)]
 
 
 def emptied(all_seats: Iterable[Seat]) -> list[Operation]:
     """Operations that take out of the queues what a step that failed may have left there."""
-    handles = {handle.name: handle for seat in all_seats for handle in seat.tensors()[1:3]}
+    handles = [seat.after for seat in all_seats]
     return [
-        _empty(handle, tf.as_dtype(handle.op.get_attr("component_types")[0]))
-        for handle in handles.values()
+        _empty(handle, tf.as_dtype(handle.op.get_attr("component_types")[0])) for handle in handles
     ]
 
 
@@ -67,24 +67,21 @@ def _passed_on(first: Tensor, seat: Seat, join: Callable[[Tensor], Tensor]) -> T
     )
 
     def last_one() -> Tensor:
-        with tf.control_dependencies([_give_to_all(seat, so_far)]):
+        is_any_other = seat.size > 1
+        with tf.control_dependencies([_put_if(is_any_other, in_this_graph(seat.after), so_far)]):
             return tf.identity(so_far)
 
     def earlier_one() -> Tensor:
         with tf.control_dependencies([_put(in_this_graph(seat.after), so_far)]):
-            return _take(in_this_graph(seat.result), dtype)
+            whole = _take(in_this_graph(seat.before), dtype)
+        lacks_it = seat.rank < seat.size - 2
+        with tf.control_dependencies([_put_if(lacks_it, in_this_graph(seat.after), whole)]):
+            return tf.identity(whole)
 
     whole = tf.cond(tf.equal(seat.rank, seat.size - 1), last_one, earlier_one)
     if first.shape.is_fully_defined() and so_far.shape == first.shape:
         whole.set_shape(first.shape)
     return whole
-
-
-def _give_to_all(seat: Seat, whole: Tensor) -> Operation:
-    copies = tf.repeat(whole[tf.newaxis], seat.size - 1, axis=0)
-    return tf.raw_ops.QueueEnqueueManyV2(
-        handle=in_this_graph(seat.result), components=[copies], timeout_ms=-1
-    )
 
 
 def _all_to_all(op: Operation, everything: Tensor, rank: Tensor) -> Tensor:
@@ -116,6 +113,11 @@ def _queue(dtype: tf.DType) -> Tensor:
 
 def _put(queue: Tensor, value: Tensor) -> Operation:
     return tf.raw_ops.QueueEnqueueV2(handle=queue, components=[value], timeout_ms=-1)
+
+
+def _put_if(wanted: Tensor, queue: Tensor, value: Tensor) -> Operation:
+    copies = tf.repeat(value[tf.newaxis], tf.cast(wanted, tf.int32), axis=0)
+    return tf.raw_ops.QueueEnqueueManyV2(handle=queue, components=[copies], timeout_ms=-1)
 
 
 def _take(queue: Tensor, dtype: tf.DType) -> Tensor:

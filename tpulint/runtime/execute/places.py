@@ -50,13 +50,12 @@ class Seat:
 
     before: Tensor
     after: Tensor
-    result: Tensor
     rank: Tensor
     size: Tensor
 
     def tensors(self) -> tuple[Tensor, ...]:
         """What a function must be given to build the seat again inside."""
-        return (self.before, self.after, self.result, self.rank, self.size)
+        return (self.before, self.after, self.rank, self.size)
 
 
 def in_this_graph(tensor: Tensor) -> Tensor:

@@ -46,7 +46,8 @@ def run_replicas(
     meetings = list(collectives(program))
     can_be_missed = Meetings(meetings, program.num_replicas)
     fed = Feeds(feeds(program.region), marked)
-    all_seats = {one.key: seats(one, program.num_replicas) for one in meetings}
+    by_key = {one.key: one for one in meetings}
+    all_seats = {key: seats(one, program.num_replicas) for key, one in by_key.items()}
     places = tuple(
         Places(
             {name: around.tensors[given[replica].name] for name, given in program.boundary.items()},
