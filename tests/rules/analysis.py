@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from textwrap import dedent
 
 from tests.rules.pages import Block, Expected, split, write
 from tpulint import app
@@ -13,8 +14,8 @@ from tpulint.finding import Certainty, Finding
 
 
 def program(text: str) -> Block:
-    """A program as it would stand in a page."""
-    return Block("test", 0, "", "", "", split(text.strip("\n").split("\n")))
+    """A program as it would stand in a page; all its lines may be indented."""
+    return Block("test", 0, "", "", "", split(dedent(text).strip("\n").split("\n")))
 
 
 def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Finding]:

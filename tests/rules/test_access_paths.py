@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
+from tests.rules.openings import V1
 
-V1 = "import tensorflow.compat.v1 as tf\n\n"
 RUN = """
 tf.tpu.rewrite(computation, [tf.zeros([])])
 """

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import reported
-
-V1 = "import tensorflow.compat.v1 as tf\n\n\n"
+from tests.rules.openings import V1
 
 PROGRAMS = {
     "rows of unknown kind, made in several ways": V1

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-
-V1 = "import tensorflow.compat.v1 as tf\n\n"
+from tests.rules.openings import V1
 
 PROGRAMS = {
     "outside_compilation in a host_call, where no TPU context is left": V1

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import reported
-
-V1 = "import tensorflow.compat.v1 as tf\n\n\n"
-TPU = "import contextlib\nimport tensorflow as tf\n\nstrategy = tf.distribute.TPUStrategy()\n\n\n"
+from tests.rules.openings import STRATEGY, V1
 
 PROGRAMS = {
     "a context manager of one's own leaves what it enters": V1
@@ -52,7 +50,7 @@ def computation(x):
 def build(x, y):
     return tf.tpu.replicate(computation, [[x], [y]])
 """,
-    "tf.function compares no contexts": TPU
+    "tf.function compares no contexts": STRATEGY
     + """
 from tensorflow.python.ops import control_flow_ops
 
@@ -197,7 +195,7 @@ def computation(x):
 def build(x, y):
     return tf.tpu.replicate(computation, [[x], [y]])
 """,
-    "a loop with a literal number of rounds": TPU
+    "a loop with a literal number of rounds": STRATEGY
     + """
 @tf.function
 def train(batch):
@@ -238,7 +236,7 @@ def computation(x):
 def build(x, y):
     return tf.tpu.replicate(computation, [[x], [y]])
 """,
-    "a Python condition": TPU
+    "a Python condition": STRATEGY
     + """
 class Trainer:
     def __init__(self, sync):
@@ -254,7 +252,7 @@ class Trainer:
     def train(self, batch):
         return strategy.run(self.step, args=(batch,))
 """,
-    "gradients that are applied without a sum": TPU
+    "gradients that are applied without a sum": STRATEGY
     + """
 optimizer = tf.keras.optimizers.SGD(0.1)
 weight = tf.Variable(1.0)

@@ -7,19 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import reported
-
-V1 = "import tensorflow.compat.v1 as tf\n\n\n"
-MADE = """
-
-estimator = tf.estimator.tpu.TPUEstimator(
-    model_fn, use_tpu=True, train_batch_size=64, config=tf.estimator.tpu.RunConfig()
-)
-"""
-NETWORK = "import tensorflow.compat.v1 as tf\n\nfrom network import model_fn\n\n\n"
-REMOTE = """
-resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="grpc://10.240.1.2:8470")
-strategy = tf.distribute.TPUStrategy(resolver)
-"""
+from tests.rules.openings import ESTIMATOR, NETWORK, REMOTE, V1
 
 PROGRAMS = {
     "what a collection holds is no tensor by itself": V1
@@ -39,7 +27,7 @@ def model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(features)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=get_host_call("gs://b"))
 """
-    + MADE,
+    + ESTIMATOR,
     "entries with a name and a tensor, of which the host takes the name": V1
     + """
 import collections
@@ -68,7 +56,7 @@ def model_fn(features, labels, mode, params):
     summaries.add("loss", loss)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=summaries.host_call())
 """
-    + MADE,
+    + ESTIMATOR,
     "a structure that tf.nest only takes as a pattern": V1
     + """
 def model_fn(features, labels, mode, params):
@@ -82,7 +70,7 @@ def model_fn(features, labels, mode, params):
     host_call = (host_call_fn, tf.nest.flatten(inputs))
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=host_call)
 """
-    + MADE,
+    + ESTIMATOR,
     "the keys of a dict that another library makes": V1
     + """
 import library
@@ -100,7 +88,7 @@ def model_fn(features, labels, mode, params):
     tensors += [tf.reshape(monitored[name], [1]) for name in names]
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(host_call_fn, tensors))
 """
-    + MADE,
+    + ESTIMATOR,
     "a variable that the host reads by itself": V1
     + """
 def model_fn(features, labels, mode, params):
@@ -113,7 +101,7 @@ def model_fn(features, labels, mode, params):
     host_call = (host_call_fn, [tf.reshape(loss, [1])])
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=host_call)
 """
-    + MADE,
+    + ESTIMATOR,
     "a list that a loop fills, for a function whose parameters are counted": V1
     + """
 def metric_fn(a, b, c):
@@ -128,7 +116,7 @@ def model_fn(features, labels, mode, params):
         mode, loss=tf.reduce_mean(rows), eval_metrics=(metric_fn, tensors)
     )
 """
-    + MADE,
+    + ESTIMATOR,
     "a model_fn that is only given to an estimator without a TPU": V1
     + """
 def model_fn(features, labels, mode, params):
@@ -152,7 +140,7 @@ def model_fn(features, labels, mode, params):
     train_op = optimizer.minimize(loss)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 """
-    + MADE,
+    + ESTIMATOR,
     "optimizers of the project that sum by themselves, or hold what does": V1
     + """
 class Summing(tf.train.Optimizer):
@@ -179,7 +167,7 @@ def model_fn(features, labels, mode, params):
     train_op = optimizer.apply_gradients(zip(tf.gradients(loss, variables), variables))
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 """
-    + MADE,
+    + ESTIMATOR,
     "params that get their size where no TPU is meant": NETWORK
     + """
 def main(flags):
@@ -233,7 +221,7 @@ def input_fn(params):
     dataset = dataset.window(8).flat_map(lambda window: window.batch(8))
     return dataset.repeat().batch(params["batch_size"], True)
 """
-    + MADE
+    + ESTIMATOR
     + """
 estimator.train(input_fn, max_steps=1)
 """,
@@ -248,7 +236,7 @@ def input_fn(params):
         dataset = tf.data.experimental.sample_from_datasets([left, right])
     return dataset.batch(params["batch_size"], drop_remainder=params["drop"])
 """
-    + MADE
+    + ESTIMATOR
     + """
 estimator.train(input_fn, max_steps=1)
 """,
@@ -270,7 +258,7 @@ def input_fn(params):
     dataset = tf.data.Dataset.from_generator(rows, tf.float32, [8])
     return dataset.repeat().batch(params["batch_size"], drop_remainder=True)
 """
-    + MADE
+    + ESTIMATOR
     + """
 estimator.train(input_fn, max_steps=1)
 """,

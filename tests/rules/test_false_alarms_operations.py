@@ -166,17 +166,13 @@ ALARMS = {
 }
 
 
-def text(program: str) -> str:
-    return "\n".join(line[8:] for line in program.strip("\n").split("\n"))
-
-
 @pytest.mark.parametrize("name", SILENT)
 def test_what_is_right_is_silent(name: str, tmp_path: Path) -> None:
-    assert reported(text(SILENT[name]), tmp_path, FAMILY) == []
+    assert reported(SILENT[name], tmp_path, FAMILY) == []
 
 
 @pytest.mark.parametrize("name", ALARMS)
 def test_what_is_wrong_is_said(name: str, tmp_path: Path) -> None:
-    program = text(ALARMS[name])
+    program = ALARMS[name]
     found = [each for each in reported(program, tmp_path, FAMILY) if each.certainty == "definite"]
     assert found == expected(program, FAMILY)

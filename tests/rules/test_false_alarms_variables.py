@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-
-V1 = "import tensorflow.compat.v1 as tf\n\n"
-STRATEGY = "import tensorflow as tf\n\nstrategy = tf.distribute.TPUStrategy()\n\n"
+from tests.rules.openings import STRATEGY, V1
 
 PROGRAMS = {
     "an input of replicate: TensorFlow makes a tensor of it before the computation": """

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
+from tests.rules.openings import V1
 
-V1 = "import tensorflow.compat.v1 as tf\n\n"
 NESTED = """
 def inner(x):
     return tf.tpu.outside_compilation(tf.floor, x)  # error: TPU201

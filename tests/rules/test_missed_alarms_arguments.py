@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-
-V1 = "import tensorflow.compat.v1 as tf\n\n\n"
+from tests.rules.openings import V1
 
 PROGRAMS = {
     "inputs of many wrong kinds": V1

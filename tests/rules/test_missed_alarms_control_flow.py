@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-
-V1 = "import tensorflow.compat.v1 as tf\n\n\n"
-TPU = "import contextlib\nimport tensorflow as tf\n\nstrategy = tf.distribute.TPUStrategy()\n\n\n"
+from tests.rules.openings import STRATEGY, V1
 
 PROGRAMS = {
     "entered by a helper of the host function": V1
@@ -84,8 +82,10 @@ def computation(x):
 def build(x, y):
     return tf.tpu.replicate(computation, [[x], [y]])
 """,
-    "cleared by a context manager of one's own, in a strategy": TPU
+    "cleared by a context manager of one's own, in a strategy": STRATEGY
     + """
+import contextlib
+
 @contextlib.contextmanager
 def outside():
     with tf.init_scope():
@@ -170,7 +170,7 @@ def model_fn(features, labels, mode, params):
 
 estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
 """,
-    "a variable decides by itself, and a loop of unknown length": TPU
+    "a variable decides by itself, and a loop of unknown length": STRATEGY
     + """
 with strategy.scope():
     enabled = tf.Variable(True)
@@ -197,7 +197,7 @@ def computation(x):
 def build(x, y):
     return tf.tpu.replicate(computation, [[x], [y]])
 """,
-    "the replica id, computed with, around a nested condition": TPU
+    "the replica id, computed with, around a nested condition": STRATEGY
     + """
 @tf.function
 def train(batch):

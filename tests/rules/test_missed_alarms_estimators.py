@@ -7,19 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-
-V1 = "import tensorflow.compat.v1 as tf\n\n\n"
-MADE = """
-
-estimator = tf.estimator.tpu.TPUEstimator(
-    model_fn, use_tpu=True, train_batch_size=64, config=tf.estimator.tpu.RunConfig()
-)
-"""
-NETWORK = "import tensorflow.compat.v1 as tf\n\nfrom network import model_fn\n\n\n"
-REMOTE = """
-resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="grpc://10.240.1.2:8470")
-strategy = tf.distribute.TPUStrategy(resolver)
-"""
+from tests.rules.openings import ESTIMATOR, NETWORK, REMOTE, V1
 
 PROGRAMS = {
     "a lambda that closes over the loss": V1
@@ -30,7 +18,7 @@ def model_fn(features, labels, mode, params):
     rows = tf.reduce_mean(features, axis=-1)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [rows]))
 """
-    + MADE,
+    + ESTIMATOR,
     "a partial that carries a tensor": V1
     + """
 import functools
@@ -43,7 +31,7 @@ def model_fn(features, labels, mode, params):
     host_call = (functools.partial(on_host, loss), [tf.reduce_mean(features, axis=-1)])
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=host_call)
 """
-    + MADE,
+    + ESTIMATOR,
     "one of two functions, chosen by a flag, cannot take the tensors": V1
     + """
 def short(labels, logits):
@@ -60,7 +48,7 @@ def model_fn(features, labels, mode, params):
         mode, loss=tf.reduce_mean(logits), eval_metrics=eval_metrics
     )
 """
-    + MADE,
+    + ESTIMATOR,
     "the pair by position, and an object that is called": V1
     + """
 class Metrics:
@@ -73,7 +61,7 @@ def model_fn(features, labels, mode, params):
     pair = [Metrics(), [labels, logits]]  # error: TPU602
     return tf.estimator.tpu.TPUEstimatorSpec(mode, {"x": logits}, loss, None, pair)
 """
-    + MADE,
+    + ESTIMATOR,
     "a scalar that arithmetic on scalars makes": V1
     + """
 def metric_fn(value):
@@ -86,7 +74,7 @@ def model_fn(features, labels, mode, params):
     eval_metrics = (metric_fn, [tf.identity(loss)])  # error: TPU603
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=eval_metrics)
 """
-    + MADE,
+    + ESTIMATOR,
     "an optimizer of a dict, and an estimator that a helper makes": V1
     + """
 OPTIMIZERS = {"adam": tf.train.AdamOptimizer, "sgd": tf.train.GradientDescentOptimizer}
@@ -126,7 +114,7 @@ def model_fn(features, labels, mode, params):
     train_op = create_optimizer(loss, 0.1)
     return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 """
-    + MADE,
+    + ESTIMATOR,
     "a step over an iterator, as TensorFlow 1 returned it": NETWORK
     + """
 def input_fn(params):
@@ -136,7 +124,7 @@ def input_fn(params):
     features, labels = iterator.get_next()
     return {"x": features}, labels
 """
-    + MADE
+    + ESTIMATOR
     + """
 estimator.train(input_fn, max_steps=1)
 """,
@@ -156,7 +144,7 @@ def input_fn(params):
     options = tf.data.Options()
     return dataset.with_options(options).prefetch(2)
 """
-    + MADE
+    + ESTIMATOR
     + """
 estimator.train(input_fn, max_steps=1)
 """,

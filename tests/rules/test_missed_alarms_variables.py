@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-
-V1 = "import tensorflow.compat.v1 as tf\n\n"
-STRATEGY = "import tensorflow as tf\n\nstrategy = tf.distribute.TPUStrategy()\n\n"
+from tests.rules.openings import STRATEGY, V1
 
 PROGRAMS = {
     "a table that both sides ask": V1

@@ -10,18 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-
-TPU = """
-import tensorflow as tf
-
-resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
-tf.config.experimental_connect_to_cluster(resolver)
-tf.tpu.experimental.initialize_tpu_system(resolver)
-strategy = tf.distribute.TPUStrategy(resolver)
-"""
+from tests.rules.openings import SYSTEM
 
 SILENT = {
-    "a variable of the host that the step is given and reads": TPU
+    "a variable of the host that the step is given and reads": SYSTEM
     + """
 @tf.function
 def train_step(x, step):
@@ -35,7 +27,7 @@ def main():
 
 main()
 """,
-    "a metric of the host in one dict with those of the step": TPU
+    "a metric of the host in one dict with those of the step": SYSTEM
     + """
 with strategy.scope():
     metrics = {"train/loss": tf.keras.metrics.Mean(), "train/accuracy": tf.keras.metrics.Mean()}
@@ -48,7 +40,7 @@ def train_step(x, names):
             metrics[name].update_state(each)
     strategy.run(step_fn, args=(x,))
 """,
-    "a scope that is entered by hand": TPU
+    "a scope that is entered by hand": SYSTEM
     + """
 scope = strategy.scope()
 scope.__enter__()
@@ -101,7 +93,7 @@ def train(strategy, model):
 
     return train_step
 """,
-    "plain SGD has no slots": TPU
+    "plain SGD has no slots": SYSTEM
     + """
 optimizer = tf.keras.optimizers.SGD(0.1)
 with strategy.scope():
@@ -158,7 +150,7 @@ def train_step(x):
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     strategy.run(step_fn, args=(x,))
 """,
-    "an optimizer of either kind is made outside": TPU
+    "an optimizer of either kind is made outside": SYSTEM
     + """
 def make(name):
     if name == "adam":

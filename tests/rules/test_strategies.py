@@ -10,15 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-
-TPU = """
-import tensorflow as tf
-
-resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
-tf.config.experimental_connect_to_cluster(resolver)
-tf.tpu.experimental.initialize_tpu_system(resolver)
-strategy = tf.distribute.TPUStrategy(resolver)
-"""
+from tests.rules.openings import SYSTEM
 
 SILENT = {
     "a test that also runs its step eagerly, in a project without a TPU": """
@@ -29,7 +21,7 @@ def test_distribute(strategy, dataset):
     for batch in batches:
         strategy.run(lambda each: tf.reduce_mean(each), args=(batch,))
 """,
-    "one of two functions is traced, a flag says which": TPU
+    "one of two functions is traced, a flag says which": SYSTEM
     + """
 def step(x):
     return strategy.run(lambda each: each * 2.0, args=(x,))
@@ -48,14 +40,14 @@ class Trainer:
     def train_step(self, x):
         self.strategy.run(lambda each: each * 2.0, args=(x,))
 """,
-    "run in a function of tf.data, which is traced": TPU
+    "run in a function of tf.data, which is traced": SYSTEM
     + """
 def doubled(x):
     return strategy.run(lambda each: each * 2.0, args=(x,))
 
 dataset = tf.data.Dataset.range(4).map(doubled)
 """,
-    "a decorator of a library may make a tf.function": TPU
+    "a decorator of a library may make a tf.function": SYSTEM
     + """
 import library
 
@@ -70,7 +62,7 @@ def replica_step(x):
 train_step(tf.ones([4]))
 strategy.run(replica_step, args=(tf.ones([4]),))
 """,
-    "a decorator of the project makes one, perhaps": TPU
+    "a decorator of the project makes one, perhaps": SYSTEM
     + """
 def maybe_function(function):
     return tf.function(function) if tf.config.list_logical_devices("TPU") else function
@@ -81,7 +73,7 @@ def train_step(x):
 
 train_step(tf.ones([4]))
 """,
-    "a method is wrapped where its object is made": TPU
+    "a method is wrapped where its object is made": SYSTEM
     + """
 class Trainer:
     def __init__(self):
@@ -93,7 +85,7 @@ class Trainer:
 trainer = Trainer()
 trainer.step(tf.ones([4]))
 """,
-    "a scope around an evaluation, which is called in a loop over checkpoints": TPU
+    "a scope around an evaluation, which is called in a loop over checkpoints": SYSTEM
     + """
 def evaluate(dataset):
     with strategy.scope():
@@ -144,7 +136,7 @@ def start(workers, resolver):
 }
 
 REPORTED = {
-    "decorators that trace nothing": TPU
+    "decorators that trace nothing": SYSTEM
     + """
 import gin
 
@@ -158,7 +150,7 @@ def main():
 
 main()
 """,
-    "a function without a tf.function in the loop of a script, another one with": TPU
+    "a function without a tf.function in the loop of a script, another one with": SYSTEM
     + """
 @tf.function
 def traced(x):
@@ -171,7 +163,7 @@ for batch in range(4):
     traced(batch)
     plain(batch)
 """,
-    "functools.partial of a tf.function is no tf.function": TPU
+    "functools.partial of a tf.function is no tf.function": SYSTEM
     + """
 import functools
 
