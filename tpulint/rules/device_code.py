@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.finding import DEVICE_LANE, Certainty, Step
-from tpulint.program import trace
+from tpulint.finding import Certainty, Step
 from tpulint.program.evaluate.managers import CLEARS, GRAPH, INIT_SCOPE, UNSEEN
 from tpulint.program.model import ApiCall, Computation, Program, Site
 from tpulint.program.placement import ON
 from tpulint.program.values import Const
 from tpulint.program.where import COMPUTATION, CONTEXT, LOOP, WHILE, Where
+from tpulint.rules import ways
 
 # Contexts that lead out of the computation: what is built in them is not the device's.
 LEADS_OUT = frozenset([CLEARS, GRAPH, INIT_SCOPE])
@@ -60,8 +60,4 @@ def certainty(program: Program, computation: Computation, where: Where) -> Certa
 
 def way(computation: Computation, where: Where, site: Site, message: str) -> tuple[Step, ...]:
     """From the entry point to the place, and what happens there."""
-    return (
-        trace.entry(computation),
-        *trace.calls(DEVICE_LANE, computation.where, where, skip=1),
-        trace.step(DEVICE_LANE, site, message),
-    )
+    return ways.way(computation, where, ways.device(site, message))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
-from tpulint.finding import Certainty
-from tpulint.program import trace
 from tpulint.program.arity import misfit, signature_of
 from tpulint.program.model import Argument, Program
-from tpulint.program.values import Partial, Value, options
+from tpulint.program.values import Partial, Value
 from tpulint.rules.base import Report
+from tpulint.rules.callees import misfit_in
 from tpulint.rules.host_calls import host_calls, to_host_call
 
 PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -17,19 +16,14 @@ PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 def check(program: Program, report: Report) -> None:
     for computation, cluster in host_calls(program):
-        callees = options(cluster.callee)
-        wrong = [(each, _fault(each, cluster.arguments)) for each in callees]
-        said = [(trace.callee_name(each), words) for each, words in wrong if words is not None]
-        if not said:
-            continue
-        sure = len(said) == len(callees) and not cluster.where.is_guess
-        name, words = said[0]
-        report(
-            cluster.named.span,
-            f"{name} cannot take the tensors of `{cluster.kind}`: {words}",
-            certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
-            trace=to_host_call(computation, cluster),
-        )
+        wrong = misfit_in(cluster, _fault)
+        if wrong is not None:
+            report(
+                cluster.named.span,
+                f"{wrong.name} cannot take the tensors of `{cluster.kind}`: {wrong.words}",
+                certainty=wrong.certainty,
+                trace=to_host_call(computation, cluster),
+            )
 
 
 def _fault(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
