@@ -27,20 +27,25 @@ def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list
     return list(run.findings)
 
 
+def said(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Expected]:
+    """The same, as the marks of a page say it."""
+    return sorted(
+        Expected(
+            Path(each.span.filename).relative_to(folder).as_posix(),
+            each.span.start.row,
+            each.code,
+            each.certainty.value,
+        )
+        for each in findings(block, folder, wrappers)
+    )
+
+
 def reported(
     text: str, folder: Path, families: Collection[str], wrappers: tuple[str, ...] = ()
 ) -> list[Expected]:
     """What is reported of the rules whose codes start with one of `families`."""
-    return sorted(
-        Expected(
-            Path(found.span.filename).relative_to(folder).as_posix(),
-            found.span.start.row,
-            found.code,
-            found.certainty.value,
-        )
-        for found in findings(program(text), folder, wrappers)
-        if found.code.startswith(tuple(families))
-    )
+    found = said(program(text), folder, wrappers)
+    return [each for each in found if each.code.startswith(tuple(families))]
 
 
 def expected(text: str, families: Collection[str]) -> list[Expected]:

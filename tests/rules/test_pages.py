@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.rules.analysis import said
 from tests.rules.execution import Outcome, execute, within
-from tests.rules.pages import HEADINGS, RULES, Block, Expected, Page, pages, write
-from tpulint import app
+from tests.rules.pages import HEADINGS, RULES, Block, Page, pages, write
 from tpulint.codes import CODES
-from tpulint.config import Config
-from tpulint.finding import Certainty
 from tpulint.launch.explain import explain
 
 PAGES = pages()
@@ -25,20 +23,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
 def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
-    write(block, tmp_path)
-    config = Config(root=str(tmp_path), certainty=Certainty.POSSIBLE, jobs=1)
-    run = app.check(*app.prepare(app.Request(config, frozenset(CODES), (str(tmp_path),))), {})
-    assert not run.failed, run.messages
-    reported = {
-        Expected(
-            Path(found.span.filename).relative_to(tmp_path).as_posix(),
-            found.span.start.row,
-            found.code,
-            found.certainty.value,
-        )
-        for found in run.findings
-    }
-    assert sorted(reported) == sorted(block.expected)
+    assert set(said(block, tmp_path)) == block.expected
 
 
 @pytest.fixture(scope="module")
