@@ -14,6 +14,19 @@ def local(strategy: Any, value: Any) -> list[Any]:
     return [one.numpy().tolist() for one in strategy.experimental_local_results(value)]
 
 
+def of_two_cores_a_replica(*, num_replicas: int, spmd: bool) -> Any:
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    topology = tf.tpu.experimental.initialize_tpu_system(resolver)
+    assignment = tf.tpu.experimental.DeviceAssignment.build(
+        topology, computation_shape=[1, 1, 1, 2], num_replicas=num_replicas
+    )
+    return tf.distribute.TPUStrategy(
+        resolver,
+        experimental_device_assignment=assignment,
+        experimental_spmd_xla_partitioning=spmd,
+    )
+
+
 def rank() -> Any:
     return tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
 
@@ -197,16 +210,7 @@ def test_a_strategy_on_one_core_of_two(core: int) -> None:
 @pytest.mark.parametrize("spmd", [False, True])
 def test_two_cores_a_replica(spmd: bool) -> None:
     with tpu.emulated_tpu(num_replicas=2, cores_per_replica=2):
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
-        topology = tf.tpu.experimental.initialize_tpu_system(resolver)
-        assignment = tf.tpu.experimental.DeviceAssignment.build(
-            topology, computation_shape=[1, 1, 1, 2], num_replicas=2
-        )
-        strategy = tf.distribute.TPUStrategy(
-            resolver,
-            experimental_device_assignment=assignment,
-            experimental_spmd_xla_partitioning=spmd,
-        )
+        strategy = of_two_cores_a_replica(num_replicas=2, spmd=spmd)
         with strategy.scope():
             variable = tf.Variable([1.0, 2.0], aggregation=tf.VariableAggregation.SUM)
 
@@ -229,16 +233,7 @@ def test_two_cores_a_replica(spmd: bool) -> None:
 
 def test_a_host_function_for_each_shard() -> None:
     with tpu.emulated_tpu(num_replicas=1, cores_per_replica=2):
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
-        topology = tf.tpu.experimental.initialize_tpu_system(resolver)
-        assignment = tf.tpu.experimental.DeviceAssignment.build(
-            topology, computation_shape=[1, 1, 1, 2], num_replicas=1
-        )
-        strategy = tf.distribute.TPUStrategy(
-            resolver,
-            experimental_device_assignment=assignment,
-            experimental_spmd_xla_partitioning=True,
-        )
+        strategy = of_two_cores_a_replica(num_replicas=1, spmd=True)
 
         @tf.function
         def step(x: Any) -> Any:
