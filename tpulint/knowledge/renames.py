@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tpulint.knowledge import names
+from tpulint.knowledge.typed import typed
 
 TABLE = Path(__file__).with_name("renames.toml")
 
@@ -42,12 +42,7 @@ def method_names() -> frozenset[str]:
 
 @functools.cache
 def _table() -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    return typed(TABLE)
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.finding import HOST_LANE, Certainty
-from tpulint.knowledge import seam
+from tpulint.knowledge import folders, seam
 from tpulint.program import trace
 from tpulint.program.estimators import on_tpu, run_config
 from tpulint.program.evaluate.operators import start_of
@@ -19,11 +19,6 @@ from tpulint.rules.base import Report
 PYTHON = "runs Python of this machine"
 TABLE = "looks up a table of this machine"
 FILE = "reads a file of this machine"
-# Folders that only the machine of the program has.
-FOLDERS = (
-    "/content/", "/home/", "/tmp/", "/root/", "/mnt/", "/Users/", "/kaggle/", "./", "../", "~",
-    "file://",
-)  # fmt: skip
 GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
 
 
@@ -91,7 +86,7 @@ def _is_local(path: Value) -> bool:
     if isinstance(path, Sequence):
         return any(_is_local(each) for each in path.items)
     starts = start_of(path)
-    return starts is not None and starts.startswith(FOLDERS)
+    return starts is not None and folders.is_local(starts)
 
 
 def _say(feed: Feed, call: ApiCall, what: str, sure: Certainty, report: Report) -> None:
