@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from operator import attrgetter
+from typing import Any
 
 import pytest
 
@@ -66,6 +68,17 @@ def test_what_is_typed_in_is_not_derived_as_well() -> None:
     for row in knowledge.typed_rows()["builds"]:
         assert f"\n{row['name']}\t" not in derived, row["name"]
         assert row["why"]
+
+
+@pytest.mark.parametrize("row", knowledge.typed_rows()["builds"], ids=lambda row: row["name"])
+def test_what_is_typed_in_exists(row: dict[str, Any]) -> None:
+    import tensorflow as tf
+    from tensorflow.python.framework import op_def_registry
+
+    for operation in row["operations"]:
+        assert op_def_registry.get(operation) is not None, operation
+    if not row["name"].startswith("tensorflow.contrib."):  # which no release has any more
+        assert callable(attrgetter(row["name"].removeprefix("tensorflow."))(tf))
 
 
 def test_the_table_is_read_in_no_time() -> None:
