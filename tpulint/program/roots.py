@@ -39,7 +39,7 @@ ENTRY_NAMES = (
     | {"_outside_compilation_counter", "train_and_evaluate", "fit"}
 )
 
-
+MAKES_ESTIMATOR = frozenset(["TPUEstimator"])
 MAIN = "main"  # what is called so is run as a script: by itself, or by absl and tf.app
 CALLERS = 2  # how often the callers of functions that left something open are read
 
@@ -70,7 +70,7 @@ def read(machine: Machine, module: Module, names: frozenset[str]) -> None:
 
 def _names_no_estimator(value: Value) -> bool:
     """What makes a TPUEstimator comes first: it says how its model_fn is called."""
-    return not (isinstance(value, Function) and "TPUEstimator" in value.code.mentions)
+    return not (isinstance(value, Function) and value.code.names_any(MAKES_ESTIMATOR))
 
 
 def _read_value(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import libcst as cst
 
 from tpulint.syntax import ir
+from tpulint.syntax.literals import literal
 from tpulint.syntax.scopes import DEPTH_LIMIT, Scope, Walk
 
 
@@ -56,10 +56,7 @@ class Expressions(Walk):
         return lowered
 
     def string(self, node: cst.SimpleString) -> ir.Node:
-        try:
-            value = ast.literal_eval(node.value)
-        except (SyntaxError, ValueError):
-            return ["other", []]
+        value = literal(node.value)
         if not isinstance(value, str):
             return ["other", []]
         if value.isidentifier():
@@ -67,10 +64,8 @@ class Expressions(Walk):
         return ["const", value]
 
     def number(self, node: cst.Integer | cst.Float) -> ir.Node:
-        try:
-            return ["const", ast.literal_eval(node.value)]
-        except (SyntaxError, ValueError):
-            return ["other", []]
+        value = literal(node.value)
+        return ["other", []] if value is None else ["const", value]
 
     def concatenated(self, node: cst.ConcatenatedString) -> ir.Node:
         parts: list[Any] = []

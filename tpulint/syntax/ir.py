@@ -23,8 +23,11 @@ Statements
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from tpulint.syntax import words
 
 VERSION = 4
 
@@ -120,15 +123,13 @@ class Function:
 
     def names_any(self, names: frozenset[str]) -> bool:
         """Whether one of `names` is an identifier in it; its text may tell that none is."""
-        self.read_if_it_holds(*names)
+        self.read_if(lambda text: any(words.stands(name, text) for name in names))
         return self.known is not None and not names.isdisjoint(self.known.mentions)
 
-    def read_if_it_holds(self, *words: str) -> None:
-        """Read it now if its text holds one of `words`."""
-        if self.known is None and self.reader is not None:
-            text = self.reader.text(self)
-            if any(word in text for word in words):
-                self.known = self.reader.read(self)
+    def read_if(self, may_matter: Callable[[str], bool]) -> None:
+        """Read it now if it is unread and its text may matter."""
+        if self.known is None and self.reader is not None and may_matter(self.reader.text(self)):
+            self.known = self.reader.read(self)
 
 
 @dataclass
@@ -173,7 +174,7 @@ class ModuleFacts:
     def setters(self, owner: Class, name: str) -> list[int]:
         """The methods of `owner` that set `self.name`, in source order."""
         for index in owner.methods:
-            self.functions[index].read_if_it_holds(f".{name}")
+            self.functions[index].read_if(lambda text: words.may_be_set(name, text))
         return sorted(owner.setters.get(name, []))
 
 

@@ -1,0 +1,75 @@
+"""What texts tell without a parser is what the parser would have told."""
+
+from __future__ import annotations
+
+import ast
+import io
+import sysconfig
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from tpulint.syntax import words
+from tpulint.syntax.literals import literal
+from tpulint.syntax.outside import outside
+from tpulint.syntax.pieces import Pieces
+
+SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
+
+
+def sample(name: str) -> str:
+    return (Path(sysconfig.get_path("stdlib")) / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_literals_have_cpythons_values(name: str) -> None:
+    tokens = list(tokenize.generate_tokens(io.StringIO(sample(name)).readline))
+    kinds = (tokenize.STRING, tokenize.NUMBER)
+    texts = [each.string for each in tokens if each.type in kinds and each.string[0] not in "fF"]
+    assert texts
+    assert [literal(each) for each in texts] == [ast.literal_eval(each) for each in texts]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["''", '""', '""""""', "'''it's'''", "''''a'''", '"a\\n"', "r'\\n'", "'''a\r\nb'''", "b'a'"],
+)
+def test_strings_of_all_kinds(text: str) -> None:
+    assert literal(text) == ast.literal_eval(text)
+
+
+@pytest.mark.parametrize("text", ["0777", "'\\N{no such name}'", "'"])
+def test_what_is_no_literal_has_no_value(text: str) -> None:
+    assert literal(text) is None
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_name_and_no_setter_of_a_body_is_overlooked_in_its_text(name: str) -> None:
+    text = sample(name)
+    facts = outside(text)
+    assert facts is not None
+    pieces = Pieces(text, facts)
+    cut = {each.index: pieces.text(each) for each in facts.functions if each.rows is not None}
+    for index, body in cut.items():
+        mentions = facts.functions[index].mentions
+        assert [each for each in mentions if not words.stands(each, body)] == []
+    for owner in facts.classes:
+        for attribute, methods in owner.setters.items():
+            bodies = [cut[each] for each in methods if each in cut]
+            assert all(words.may_be_set(attribute, each) for each in bodies)
+
+
+@pytest.mark.parametrize("text", ["refit()", "fit_all = 1", "# a benefit"])
+def test_a_part_of_a_name_is_not_the_name(text: str) -> None:
+    assert not words.stands("fit", text)
+
+
+@pytest.mark.parametrize("text", ["self.a = 1", "self.a: int = 1", "(self.a, b) = c", "del x.a"])
+def test_what_sets_an_attribute(text: str) -> None:
+    assert words.may_be_set("a", text)
+
+
+@pytest.mark.parametrize("text", ["self.a()", "self.a [0] = 1", "self.a.b = 1", "self.ab = 1"])
+def test_what_does_not_set_it(text: str) -> None:
+    assert not words.may_be_set("a", text)

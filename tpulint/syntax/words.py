@@ -1,0 +1,26 @@
+"""What the text of a body can tell before it is read."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+
+def stands(name: str, text: str) -> bool:
+    """Whether `name` stands in `text`, and not only as a part of a longer one."""
+    return name in text and _whole(name).search(text) is not None
+
+
+def may_be_set(name: str, text: str) -> bool:
+    """Whether an attribute `name` may be set in `text`: it is not only called or gone into."""
+    return f".{name}" in text and _last(name).search(text) is not None
+
+
+@functools.lru_cache(maxsize=512)
+def _whole(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(name)}\b")
+
+
+@functools.lru_cache(maxsize=512)
+def _last(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\.{re.escape(name)}\b(?![ \t]*[(.\[])")
