@@ -81,12 +81,12 @@ def _imports_version_1(module: Module) -> bool:
 def _shows_eager(program: Program, where: Where) -> bool:
     """Whether a function on the way does what only eager code can: nobody traces that one."""
     return any(
-        call.last in ONLY_EAGER
-        and call.where.run == where.run
+        call.where.run == where.run
         and not call.where.traced
         and call.where.frames == where.frames[: len(call.where.frames)]
         and bool(call.where.frames)
-        for call in program.calls
+        for name in ONLY_EAGER
+        for call in program.named.get(name, ())
     )
 
 

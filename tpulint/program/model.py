@@ -282,6 +282,24 @@ class Program:
         return [each for each in self.calls if any(one.kind == DATA for one in each.where.layers)]
 
     @cached_property
+    def piped_to(self) -> dict[int, list[ApiCall]]:
+        """Those calls by the (id of the) feed whose pipeline they are in."""
+        found: dict[int, list[ApiCall]] = {}
+        for each in self.piped:
+            feeds = {id(one.payload) for one in each.where.layers if one.kind == DATA}
+            for feed in feeds:
+                found.setdefault(feed, []).append(each)
+        return found
+
+    @cached_property
+    def named(self) -> dict[str, list[ApiCall]]:
+        """The calls outside every computation by the last name; for when all is read."""
+        found: dict[str, list[ApiCall]] = {}
+        for each in self.calls:
+            found.setdefault(each.last, []).append(each)
+        return found
+
+    @cached_property
     def at(self) -> dict[Site, list[ApiCall]]:
         """The calls outside every computation by where they stand; for when all is read."""
         found: dict[Site, list[ApiCall]] = {}

@@ -22,7 +22,6 @@ from tpulint.program.values import (
     Value,
     options,
 )
-from tpulint.program.where import DATA
 
 # Where `drop_remainder` stands among the positional arguments, self left out.
 BATCHES = {
@@ -60,11 +59,9 @@ def data_of(program: Program, feed: Feed) -> Value:
     return taken[0] if len(taken) == 1 else UNKNOWN
 
 
-def calls_of(program: Program, feed: Feed) -> Iterator[ApiCall]:
+def calls_of(program: Program, feed: Feed) -> list[ApiCall]:
     """The calls made while the input function was read, functions of its datasets included."""
-    for call in program.piped:
-        if any(layer.kind == DATA and layer.payload is feed for layer in call.where.layers):
-            yield call
+    return program.piped_to.get(id(feed), [])
 
 
 def before(step: Built) -> Value | None:
