@@ -101,7 +101,8 @@ def side_by_side(jobs: list[Job], processes: int) -> Analysis:
     from tpulint.program.workers import safe_context
 
     results: list[Analysis | None] = [None] * len(jobs)
-    with ProcessPoolExecutor(processes, mp_context=safe_context()) as pool:
+    # Each process reads several projects, and gives back the memory of one before the next.
+    with ProcessPoolExecutor(processes, safe_context(), gc.enable) as pool:
         order = sorted(range(len(jobs)), key=lambda number: -weight(jobs[number]))
         futures = {number: pool.submit(one_program, jobs[number], {}) for number in order}
         for number, future in futures.items():
