@@ -58,7 +58,7 @@ class _Explained(type):
         cls, message: str, *, place: str | None = None, rule: str | None = None
     ) -> RuntimeFault:
         fault: RuntimeFault = cls.__new__(cls, message)  # type: ignore[call-overload]
-        fault.rule = rule or fault.rule
+        fault.rule = fault.rule if rule is None else rule
         said = re.search(r"^\s*at (.+) \[(TPU\d{3}) [a-z-]+\]$", message, re.MULTILINE)
         if said:
             fault.place, fault.rule = said.groups()
@@ -74,7 +74,10 @@ class _Explained(type):
 
 
 class RuntimeFault(Exception, metaclass=_Explained):
-    """Base of all errors here. `rule` is the code, `place` the user's "file:line" or None."""
+    """Base of all errors here. `rule` is the code, `place` the user's "file:line" or None.
+
+    A fault that is no rule's, such as a step that is only too slow, has an empty one.
+    """
 
     rule: str = ""
     place: str | None = None
@@ -121,13 +124,17 @@ def _tensorflows_class(ours: type[Any]) -> Any:
 
 
 def explained(message: str, rule: str, place: str | None) -> str:
-    """`message`, then a line with the place and the rule."""
-    where = f"at {place} " if place else ""
-    return f"{message}\n  {where}[{rule} {CODES[rule].name}]"
+    """`message`, then a line with the place and the rule, as far as they are known."""
+    known = [f"at {place}"] if place else []
+    known += [f"[{rule} {CODES[rule].name}]"] if rule else []
+    return "\n  ".join([message, " ".join(known)] if known else [message])
 
 
 class DeadlockError(RuntimeFault, tf.errors.DeadlineExceededError):  # type: ignore[misc]
-    """Lanes wait for each other in a cycle. On a TPU: a hang until the session's deadline."""
+    """Lanes wait for each other in a cycle. On a TPU: a hang until the session's deadline.
+
+    Its rule is empty where no variable holds them: TensorFlow's threads, or nobody knows what.
+    """
 
     rule = "TPU101"
 

@@ -23,6 +23,11 @@ def users_place() -> str | None:
     return _innermost(tfi.stack_here())
 
 
+def place_in_thread(thread: int) -> str | None:
+    """ "file:line" of the innermost frame of the user's code in a Python thread, or None."""
+    return _innermost(tfi.stack_of_thread(thread))
+
+
 def place_of_operation(op: Any) -> str | None:
     """ "file:line" of the user's code that made `op`, or None."""
     return _innermost(_stack_of(op))

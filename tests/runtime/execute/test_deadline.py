@@ -74,6 +74,7 @@ def test_a_step_in_a_session_ends_at_its_deadline(make, reason):
             session.run(built)
         assert time.perf_counter() - started < 30
         assert reason in str(caught.value)
+        assert caught.value.rule == ""
 
 
 @computations

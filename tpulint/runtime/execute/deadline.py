@@ -137,6 +137,7 @@ class Deadline:
             DeadlockError(
                 f"The step {taken} more than {seconds} s\n" + "\n".join(lines),
                 place=next((wait.place for wait in waits if wait.place), None),
+                rule="",
             )
         )
 

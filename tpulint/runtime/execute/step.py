@@ -11,7 +11,7 @@ import warnings
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
-from tpulint.runtime.execute import undeclared
+from tpulint.runtime.execute import starved, undeclared
 from tpulint.runtime.execute.locks import judge
 from tpulint.runtime.execute.options import Options
 from tpulint.runtime.execute.places import Places
@@ -29,6 +29,7 @@ from tpulint.runtime.extract.region import (
 from tpulint.runtime.mark.marked import Marked, Ran
 
 undeclared.told()
+starved.watched()
 tensorflow_internals.sessions_place_only_what_they_run()
 
 

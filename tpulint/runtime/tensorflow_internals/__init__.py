@@ -19,4 +19,5 @@ from tpulint.runtime.tensorflow_internals.made import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.operations import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.replacing import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.running import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.threads import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.tpu import *  # noqa: F403

@@ -1,0 +1,146 @@
+"""A hang that is TensorFlow's own: all its threads wait for one of its threads.
+
+It has as many as the machine has cores. A Python function of a graph holds one, and a function of
+TensorFlow's that it calls in turn needs another; when all are held like that, none comes free. So
+whichever Python function takes the last of them runs in a thread of its own, and TensorFlow's,
+which stands by, fails when the others wait and nothing moves any more.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.errors import DeadlockError
+from tpulint.runtime.execute.raising import Ticket, ticket_for
+from tpulint.runtime.place import place_in_thread
+from tpulint.runtime.tensorflow_internals import Awaited
+
+_SURE = 5.0
+"""Seconds without any movement after which none will come."""
+_LOOK = 0.1
+"""Seconds between two looks."""
+_IDLE = 0.5
+"""The share of one core below which the process does not compute."""
+
+Function = Callable[[], Any]
+
+
+class Held:
+    """The threads of TensorFlow that Python functions hold now."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._runners: dict[int, int] = {}
+        """For each call the thread that runs the function."""
+
+    def run(self, function: Function) -> Any:
+        """`function()`, in a thread of TensorFlow's that it then holds, or in another's."""
+        if not tensorflow_internals.is_tensorflows_thread():
+            return function()
+        with self._lock:
+            number = next(self._numbers)
+            self._runners[number] = threading.get_ident()
+            takes_the_last = len(self._runners) >= tensorflow_internals.num_threads()
+        try:
+            return self._stand_by(number, function) if takes_the_last else function()
+        finally:
+            with self._lock:
+                del self._runners[number]
+
+    def _stand_by(self, number: int, function: Function) -> Any:
+        """`function()`, run in a thread of its own, for as long as anything comes forward."""
+        apart = _Apart(function)
+        with self._lock:
+            self._runners[number] = apart.thread
+        still: _Stillness | None = None
+        while not apart.ended.wait(_LOOK):
+            waits = self._all_wait()
+            if still is None or still.waits != waits or still.is_over():
+                still = _Stillness(waits) if waits else None
+            elif still.is_for_ever():
+                raise _starved(still.waits)
+        return apart.result()
+
+    def _all_wait(self) -> dict[int, Awaited]:
+        """By thread, what the Python functions wait for, if they hold all threads and all wait."""
+        with self._lock:
+            threads = tuple(self._runners.values())
+        waits = {each: tensorflow_internals.awaited_by_thread(each) for each in threads}
+        known = {thread: awaited for thread, awaited in waits.items() if awaited is not None}
+        starved = len(known) == len(threads) >= tensorflow_internals.num_threads()
+        return known if starved else {}
+
+
+class _Stillness:
+    """The time since which all wait for the same, and what shows that it is over."""
+
+    def __init__(self, waits: Mapping[int, Awaited]) -> None:
+        self.waits = waits
+        self._since = time.monotonic()
+        self._computed = time.process_time()
+        self._probes = [_Apart(probe) for probe in {each.probe for each in waits.values()}]
+
+    def is_over(self) -> bool:
+        """Whether there was a free thread."""
+        return any(probe.ended.is_set() for probe in self._probes)
+
+    def is_for_ever(self) -> bool:
+        """Whether nothing has been computed for so long that nothing will be."""
+        seconds = time.monotonic() - self._since
+        return seconds > _SURE and time.process_time() - self._computed < _IDLE * seconds
+
+
+def _starved(waits: Mapping[int, Awaited]) -> Ticket:
+    places = {thread: place_in_thread(thread) for thread in waits}
+    lines = [
+        f"  at {places[thread] or 'a place unknown'}: waits for {awaited.name}"
+        for thread, awaited in waits.items()
+    ]
+    message = (
+        f"Python functions hold all {len(waits)} threads of TensorFlow, "
+        "and each waits for a thread of TensorFlow\n" + "\n".join(lines) + "\n"
+        "  tf.config.threading.set_inter_op_parallelism_threads gives it more, at the start"
+    )
+    place = next((place for place in places.values() if place), None)
+    return ticket_for(DeadlockError(message, place=place, rule=""))
+
+
+class _Apart:
+    """A function that runs in a thread of its own, and is left behind if nobody waits for it."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._results: list[Any] = []
+        self._errors: list[BaseException] = []
+        self.ended = threading.Event()
+        started = threading.Thread(target=self._run, daemon=True, name="tpulint")
+        started.start()
+        self.thread = started.ident or 0
+
+    def result(self) -> Any:
+        """What it has given, or raised."""
+        if self._errors:
+            raise self._errors[0]
+        return self._results[0]
+
+    def _run(self) -> None:
+        try:
+            self._results.append(self._function())
+        except BaseException as error:  # it is raised again in the thread that waits
+            self._errors.append(error)
+        finally:
+            self.ended.set()
+
+
+_held = Held()
+
+
+def watched() -> None:
+    """From now on, no Python function of a graph waits for ever for a thread of TensorFlow."""
+    tensorflow_internals.python_functions_run_by(_held.run)

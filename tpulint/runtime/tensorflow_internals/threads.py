@@ -1,0 +1,94 @@
+"""The threads in which TensorFlow runs graphs, and what Python functions in them wait for."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from tensorflow.python.client import session
+from tensorflow.python.eager import context as eager_context
+from tensorflow.python.eager import execute
+from tensorflow.python.ops import script_ops
+
+_RUNS_FUNCTIONS = frozenset(
+    {execute.quick_execute.__code__, execute.execute_with_cancellation.__code__}
+)
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_RUNS_SESSIONS = session.BaseSession._call_tf_sessionrun.__code__
+
+
+class Awaited(NamedTuple):
+    """What a Python thread waits for that TensorFlow runs in threads of its own.
+
+    `probe()` waits for one of the same threads, and ends when it has had one.
+    """
+
+    name: str
+    probe: Callable[[], Any]
+
+
+def is_tensorflows_thread() -> bool:
+    """Whether TensorFlow started the thread that we are in, not Python."""
+    return isinstance(threading.current_thread(), threading._DummyThread)
+
+
+def num_threads() -> int:
+    """How many operations TensorFlow runs at the same time, unless a session has its own threads"""
+    asked: int = eager_context.context().inter_op_parallelism_threads
+    if asked:
+        return asked
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def python_functions_run_by(run: Callable[[Callable[[], Any]], Any]) -> None:
+    """From now on, `run(call)` calls the Python function of an operation, in all graphs."""
+    original = script_ops.FuncRegistry.__call__
+    if hasattr(original, "of_tensorflow"):
+        return
+
+    def __call__(self: Any, token: Any, device: Any, args: Any) -> Any:
+        return run(lambda: original(self, token, device, args))
+
+    __call__.of_tensorflow = original  # type: ignore[attr-defined]
+    script_ops.FuncRegistry.__call__ = __call__
+
+
+def awaited_by_thread(thread: int) -> Awaited | None:
+    """What the Python thread of that number waits for, if TensorFlow is to run it."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back  # the emulator stands between (see cores)
+    if frame is None:
+        return None
+    if frame.f_code is _RUNS_SESSIONS:
+        return Awaited("a session", _probe_sessions)
+    if frame.f_code in _RUNS_FUNCTIONS:
+        name = str(frame.f_locals["op_name"])
+        if eager_context.context().has_function(name):
+            own_name = re.sub(r"^__inference_(.+)_\d+$", r"\1", name)
+            return Awaited(f"the function '{own_name}'", _probe_functions)
+    return None
+
+
+def stack_of_thread(thread: int) -> list[tuple[str, int]]:
+    """(file, line) of each Python frame of that thread, outermost first."""
+    frame = sys._current_frames().get(thread)
+    found: list[tuple[str, int]] = []
+    while frame is not None:
+        found.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return found[::-1]
+
+
+def _probe_functions() -> None:
+    tf.compat.v1.wrap_function(lambda: tf.raw_ops.RandomUniform(shape=[1], dtype=tf.float32), [])()
+
+
+def _probe_sessions() -> None:
+    with tf.Graph().as_default(), tf.compat.v1.Session() as probe:
+        probe.run(tf.raw_ops.RandomUniform(shape=[1], dtype=tf.float32))
