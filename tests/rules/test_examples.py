@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,24 @@ def check(name: str, target: str | None = None) -> list[Finding]:
     run = app.check(*app.prepare(request), {})
     assert not run.failed, run.messages
     return run.findings
+
+
+TABLE = re.findall(
+    r"^\| `([\w/.]+)` \|.*\| (TPU\d+|silent)\b[^|]*\|$",
+    (EXAMPLES / "README.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(("name", "verdict"), TABLE)
+def test_the_table_says_what_a_check_says(name: str, verdict: str) -> None:
+    sure = {found.code for found in check(name) if found.certainty is Certainty.DEFINITE}
+    assert sure == ({verdict} - {"silent"})
+
+
+def test_every_program_stands_in_the_table() -> None:
+    programs = {path.name for path in EXAMPLES.iterdir() if not path.name.startswith((".", "_"))}
+    assert programs - {"README.md"} == {name.rstrip("/") for name, _ in TABLE}
 
 
 def line(step_file: str, row: int) -> str:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.output import FORMATS
+
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = (ROOT, ROOT / "docs", ROOT / "examples")
+DOCUMENTS = [path for folder in FOLDERS for path in sorted(folder.glob("*.md"))]
 FRAGMENT_TYPES = {"feature", "bugfix", "false_alarm", "missed_alarm", "new_rule"}
 
 
@@ -21,7 +24,7 @@ def test_the_generated_parts_are_up_to_date() -> None:
     assert done.returncode == 0, f"run `make docs`: {done.stdout}{done.stderr}"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_within_the_repository_leads_somewhere(document: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", document.read_text(encoding="utf-8"))
     missing = [
@@ -41,6 +44,11 @@ def test_every_make_target_that_a_document_names_exists() -> None:
     }
     assert named
     assert named <= targets
+
+
+def test_the_readme_names_every_output_format() -> None:
+    (listed,) = re.findall(r"^Formats: ([^.]+)\.", (ROOT / "README.md").read_text("utf-8"), re.M)
+    assert re.findall(r"`(\w+)`", listed) == list(FORMATS)
 
 
 def test_the_changelog_fragments_have_a_type() -> None:

@@ -29,7 +29,7 @@ FLOORS = (
     {"rules"},
     {"output"},
     {"app", "analyse", "memory", "single"},
-    {"cli", "options", "command", "launch", "pytest_plugin", "server", "plugin", "__main__"},
+    {"cli", "options", "command", "launch", "pytest_plugin", "__main__"},
 )
 # They hand over to the runtime, when they are called and not before.
 HAND_OVER = {"launch", "pytest_plugin"}
@@ -69,6 +69,11 @@ def room(name: str) -> str:
     parts = name.split(".")[1:]
     inside = parts and ((PACKAGE / parts[0]).is_dir() or (PACKAGE / f"{parts[0]}.py").exists())
     return parts[0] if inside else ""
+
+
+def test_every_room_stands_on_one_floor_and_every_floor_has_rooms() -> None:
+    rooms = {room(of(path)) for path in MODULES} - {"runtime"}
+    assert sorted(rooms) == sorted(name for floor in FLOORS for name in floor)
 
 
 def floor(name: str) -> int:
