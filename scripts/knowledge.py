@@ -1,7 +1,8 @@
 """Write what the analyzer knows of TensorFlow's releases, from the releases themselves.
 
     python scripts/knowledge.py [WHEELS]      default: ~/.cache/tpulint-wheels
-    python scripts/knowledge.py --typed       only what is typed in, in operations.toml
+    python scripts/knowledge.py --operations  only the operations, of the installed release
+    python scripts/knowledge.py --typed       only what is typed in as [[builds]]
 
 pip downloads the wheels that are missing in the folder WHEELS (about 2 GB). The old ones are
 read as archives and never run; the newest release is the one that is installed beside this
@@ -41,6 +42,9 @@ def main() -> int:
         derived = OPERATIONS.read_text(encoding="utf-8").split(TYPED)[0]
         OPERATIONS.write_text(derived + "\n" + typed_operations(), encoding="utf-8")
         return 0
+    if sys.argv[1:] == ["--operations"]:
+        write_operations()
+        return 0
     wheels = Path(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT
     for requirement in releases.download(wheels):
         print(f"downloaded {requirement}")
@@ -52,10 +56,14 @@ def main() -> int:
     text = written(tables)
     (KNOWLEDGE / "names.tsv").write_text(text, encoding="utf-8")
     print(f"names.tsv: {len(text) // 1024} KB")
+    write_operations()
+    return 0
+
+
+def write_operations() -> None:
     text = newest_operations()
     OPERATIONS.write_text(text, encoding="utf-8")
     print(f"operations.tsv: {len(text) // 1024} KB")
-    return 0
 
 
 def newest_operations() -> str:
