@@ -116,14 +116,21 @@ def test_a_gradient_goes_through_a_python_function(deadline):
             assert session.run(results, {x: value}) == [12.0 * value**2, 24.0 * value]
 
 
-def test_clocks_of_several_steps_leave_the_steps_a_thread() -> None:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_clocks_of_several_steps_leave_the_steps_a_thread(threads: int) -> None:
     """Was a hang: each clock held one of TensorFlow's few threads while it waited."""
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session, tpu.options(deadline=30.0):
-        last = tf.constant([1.0, 2.0])
-        for _ in range(4):
-            before = last
-            last = tpu.replicate(lambda before=before: before * 2.0, [[], []])[1][0] + 1.0
-        assert session.run(last).tolist() == [31.0, 47.0]
+    config = tf.compat.v1.ConfigProto(
+        inter_op_parallelism_threads=threads, use_per_session_threads=True
+    )
+    with (
+        tf.Graph().as_default(),
+        tf.compat.v1.Session(config=config) as session,
+        tpu.options(deadline=20.0),
+    ):
+        steps = [
+            tpu.replicate(lambda n=n: tf.constant(1.0) * n, [[], []])[1][0] + 1.0 for n in range(8)
+        ]
+        assert session.run(steps) == [n + 1.0 for n in range(8)]
 
 
 def test_what_a_fault_cancels_is_not_told_in_its_place() -> None:
