@@ -29,6 +29,8 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """A project with two tagged revisions, and two packages to check."""
     project = tmp_path / "project"
     (project / "tpulint").mkdir(parents=True)
+    # A whole package: one without this file would give way to an installed tpulint.
+    (project / "tpulint" / "__init__.py").touch()
     git(project, "init", "--quiet")
     for tag, word, certainty in (("old", "red", "definite"), ("new", "blue", "possible")):
         text = TOOL.format(word=word, certainty=certainty)
