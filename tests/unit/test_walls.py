@@ -127,14 +127,22 @@ def test_the_rooms_of_the_runtime_run_one_way(path: Path) -> None:
             assert not name.startswith(f"tpulint.runtime.{forbidden}"), f"{path.name}:{row}"
 
 
-def test_only_one_package_touches_private_modules_of_tensorflow() -> None:
-    touching = {
+def test_only_one_file_imports_private_modules_of_tensorflow() -> None:
+    private = tuple(f"tensorflow.{name}" for name in ("python", "core", "compiler", "tsl"))
+    importing = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in MODULES
+        for name, _ in imports(path)
+        if name.startswith(private)
+    }
+    using = {
         path.relative_to(PACKAGE).parent.as_posix()
         for path in MODULES
         for name, _ in imports(path)
-        if name.startswith("tensorflow.python")
+        if name.startswith("tpulint.runtime.tensorflow_internals.modules")
     }
-    assert touching <= {"runtime/tensorflow_internals"}
+    assert importing == {"runtime/tensorflow_internals/modules.py"}
+    assert using == {"runtime/tensorflow_internals"}
 
 
 @each_module

@@ -1,4 +1,6 @@
-"""The only package that imports TensorFlow's private modules, one idea a file.
+"""The only package that touches TensorFlow's private modules, one idea a file.
+
+One file, `modules`, imports them all.
 
 Where they differ between the supported releases (2.12 to the newest), the difference ends here.
 """

@@ -6,9 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from tensorflow.python.ops import control_flow_ops, control_flow_util
-from tensorflow.python.tpu import tpu as tensorflow_tpu
-from tensorflow.python.tpu import tpu_function, tpu_replication
+from tpulint.runtime.tensorflow_internals.modules import (
+    control_flow_ops,
+    control_flow_util,
+    tensorflow_tpu,
+    tpu_function,
+    tpu_replication,
+)
 
 Graph = Any
 

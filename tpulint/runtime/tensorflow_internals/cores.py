@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python import pywrap_tfe
-from tensorflow.python.distribute import packed_distributed_variable, tpu_util
-from tensorflow.python.eager import context as eager_context
-from tensorflow.python.framework import ops
 
+from tpulint.runtime.tensorflow_internals.modules import (
+    eager_context,
+    ops,
+    packed_distributed_variable,
+    pywrap_tfe,
+    tpu_util,
+)
 from tpulint.runtime.tensorflow_internals.replacing import replaced
 
 _CORE = "_tpulint_core"

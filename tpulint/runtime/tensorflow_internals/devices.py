@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorflow.python.distribute import device_util
-from tensorflow.python.framework import device as pydev
-from tensorflow.python.framework import ops
+from tpulint.runtime.tensorflow_internals.modules import device_util, ops, pydev
 
 Graph = Any
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.data.ops import multi_device_iterator_ops
-from tensorflow.python.tpu import functional as tpu_functional
-from tensorflow.python.tpu import tpu as tensorflow_tpu
-from tensorflow.python.tpu import tpu_replication
-from tensorflow.python.tpu.ops import tpu_ops
 
+from tpulint.runtime.tensorflow_internals.modules import (
+    multi_device_iterator_ops,
+    tensorflow_tpu,
+    tpu_functional,
+    tpu_ops,
+    tpu_replication,
+)
 from tpulint.runtime.tensorflow_internals.replacing import replaced
 
 

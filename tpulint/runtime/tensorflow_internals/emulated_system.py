@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.protobuf.tpu import topology_pb2
-from tensorflow.python.client import session
-from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
-from tensorflow.python.eager import context as eager_context
-from tensorflow.python.tpu import tpu_strategy_util
-from tensorflow.python.tpu.ops import tpu_ops
 
+from tpulint.runtime.tensorflow_internals.modules import (
+    eager_context,
+    session,
+    topology_pb2,
+    tpu_cluster_resolver,
+    tpu_ops,
+    tpu_strategy_util,
+)
 from tpulint.runtime.tensorflow_internals.replacing import replaced
 
 EagerContext = eager_context.Context

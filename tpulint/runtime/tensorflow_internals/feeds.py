@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager import context as eager_context
-from tensorflow.python.framework.auto_control_deps import AutomaticControlDependencies
-from tensorflow.python.ops import gen_tpu_ops
-from tensorflow.python.tpu import topology
-from tensorflow.python.tpu.ops import tpu_ops
 
 from tpulint.runtime.tensorflow_internals.devices import DeviceSpec, device_of_graph, no_colocation
 from tpulint.runtime.tensorflow_internals.graphs import default_graph
+from tpulint.runtime.tensorflow_internals.modules import (
+    AutomaticControlDependencies,
+    eager_context,
+    gen_tpu_ops,
+    topology,
+    tpu_ops,
+)
 
 Operation = Any
 

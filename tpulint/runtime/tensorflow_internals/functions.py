@@ -7,10 +7,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorflow.python.framework import ops
-from tensorflow.python.ops import script_ops
-
 from tpulint.runtime.tensorflow_internals.graphs import graphs_outwards
+from tpulint.runtime.tensorflow_internals.modules import ops, script_ops
 
 Graph = Any
 

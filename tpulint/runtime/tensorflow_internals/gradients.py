@@ -7,15 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tensorflow.python.eager import backprop_util, tape
-from tensorflow.python.ops import gradients_util
-
-try:
-    from tensorflow.python.eager import record
-except ImportError:  # 2.12
-    from tensorflow.python.eager import tape as record
-
 from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
+from tpulint.runtime.tensorflow_internals.modules import backprop_util, gradients_util, record, tape
 
 Graph = Any
 Operation = Any

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.framework import func_graph, ops
-from tensorflow.python.framework import random_seed as random_seed
-from tensorflow.python.ops import handle_data_util
+
+from tpulint.runtime.tensorflow_internals.modules import func_graph, handle_data_util, ops
+from tpulint.runtime.tensorflow_internals.modules import random_seed as random_seed
 
 Graph = Any
 Tensor = Any

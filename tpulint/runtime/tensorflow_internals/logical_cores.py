@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.compiler.tf2xla.python import xla as tf2xla
-from tensorflow.python.compiler.xla.experimental import xla_sharding
-from tensorflow.python.distribute import tpu_replicated_variable, tpu_util
-from tensorflow.python.saved_model import save_context
 
+from tpulint.runtime.tensorflow_internals.modules import (
+    save_context,
+    tf2xla,
+    tpu_replicated_variable,
+    tpu_util,
+    xla_sharding,
+)
 from tpulint.runtime.tensorflow_internals.replacing import replaced
 
 _touched: list[dict[int, Any]] = []

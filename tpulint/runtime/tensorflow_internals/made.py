@@ -6,14 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from tpulint.runtime.tensorflow_internals.modules import polymorphic_function
 from tpulint.runtime.tensorflow_internals.replacing import replaced
-
-try:
-    from tensorflow.python.eager.polymorphic_function import atomic_function
-except ImportError:  # 2.12
-    from tensorflow.python.eager.polymorphic_function import monomorphic_function
-
-    atomic_function = None
 
 ON_OP_DEVICE = "_OutputsOnOpDevice"
 _MUST_COMPILE = "_XlaMustCompile"
@@ -25,8 +19,8 @@ def functions_seen(see: Callable[[str, Any, dict[str, Any]], None]) -> Iterator[
 
     It may change the attributes.
     """
-    if atomic_function is None:
-        kind = monomorphic_function._EagerDefinedFunction
+    if not hasattr(polymorphic_function, "atomic_function"):  # 2.12
+        kind = polymorphic_function.monomorphic_function._EagerDefinedFunction
         initialize = kind.__init__
 
         def __init__(
@@ -37,6 +31,7 @@ def functions_seen(see: Callable[[str, Any, dict[str, Any]], None]) -> Iterator[
 
         place = replaced(kind, "__init__", __init__)
     else:
+        atomic_function = polymorphic_function.atomic_function
         make = atomic_function.from_func_graph
 
         def from_func_graph(name: Any, graph: Any, attrs: Any, *args: Any, **kwargs: Any) -> Any:

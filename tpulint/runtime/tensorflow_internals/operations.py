@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorflow.python.util import tf_stack
+from tpulint.runtime.tensorflow_internals.modules import tf_stack
 
 Operation = Any
 Tensor = Any

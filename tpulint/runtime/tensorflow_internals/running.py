@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorflow.core.protobuf import config_pb2
-from tensorflow.python.client import session
-from tensorflow.python.eager import context as eager_context
-from tensorflow.python.framework import errors_impl, kernels
+from tpulint.runtime.tensorflow_internals.modules import (
+    config_pb2,
+    eager_context,
+    errors_impl,
+    kernels,
+    session,
+)
 
 InaccessibleTensorError = errors_impl.InaccessibleTensorError
 

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-from tensorflow.python.client import session
-from tensorflow.python.eager import context as eager_context
-from tensorflow.python.eager import execute
-from tensorflow.python.ops import script_ops
+
+from tpulint.runtime.tensorflow_internals.modules import eager_context, execute, script_ops, session
 
 _RUNS_FUNCTIONS = frozenset(
     {execute.quick_execute.__code__, execute.execute_with_cancellation.__code__}

@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.compiler.tf2xla.python import xla as tf2xla
-from tensorflow.python.autograph.core import config as autograph_config
-from tensorflow.python.compiler.xla import xla
-from tensorflow.python.framework import composite_tensor
-from tensorflow.python.ops import variable_scope
-from tensorflow.python.tpu import tpu as tensorflow_tpu
-from tensorflow.python.tpu import tpu_name_util, tpu_replication
-from tensorflow.python.tpu import training_loop as training_loop
-from tensorflow.python.tpu.ops import tpu_ops as tpu_ops
-from tensorflow.python.util import nest as nest
-from tensorflow.python.util import variable_utils
+
+from tpulint.runtime.tensorflow_internals.modules import (
+    autograph_config,
+    composite_tensor,
+    tensorflow_tpu,
+    tf2xla,
+    tpu_name_util,
+    tpu_replication,
+    variable_scope,
+    variable_utils,
+    xla,
+)
+from tpulint.runtime.tensorflow_internals.modules import nest as nest
+from tpulint.runtime.tensorflow_internals.modules import tpu_ops as tpu_ops
+from tpulint.runtime.tensorflow_internals.modules import training_loop as training_loop
 
 CompositeTensor = composite_tensor.CompositeTensor
 XLAOptions = tensorflow_tpu.XLAOptions

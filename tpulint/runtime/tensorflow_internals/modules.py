@@ -1,0 +1,107 @@
+"""TensorFlow's private modules that are touched here: the only file that imports any."""
+
+from __future__ import annotations
+
+from tensorflow.compiler.tf2xla.python import xla as tf2xla
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.core.protobuf.tpu import topology_pb2
+from tensorflow.python import eager, pywrap_tfe
+from tensorflow.python.autograph.core import config as autograph_config
+from tensorflow.python.client import session
+from tensorflow.python.compiler.xla import xla
+from tensorflow.python.compiler.xla.experimental import xla_sharding
+from tensorflow.python.data.ops import multi_device_iterator_ops
+from tensorflow.python.distribute import (
+    device_util,
+    packed_distributed_variable,
+    tpu_replicated_variable,
+    tpu_util,
+)
+from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
+from tensorflow.python.eager import backprop_util, execute, polymorphic_function, tape
+from tensorflow.python.eager import context as eager_context
+from tensorflow.python.framework import (
+    composite_tensor,
+    errors_impl,
+    func_graph,
+    kernels,
+    ops,
+    random_seed,
+)
+from tensorflow.python.framework import device as pydev
+from tensorflow.python.framework.auto_control_deps import AutomaticControlDependencies
+from tensorflow.python.ops import (
+    control_flow_ops,
+    control_flow_util,
+    gen_tpu_ops,
+    gradients_util,
+    handle_data_util,
+    script_ops,
+    variable_scope,
+)
+from tensorflow.python.saved_model import save_context
+from tensorflow.python.tpu import functional as tpu_functional
+from tensorflow.python.tpu import (
+    topology,
+    tpu_function,
+    tpu_name_util,
+    tpu_replication,
+    tpu_strategy_util,
+    training_loop,
+)
+from tensorflow.python.tpu import tpu as tensorflow_tpu
+from tensorflow.python.tpu.ops import tpu_ops
+from tensorflow.python.util import nest, tf_stack, variable_utils
+
+record = getattr(eager, "record", tape)  # 2.12 has it in `tape`
+
+__all__ = [
+    "AutomaticControlDependencies",
+    "autograph_config",
+    "backprop_util",
+    "composite_tensor",
+    "config_pb2",
+    "control_flow_ops",
+    "control_flow_util",
+    "device_util",
+    "eager_context",
+    "errors_impl",
+    "execute",
+    "func_graph",
+    "gen_tpu_ops",
+    "gradients_util",
+    "handle_data_util",
+    "kernels",
+    "multi_device_iterator_ops",
+    "nest",
+    "ops",
+    "packed_distributed_variable",
+    "polymorphic_function",
+    "pydev",
+    "pywrap_tfe",
+    "random_seed",
+    "record",
+    "save_context",
+    "script_ops",
+    "session",
+    "tape",
+    "tensorflow_tpu",
+    "tf2xla",
+    "tf_stack",
+    "topology",
+    "topology_pb2",
+    "tpu_cluster_resolver",
+    "tpu_function",
+    "tpu_functional",
+    "tpu_name_util",
+    "tpu_ops",
+    "tpu_replicated_variable",
+    "tpu_replication",
+    "tpu_strategy_util",
+    "tpu_util",
+    "training_loop",
+    "variable_scope",
+    "variable_utils",
+    "xla",
+    "xla_sharding",
+]
