@@ -14,6 +14,13 @@ from tests.rules.analysis import expected, reported
 from tests.rules.openings import V1
 
 PROGRAMS = {
+    "a computation with an empty list of replicas, which is never called": V1
+    + """
+def computation(x):
+    return tf.tpu.outside_compilation(lambda v: tf.tpu.rewrite(tf.sin, [v]), x)
+
+tf.tpu.replicate(computation, [])
+""",
     "outside_compilation in a host_call, where no TPU context is left": V1
     + """
 def model_fn(features, labels, mode, params):

@@ -10,6 +10,19 @@ from tests.rules.analysis import expected, reported
 from tests.rules.openings import V1
 
 PROGRAMS = {
+    "a list of replicas that is filled after it was made": V1
+    + """
+def inner(x):
+    return tf.tpu.outside_compilation(tf.floor, x)  # error: TPU201
+
+def computation(x):
+    return tf.tpu.outside_compilation(inner, x)
+
+inputs = []
+for shard in range(8):
+    inputs.append([tf.fill([4], float(shard))])
+tf.tpu.replicate(computation, inputs)
+""",
     "the flag of a thread, read by getattr": V1
     + """
 import threading

@@ -38,10 +38,18 @@ def is_tpu_name(this: Call) -> bool:
 
 
 def _entry(this: Call) -> Value:
+    if _has_no_replica(this):
+        return Sequence("list", [])
     callee = this.get("computation", 0) or UNKNOWN
     mode = "function" if this.act.where.traced else "graph"
     trace(this, this.name, callee, _inputs(this), mode=mode)
     return Tensor(this.act.where, this.site, "structure")
+
+
+def _has_no_replica(this: Call) -> bool:
+    """Whether the list of the replicas' inputs is empty: TensorFlow calls nothing then."""
+    given = None if this.name in SHARDED else this.get("inputs", 1)
+    return isinstance(given, Sequence) and not given.open and not given.items
 
 
 def _inputs(this: Call) -> list[Argument] | None:
