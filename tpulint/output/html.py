@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
 from tpulint.codes import CODES
-from tpulint.finding import Finding, Step
+from tpulint.finding import Finding, Span, Step
 from tpulint.output.context import Context
-from tpulint.output.excerpt import excerpt
+from tpulint.output.excerpt import excerpt, shown
+from tpulint.output.excerpt import marked as stretch
 from tpulint.output.text import count_line, hidden_line, one_line
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
-code, pre { font: 13px/1.45 ui-monospace, monospace; }
+h2, p { overflow-wrap: anywhere; }
+code, pre { font: 13px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
 article { border: 1px solid #8884; border-radius: 6px; margin: 1rem 0; padding: .5rem 1rem; }
 pre { background: #8881; margin: .3rem 0; overflow-x: auto; padding: .5rem; }
 mark { background: #f553; color: inherit; }
-table { border-collapse: collapse; table-layout: fixed; width: 100%; }
+table { border-collapse: collapse; width: 100%; }
 th, td { padding: .3rem .6rem; text-align: left; vertical-align: top; }
 th { border-bottom: 2px solid #8886; }
 td + td, th + th { border-left: 1px solid #8886; }
+.lanes { table-layout: fixed; }
+.lanes pre { white-space: pre-wrap; }
+.lanes mark { background: #58f4; }
 .possible { opacity: .75; }
 :root { color-scheme: light dark; }
+@media (max-width: 40rem) {
+  body { margin: 1rem auto; }
+  .lanes, .lanes tbody, .lanes tr, .lanes td { display: block; padding: 0; }
+  .lanes tr { padding: .3rem 0; }
+  .lanes tr:first-child, .lanes td:empty { display: none; }
+  .lanes td { border: 0; }
+  .lanes td::before { content: attr(data-lane) " "; font-weight: bold; }
+}
 """
 
 
@@ -30,7 +44,7 @@ def html(findings: Sequence[Finding], context: Context) -> str:
     notes = [count_line(len(findings), context.fixed)]
     if context.hidden:
         notes.append(hidden_line(context.hidden))
-    summary = "".join(f"<p>{escape(note)}</p>\n" for note in notes)
+    summary = "".join(f"<p>{prose(note)}</p>\n" for note in notes)
     articles = "".join(article(finding, context) for finding in findings)
     return page("tpulint", summary + articles)
 
@@ -39,6 +53,7 @@ def page(title: str, body: str, style: str = STYLE) -> str:
     """A whole page: `body` is HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         f"<h1>{title}</h1>\n{body}</body>\n</html>\n"
     )
@@ -49,7 +64,7 @@ def article(finding: Finding, context: Context) -> str:
     parts = [
         f'<article class="{finding.certainty.value}">\n'
         f'<h2><a href="{escape(code.url)}">{finding.code}</a> {escape(code.name)}</h2>\n'
-        f"<p>{escape(one_line(finding.message))} ({finding.certainty.value})</p>\n"
+        f"<p>{prose(one_line(finding.message))} ({finding.certainty.value})</p>\n"
         f"<code>{escape(context.short(finding.span))}</code>\n"
     ]
     rows = excerpt(finding.span, context).rows
@@ -60,7 +75,7 @@ def article(finding: Finding, context: Context) -> str:
         parts.append(table(finding.trace, context))
     if finding.fix is not None:
         fix = finding.fix
-        parts.append(f"<p>Help: {escape(fix.message)} ({fix.applicability.value} fix)</p>\n")
+        parts.append(f"<p>Help: {prose(fix.message)} ({fix.applicability.value} fix)</p>\n")
     return "".join(parts) + "</article>\n"
 
 
@@ -79,11 +94,25 @@ def table(trace: Sequence[Step], context: Context) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     rows = []
     for number, step in enumerate(trace, 1):
-        line = context.line(step.span.filename, step.span.start.row).strip()
         cell = (
+            f'<td data-lane="{escape(step.lane)}">'
             f"{number} <code>{escape(context.short(step.span))}</code>"
-            f"<pre>{escape(line)}</pre>{escape(one_line(step.message))}"
+            f"<pre>{first_line(step.span, context)}</pre>{prose(one_line(step.message))}</td>"
         )
-        cells = [cell if name == step.lane else "" for name in names]
-        rows.append("<tr>" + "".join(f"<td>{each}</td>" for each in cells) + "</tr>\n")
-    return f"<table>\n<tr>{head}</tr>\n{''.join(rows)}</table>\n"
+        cells = [cell if name == step.lane else "<td></td>" for name in names]
+        rows.append("<tr>" + "".join(cells) + "</tr>\n")
+    return f'<table class="lanes">\n<tr>{head}</tr>\n{"".join(rows)}</table>\n'
+
+
+def first_line(span: Span, context: Context) -> str:
+    """The row in which `span` starts, its stretch marked, without indentation."""
+    line = context.line(span.filename, span.start.row).rstrip()
+    start, end = stretch(span, span.start.row, line)
+    before, inside, after = line[:start].lstrip(), line[start:end], line[end:]
+    parts = [escape(shown(part)) for part in (before, inside, after)]
+    return f"{parts[0]}<mark>{parts[1]}</mark>{parts[2]}" if parts[1] else "".join(parts)
+
+
+def prose(text: str) -> str:
+    """`text`, with what stands in backquotes set as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))

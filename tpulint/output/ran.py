@@ -18,8 +18,11 @@ from tpulint.output.context import Context
 
 COLUMNS = ("lane", "runs", "round trips", "bytes to host", "bytes to device", "ms", "made at")
 NOTE = "Counts and bytes are those of a TPU; times are this CPU's."
-COUNTS = """.counts { table-layout: auto; }
+COUNTS = """.wide { overflow-x: auto; }
+.counts td, .counts .names th { white-space: nowrap; }
 .counts td:not(:first-child):not(:last-child) { text-align: right; }
+.counts .names th:not(:first-child):not(:last-child) { text-align: right; }
+.counts [colspan] { padding-top: .8rem; }
 """
 EMPTY = "No TPU computation ran."
 
@@ -141,19 +144,20 @@ def line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 def html(ran: Ran, context: Context) -> str:
     """The report as a page that needs nothing else."""
-    from tpulint.output.html import STYLE, article, page
+    from tpulint.output.html import STYLE, article, page, prose
 
     parts = [f"<p>{escape(headline(ran))}</p>\n"]
     if ran.computations:
         head = "".join(f"<th>{name}</th>" for name in COLUMNS)
         rows = "".join(html_rows(ran.computations))
-        parts.append(f'<table class="counts">\n<tr>{head}</tr>\n{rows}</table>\n<p>{NOTE}</p>\n')
+        counts = f'<table class="counts">\n<tr class="names">{head}</tr>\n{rows}</table>'
+        parts.append(f'<div class="wide">{counts}</div>\n<p>{NOTE}</p>\n')
     else:
         parts.append(f"<p>{EMPTY}</p>\n")
     for fault in ran.faults:
-        parts.append(f"<p>{escape(verdict(fault))}</p>\n")
+        parts.append(f"<p>{prose(verdict(fault))}</p>\n")
         parts += [article(fault.finding, context)] if fault.finding else []
-    parts += [f"<p>{escape(note)}</p>\n" for note in ran.notes]
+    parts += [f"<p>{prose(note)}</p>\n" for note in ran.notes]
     return page("tpulint run", "".join(parts), STYLE + COUNTS)
 
 
