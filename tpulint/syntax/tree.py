@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import libcst
 
+from tpulint.syntax.deep import deeply, until_done
+
 
 def tree_of(text: str) -> libcst.Module:
     """The tree of `text`; what libcst asks of nodes made by hand is not asked of parsed ones.
@@ -14,8 +16,15 @@ def tree_of(text: str) -> libcst.Module:
     Raises:
         libcst.ParserSyntaxError: it cannot be parsed.
     """
-    with _unchecked():
-        return libcst.parse_module(text)
+    return deeply(lambda: _tree_of(text))
+
+
+def _tree_of(text: str) -> libcst.Module:
+    if libcst.CSTNode.__post_init__ is not _nothing:
+        # Changing a class makes CPython forget what it knows of all classes below it: once is dear
+        # enough, so this holds for everything that the thread will parse.
+        until_done(_unchecked())
+    return libcst.parse_module(text)
 
 
 @contextmanager
