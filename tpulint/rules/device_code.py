@@ -9,7 +9,7 @@ from tpulint.program.evaluate.managers import CLEARS, GRAPH, INIT_SCOPE, UNSEEN
 from tpulint.program.model import ApiCall, Computation, Program, Site
 from tpulint.program.placement import ON
 from tpulint.program.values import Const
-from tpulint.program.where import COMPUTATION, CONTEXT, LOOP, WHILE, Where
+from tpulint.program.where import COMPUTATION, CONTEXT, LOOP, WHILE, Layer, Where
 from tpulint.rules import ways
 
 # Contexts that lead out of the computation: what is built in them is not the device's.
@@ -26,8 +26,12 @@ def device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
             if call.last in DEVICES
             and any(isinstance(e.value, Const) and e.value.value == "GPU" for e in call.arguments)
         }
+        compiled: dict[tuple[Layer, ...], bool] = {}  # many calls stand in few places
         for call in computation.calls:
-            if is_compiled(call.where) and not _is_over(gpus, call.where):
+            layers = call.where.layers
+            if layers not in compiled:
+                compiled[layers] = is_compiled(call.where) and not _is_over(gpus, call.where)
+            if compiled[layers]:
                 yield computation, call
 
 

@@ -165,9 +165,10 @@ def _check_policies(program: Program, report: Report) -> None:
     if not any(_is_a_tpus(each) for each in program.computations):
         return
     for call in program.all_calls():
+        if call.last not in POLICIES or "mixed_precision" not in call.path:
+            continue
         argument = call.argument("name", 0) or call.argument("policy", 0)
-        meant = call.last in POLICIES and "mixed_precision" in call.path
-        if meant and argument is not None and argument.value == Const(MIXED):
+        if argument is not None and argument.value == Const(MIXED):
             report(
                 place(argument, call).span,
                 f"`{MIXED}` is a GPU's: {SLOW['float16'][0]}; `mixed_bfloat16` is meant",

@@ -32,8 +32,8 @@ def check(program: Program, report: Report) -> None:
             if what is not None:
                 guess = call.where.is_guess
                 _say(feed, call, what, Certainty.POSSIBLE if guess else sure, report)
-    for call in program.calls:
-        if call.last == "TPUEstimator" and on_tpu(call):
+    for call in program.named.get("TPUEstimator", ()):
+        if on_tpu(call):
             _check_model_dir(program, call, report)
 
 
@@ -42,8 +42,8 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
     sure = remoteness(estimator.result)
     given = estimator.argument("model_dir", 1)
     config = run_config(estimator)
-    for call in program.calls:
-        if given is None and call.last == "RunConfig" and call.result is config:
+    for call in program.named.get("RunConfig", ()):
+        if given is None and call.result is config:
             given = call.argument("model_dir")
     if sure is not None and given is not None and _is_local(given.value):
         report(
