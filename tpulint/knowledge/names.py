@@ -14,10 +14,10 @@ Reading it costs nothing before the first question, and a few milliseconds then.
 from __future__ import annotations
 
 import functools
-from pathlib import Path
+import os  # not pathlib: a run that finds nothing to read imports this, and has to be quick
 from typing import NamedTuple
 
-TABLE = Path(__file__).with_name("names.tsv")
+TABLE = os.path.join(os.path.dirname(__file__), "names.tsv")
 ROOT = "tensorflow"
 # TensorFlow 2's API by its other name; what TensorFlow 1 has there is not in the table.
 V2 = "tensorflow.compat.v2"
@@ -47,7 +47,8 @@ class Table(NamedTuple):
 
 @functools.cache
 def table() -> Table:
-    head, *blocks = TABLE.read_text(encoding="utf-8").split("\n.")
+    with open(TABLE, encoding="utf-8") as stream:
+        head, *blocks = stream.read().split("\n.")
     releases, *lists = head.split("\n")
     texts = dict(each.split("\n", 1) for each in blocks)
     return Table(tuple(releases.split("\t")), tuple(lists), texts, {})
