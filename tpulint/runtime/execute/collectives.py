@@ -60,11 +60,13 @@ def meet(op: Operation, value: Tensor, replica: Tensor, seat: Seat) -> Tensor:
 def _passed_on(first: Tensor, seat: Seat, join: Callable[[Tensor], Tensor]) -> Tensor:
     """Join the members' parts, rank by rank, and give all of them the whole."""
     dtype = first.dtype
-    so_far = tf.cond(
-        tf.equal(seat.rank, 0),
-        lambda: first,
-        lambda: join(_take(in_this_graph(seat.before), dtype)),
-    )
+    # Also the taking waits for this replica's turn: another meeting may use the queue before.
+    with tf.control_dependencies([first.op]):
+        so_far = tf.cond(
+            tf.equal(seat.rank, 0),
+            lambda: first,
+            lambda: join(_take(in_this_graph(seat.before), dtype)),
+        )
 
     def last_one() -> Tensor:
         is_any_other = seat.size > 1
