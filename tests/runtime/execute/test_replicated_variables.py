@@ -76,6 +76,25 @@ def test_a_variable_of_all_replicas_is_free_when_all_have_ended():
         assert session.run(shared[0]) == 1.0 + 200.0 + 1000.0
 
 
+def test_crash_found_by_comparison_head_clusters_write_what_each_replica_is_given():
+    def computation(x):
+        v = shared[0]
+
+        def host(a):
+            with tf.control_dependencies([v.assign_add(a * 10.0, read_value=False)]):
+                return tf.identity(a)
+
+        return outside_compilation(host, x) + v.read_value()
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        shared = variables(1)
+        built = run_marked(
+            marked_by_tensorflow(computation, [[tf.constant(1.0)], [tf.constant(5.0)]])
+        )
+        session.run(shared[0].initializer)
+        assert session.run(built.outputs) == ((61.0,), (65.0,))
+
+
 def test_two_replicas_deadlock_over_a_variable_of_all():
     def computation(x):
         with tf.control_dependencies([shared[0].assign_add(x)]):

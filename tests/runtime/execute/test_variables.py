@@ -66,6 +66,19 @@ def tail(v, x):
     return outside_compilation(lambda a: v.read_value() + a, y)
 
 
+def tail_that_writes(v, x):
+    """The write is the work of a function that gives a result, not of an operation without."""
+
+    @tf.function(autograph=False)
+    def host(a):
+        v.assign_add(a * 100.0, read_value=False)
+        return a + 1.0
+
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+    return outside_compilation(host, y)
+
+
 def in_a_loop(v, x):
     with tf.control_dependencies([v.assign_add(x)]):
         y = x * 2.0
@@ -132,6 +145,7 @@ ROWS = [
     Row(written_by_a_cluster_that_another_waits_for, DeadlockError),
     Row(head, (111.0,), 111.0),
     Row(tail, (13.0,), 11.0),
+    Row(tail_that_writes, (3.0,), 211.0, stale=True),
     Row(in_a_loop, DeadlockError),
     Row(in_a_branch_not_taken, (2.0,), 11.0),
     Row(in_a_loop_with_no_result, (16.0,), 101.0, stale=True),

@@ -82,7 +82,7 @@ def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdi
                 else:
                     late = verdicts.after if touch.region is top else verdicts.queued
                     late.update(_with_followers(touch))
-                    if not (touch.region is top and _is_tail(touch)):
+                    if touch.writes or not (touch.region is top and _is_tail(touch)):
                         verdicts.warnings.append(_stale(variable, touch))
     return verdicts
 

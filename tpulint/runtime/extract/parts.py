@@ -11,12 +11,18 @@ from tpulint.runtime.extract.region import Operation, Region, needed
 def part(region: Region, belongs: Callable[[Operation], bool]) -> Region:
     """The operations of `region` that belong to a part, with the constants that they take.
 
+    So with what only hands on, on the device, a tensor that they take: it belongs to every part.
     Its outputs are the tensors that the rest of the region, or the region's outputs, take of it.
     """
+
+    def is_everywhere(op: Operation) -> bool:
+        hands_on = op.type == "Identity" and region.cluster_of(op) is None
+        return op.name in region.names and (op.type == "Const" or hands_on)
+
     own = frozenset(op.name for op in region.ops if op.type != "Const" and belongs(op))
     with_constants = needed(
         (op for op in region.ops if op.name in own),
-        lambda op: op.name in own or (op.type == "Const" and op.name in region.names),
+        lambda op: op.name in own or is_everywhere(op),
     )
     ops = tuple(op for op in region.ops if op.name in with_constants)
     taken = {
