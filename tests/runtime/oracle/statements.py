@@ -138,7 +138,8 @@ def variable_use(w: Writer, place: Place) -> Place:
         f"{name} = made_here('v') + {a}",
         f"made_here('w').assign_sub({a}); {name} = {a} / 2.",
     ]
-    w.line(w.one_of(uses[:2] if w.pure else uses))
+    use = w.one_of(uses[:2] if w.pure else uses)
+    w.line(f"{name} = {a} + 1." if w.pure and place.in_cluster != w.host_reads else use)
     return place.knowing(name)
 
 

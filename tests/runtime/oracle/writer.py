@@ -16,11 +16,13 @@ class Writer:
     """The lines so far. All tensors that programs pass around are float32 of shape [2].
 
     `pure`: the program can be run, and its values are those of the same Python with plain calls.
-    So it has no fault, no chance, no meeting of replicas, and changes no variable.
+    So it has no fault, no chance, no meeting of replicas, and changes no variable. Only one side
+    reads one, the host if `host_reads`: the device's lock lets nobody else read.
     """
 
     rng: random.Random
     pure: bool = False
+    host_reads: bool = False
     lines: list[str] = field(default_factory=list)
     depth: int = 0
     names: int = 0
