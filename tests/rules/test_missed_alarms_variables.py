@@ -10,6 +10,19 @@ from tests.rules.analysis import expected, reported
 from tests.rules.openings import STRATEGY, V1
 
 PROGRAMS = {
+    "a variable that is the global step by its name: it was told as any variable's deadlock": V1
+    + """
+step = tf.Variable(0.0, name="global_step", use_resource=True)
+
+def host(y):
+    return y / step  # error: TPU105
+
+def computation(x):
+    step.assign_add(1.0)
+    return tf.tpu.outside_compilation(host, x * 2.0) + 1.0
+
+tf.tpu.rewrite(computation, [tf.ones([])])
+""",
     "a table that both sides ask": V1
     + """
 table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)

@@ -72,7 +72,10 @@ def _makes_here(this: Call) -> bool:
 
 def _make(this: Call) -> Value:
     act = this.act
-    found = act.machine.variable(_name(this), seam.VARIABLE_MAKERS[this.name], this.site, act)
+    name, sort = _name(this), seam.VARIABLE_MAKERS[this.name]
+    # TensorFlow finds the global step by this name.
+    sort = "step" if (name, sort) == ("global_step", "variable") else sort
+    found = act.machine.variable(name, sort, this.site, act)
     lanes.access(act, found, "create", this.name, this.site)
     lanes.touch(act, _without_functions(this), this.site, this.name)
     return found
