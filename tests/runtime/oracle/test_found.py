@@ -7,6 +7,7 @@ import pytest
 from tests.runtime.oracle.building import THEIRS, build
 from tests.runtime.oracle.compare import difference
 from tests.runtime.oracle.programs import MODES, Program
+from tests.runtime.oracle.values import difference_of_values
 
 FOUND = {
     "a tape over a tensor that a function both gets and captures": """
@@ -21,6 +22,18 @@ def program():
             loss = called(outer_tensor) + outer_tensor
         return tape.gradient(loss, outer_tensor)
     tpu.replicate(computation, [[]])
+""",
+}
+
+RUNS = {
+    "a gradient in a branch, of a host operation whose constant it takes": """
+def program():
+    def computation(x):
+        x = tf.reshape(x, [2])
+        y = tpu.outside_compilation(lambda a: a * 2., x)
+        given = tf.cond(tf.reduce_sum(x) > 0., lambda: tf.gradients(y, x)[0], lambda: x)
+        return given + y
+    outputs.append(tpu.replicate(computation, [[tf.constant([1., 2.])], [tf.constant([3., 4.])]]))
 """,
 }
 
@@ -40,6 +53,14 @@ def test_they_differ_no_more(name: str, mode: str) -> None:
     program = Program(0, mode, FOUND[name])
     assert build(program, THEIRS).error is None
     assert difference(program) is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", RUNS)
+def test_they_run_as_plain_calls(name: str, mode: str) -> None:
+    program = Program(0, mode, RUNS[name])
+    assert difference(program) is None
+    assert difference_of_values(program) is None
 
 
 @pytest.mark.parametrize("mode", MODES)

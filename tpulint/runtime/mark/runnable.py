@@ -119,7 +119,7 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
             if tensor.op.type in escaping.GUARDS:
                 continue
             # The gradient of a host operation takes what it needs: that is TPU206's matter.
-            if "." in _cluster(tensor.op) or is_of_gradient(op):
+            if "." in _cluster(tensor.op) or _takes_for_gradient(op, tensor):
                 continue
             raise EscapedTensorError(
                 f"The tensor {tensor.name} was made in an outside_compilation cluster that does "
@@ -127,6 +127,20 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
                 place=place_of_operation(op),
                 rule="TPU207",
             )
+
+
+def _takes_for_gradient(op: Any, tensor: Any) -> bool:
+    """Whether only gradients take `tensor`: by `op`, or in the branches and bodies that it holds"""
+    if is_of_gradient(op):
+        return True
+    takers = [
+        (user, inner)
+        for graph in tfi.function_graphs(op)
+        for outer, inner in graph.captures
+        if outer is tensor
+        for user in inner.consumers()
+    ]
+    return bool(takers) and all(_takes_for_gradient(user, inner) for user, inner in takers)
 
 
 def _with_bodies(operations: Iterable[Any]) -> Iterator[Any]:
