@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60
-SILENT = "\nNo TPU computation ran.\n"
+SILENT = "\nNo TPU computation ran to its end.\n"
 
 SURROUNDINGS = """\
 import inspect, pickle, sys

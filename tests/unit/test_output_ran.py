@@ -46,7 +46,7 @@ def test_silence_of_the_check_is_told_from_its_failure() -> None:
 
 def test_a_run_without_a_computation_says_so() -> None:
     for form in (text, html):
-        assert "No TPU computation ran." in form(report(lanes=()), CONTEXT)
+        assert "No TPU computation ran to its end." in form(report(lanes=()), CONTEXT)
 
 
 def test_the_page_is_well_formed_and_tells_the_same() -> None:

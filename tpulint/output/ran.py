@@ -24,7 +24,7 @@ COUNTS = """.wide { overflow-x: auto; }
 .counts .names th:not(:first-child):not(:last-child) { text-align: right; }
 .counts [colspan] { padding-top: .8rem; }
 """
-EMPTY = "No TPU computation ran."
+EMPTY = "No TPU computation ran to its end."
 
 
 class Lane(NamedTuple):
