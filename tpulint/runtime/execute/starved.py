@@ -8,7 +8,6 @@ which stands by, fails when the others wait and nothing moves any more.
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -34,30 +33,27 @@ class Held:
     """The threads of TensorFlow that Python functions hold now."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._numbers = itertools.count()
         self._runners: dict[int, int] = {}
-        """For each call the thread that runs the function."""
+        """For each thread that is held the one that runs the function. No lock: this is on the way
+        of every Python function, and a step on a dict is one step under CPython's own."""
 
-    def run(self, function: Function) -> Any:
-        """`function()`, in a thread of TensorFlow's that it then holds, or in another's."""
-        if not tensorflow_internals.is_tensorflows_thread():
-            return function()
-        with self._lock:
-            number = next(self._numbers)
-            self._runners[number] = threading.get_ident()
-            takes_the_last = len(self._runners) >= tensorflow_internals.num_threads()
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """`function(*args)`, in a thread of TensorFlow's that it then holds, or in another's."""
+        thread = threading.get_ident()
+        if thread in self._runners or not tensorflow_internals.is_tensorflows_thread():
+            return function(*args)
+        self._runners[thread] = thread
         try:
-            return self._stand_by(number, function) if takes_the_last else function()
+            if len(self._runners) < tensorflow_internals.num_threads():
+                return function(*args)
+            return self._stand_by(thread, lambda: function(*args))
         finally:
-            with self._lock:
-                del self._runners[number]
+            del self._runners[thread]
 
-    def _stand_by(self, number: int, function: Function) -> Any:
+    def _stand_by(self, thread: int, function: Function) -> Any:
         """`function()`, run in a thread of its own, for as long as anything comes forward."""
         apart = _Apart(function)
-        with self._lock:
-            self._runners[number] = apart.thread
+        self._runners[thread] = apart.thread
         still: _Stillness | None = None
         while not apart.ended.wait(_LOOK):
             waits = self._all_wait()
@@ -69,8 +65,7 @@ class Held:
 
     def _all_wait(self) -> dict[int, Awaited]:
         """By thread, what the Python functions wait for, if they hold all threads and all wait."""
-        with self._lock:
-            threads = tuple(self._runners.values())
+        threads = tuple(self._runners.values())
         waits = {each: tensorflow_internals.awaited_by_thread(each) for each in threads}
         known = {thread: awaited for thread, awaited in waits.items() if awaited is not None}
         starved = len(known) == len(threads) >= tensorflow_internals.num_threads()

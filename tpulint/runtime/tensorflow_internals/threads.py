@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -37,20 +38,25 @@ def is_tensorflows_thread() -> bool:
 
 def num_threads() -> int:
     """How many operations TensorFlow runs at the same time, unless a session has its own threads"""
-    asked: int = eager_context.context().inter_op_parallelism_threads
-    if asked:
-        return asked
+    # The property would make a whole configuration anew, at each call of a Python function.
+    context = eager_context.context()
+    given = 0 if context._config is None else context._config.inter_op_parallelism_threads
+    return int(context._inter_op_parallelism_threads or given or _num_cores())
+
+
+@lru_cache(maxsize=1)
+def _num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def python_functions_run_by(run: Callable[[Callable[[], Any]], Any]) -> None:
-    """From now on, `run(call)` calls the Python function of an operation, in all graphs."""
+def python_functions_run_by(run: Callable[..., Any]) -> None:
+    """From now on, `run(call, *args)` calls the Python function of an operation, in all graphs."""
     original = script_ops.FuncRegistry.__call__
     if hasattr(original, "of_tensorflow"):
         return
 
     def __call__(self: Any, token: Any, device: Any, args: Any) -> Any:
-        return run(lambda: original(self, token, device, args))
+        return run(original, self, token, device, args)
 
     __call__.of_tensorflow = original  # type: ignore[attr-defined]
     script_ops.FuncRegistry.__call__ = __call__
