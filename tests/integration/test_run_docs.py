@@ -47,6 +47,7 @@ def test_the_command_prints_what_the_page_says(command: str, expected: str, fold
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "installed")]),
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "PYTHONWARNINGS": "ignore",
+            "PYTHONUNBUFFERED": "1",  # the page shows a terminal
         },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
