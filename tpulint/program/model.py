@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tpulint.finding import Certainty, Span
 from tpulint.program.target import Targets
@@ -254,6 +254,17 @@ class Feed:
     data: Value
 
 
+Key = TypeVar("Key", bound=Hashable)
+
+
+def _grouped(calls: Iterable[tuple[Key, ApiCall]]) -> dict[Key, list[ApiCall]]:
+    """The calls of each key, in their order."""
+    found: dict[Key, list[ApiCall]] = {}
+    for key, call in calls:
+        found.setdefault(key, []).append(call)
+    return found
+
+
 @dataclass
 class Program:
     """What runs where, and what it touches.
@@ -284,28 +295,21 @@ class Program:
     @cached_property
     def piped_to(self) -> dict[int, list[ApiCall]]:
         """Those calls by the (id of the) feed whose pipeline they are in."""
-        found: dict[int, list[ApiCall]] = {}
-        for each in self.piped:
-            feeds = {id(one.payload) for one in each.where.layers if one.kind == DATA}
-            for feed in feeds:
-                found.setdefault(feed, []).append(each)
-        return found
+        return _grouped(
+            (feed, each)
+            for each in self.piped
+            for feed in {id(one.payload) for one in each.where.layers if one.kind == DATA}
+        )
 
     @cached_property
     def named(self) -> dict[str, list[ApiCall]]:
         """The calls outside every computation by the last name; for when all is read."""
-        found: dict[str, list[ApiCall]] = {}
-        for each in self.calls:
-            found.setdefault(each.last, []).append(each)
-        return found
+        return _grouped((each.last, each) for each in self.calls)
 
     @cached_property
     def at(self) -> dict[Site, list[ApiCall]]:
         """The calls outside every computation by where they stand; for when all is read."""
-        found: dict[Site, list[ApiCall]] = {}
-        for each in self.calls:
-            found.setdefault(each.site, []).append(each)
-        return found
+        return _grouped((each.site, each) for each in self.calls)
 
     def all_calls(self) -> Iterator[ApiCall]:
         """Every call of something outside the project."""

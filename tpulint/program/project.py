@@ -38,9 +38,7 @@ class Project:
         self._modules: dict[str, Module | None] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
         self._listings: dict[str, frozenset[str]] = {}
-        self._matters: dict[str, bool] = {}
-        self._optimizes: dict[str, bool] = {}
-        self._keras: dict[str, bool] = {}
+        self._answers: dict[tuple[str, Callable[[bytes], bool]], bool] = {}
 
     def add(self, filename: str, module: Module | None) -> None:
         self._modules[os.path.abspath(filename)] = module
@@ -90,26 +88,21 @@ class Project:
 
     def matters(self, path: str) -> bool:
         """Whether reading the module at `path` can change what is found (see `prefilter`)."""
-        known = self._matters.get(path)
-        if known is None:
-            known = os.path.basename(path) == PACKAGE or may_matter(self._bytes(path))
-            self._matters[path] = known
-        return known
+        return os.path.basename(path) == PACKAGE or self._shows(path, may_matter)
 
     def applies_gradients(self, path: str) -> bool:
         """Whether the module at `path` updates variables with an optimizer (see `prefilter`)."""
-        known = self._optimizes.get(path)
-        if known is None:
-            known = applies_gradients(self._bytes(path))
-            self._optimizes[path] = known
-        return known
+        return self._shows(path, applies_gradients)
 
     def makes_keras_objects(self, path: str) -> bool:
         """Whether the module at `path` makes what belongs under a scope (see `prefilter`)."""
-        known = self._keras.get(path)
+        return self._shows(path, makes_keras_objects)
+
+    def _shows(self, path: str, asked: Callable[[bytes], bool]) -> bool:
+        """What the bytes of the module at `path` answer, looked at once for each question."""
+        known = self._answers.get((path, asked))
         if known is None:
-            known = makes_keras_objects(self._bytes(path))
-            self._keras[path] = known
+            known = self._answers[path, asked] = asked(self._bytes(path))
         return known
 
     def _bytes(self, path: str) -> bytes:

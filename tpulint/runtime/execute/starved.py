@@ -79,7 +79,7 @@ class _Stillness:
         self.waits = waits
         self._since = time.monotonic()
         self._computed = time.process_time()
-        self._probes = [_Apart(probe) for probe in {each.probe for each in waits.values()}]
+        self._probes: list[_Apart] = []
 
     def is_over(self) -> bool:
         """Whether there was a free thread."""
@@ -88,6 +88,8 @@ class _Stillness:
     def is_for_ever(self) -> bool:
         """Whether nothing has been computed for so long that nothing will be."""
         seconds = time.monotonic() - self._since
+        if seconds > _SURE / 2 and not self._probes:
+            self._probes = [_Apart(probe) for probe in {each.probe for each in self.waits.values()}]
         return seconds > _SURE and time.process_time() - self._computed < _IDLE * seconds
 
 
