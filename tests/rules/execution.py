@@ -74,6 +74,7 @@ def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
             text=True,
             check=True,
             cwd=ROOT,
+            env=os.environ | {"TMPDIR": folder},  # TensorFlow's own files, which nobody deletes
             timeout=SECONDS_A_PROGRAM * (len(scripts) + 1),
         )
     rows = json.loads(done.stdout.splitlines()[-1])

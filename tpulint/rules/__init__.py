@@ -30,11 +30,8 @@ def load(code: str) -> Rule:
 
 
 def page(code: str) -> str:
-    """The text of the rule's page (markdown), or of its one line where no page is written."""
-    path = HERE / f"{CODES[code].module}.md"
-    if path.exists():
-        return path.read_text(encoding="utf-8")
-    return f"# {code} {CODES[code].name}\n\n{CODES[code].summary}\n"
+    """The text of the rule's page (markdown)."""
+    return (HERE / f"{CODES[code].module}.md").read_text(encoding="utf-8")
 
 
 def run(program: Program, codes: Collection[str]) -> list[Finding]:
