@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tpulint.program.estimators import argument
 from tpulint.program.model import Computation
 from tpulint.program.values import NONE, Built, Const, Sequence, Value
 from tpulint.rules.entry_calls import REPLICATES, given
@@ -11,7 +12,7 @@ def input_count(entry: Computation) -> int | None:
     """How many inputs one replica gets, those of an infeed queue included."""
     inputs = given(entry, "inputs")
     if entry.kind in REPLICATES and isinstance(inputs, Sequence):
-        inputs = inputs.items[0] if inputs.items and not inputs.open else NONE
+        inputs = inputs.items[0] if not inputs.open else NONE
         if inputs == NONE:
             return None
     if inputs == NONE:
@@ -31,12 +32,10 @@ def _fed(queue: Value) -> int | None:
     """The number of tuple elements of an infeed queue (tpu_feed.InfeedQueue)."""
     if not isinstance(queue, Built) or queue.last != "InfeedQueue":
         return None
-    if queue.arguments and queue.arguments[0] == (None, queue.arguments[0][1]):
-        return _number(queue.arguments[0][1])
-    named = dict(queue.arguments)
-    if "number_of_tuple_elements" in named:
-        return _number(named["number_of_tuple_elements"])
-    types = named.get("tuple_types")
+    number = argument(queue.arguments, "number_of_tuple_elements", 0)
+    if number is not None and number != NONE:
+        return _number(number)
+    types = argument(queue.arguments, "tuple_types", 1)
     return len(types.items) if isinstance(types, Sequence) and not types.open else None
 
 

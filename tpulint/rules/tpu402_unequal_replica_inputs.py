@@ -63,10 +63,13 @@ def _differ(left: Value, right: Value) -> str | None:
     if isinstance(left, (Sequence, Mapping)) or isinstance(right, (Sequence, Mapping)):
         other = right if isinstance(left, (Sequence, Mapping)) else left
         return "structure" if isinstance(other, (Sequence, Mapping)) or _is_leaf(other) else None
-    if left == NONE or right == NONE:
-        return None  # TensorFlow puts a placeholder there
-    dtypes = [described(each)[0] for each in (left, right)]
+    dtypes = [_dtype(each) for each in (left, right)]
     return "dtype" if None not in dtypes and dtypes[0] != dtypes[1] else None
+
+
+def _dtype(value: Value) -> str | None:
+    """The dtype of an input, where it is seen; TensorFlow puts the constant 0 in place of None."""
+    return "int32" if value == NONE else described(value)[0]
 
 
 def _is_leaf(value: Value) -> bool:

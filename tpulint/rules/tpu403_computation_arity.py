@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tpulint.program.model import Program
-from tpulint.program.values import (
-    Bound,
-    Function,
-    Partial,
-    Value,
-)
+from tpulint.program.values import Bound, Function, Partial, Value
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import argument, certainty, entries
 from tpulint.rules.input_counts import input_count
@@ -54,12 +49,19 @@ def check(program: Program, report: Report) -> None:
 
 def _message(callee: Value, count: int) -> str:
     arity = arity_of(callee)
-    if arity == NEVER:
+    if arity is NEVER:
         return "the computation has a keyword-only argument, and TensorFlow gives none by keyword"
-    if isinstance(callee, Bound) and arity is not None and arity.least > (arity.most or count):
+    never = arity is not None and not arity.takes(arity.least)
+    if never and _is_method(callee):
         return "a bound method never fits: TensorFlow counts `self`; wrap it in a lambda"
-    takes = f" {arity}" if arity is not None else " another number"
-    return f"the computation is given {count} inputs and takes{takes}"
+    takes = "another number" if arity is None or never else str(arity)
+    return f"the computation is given {count} inputs and takes {takes}"
+
+
+def _is_method(callee: Value) -> bool:
+    while isinstance(callee, Partial):
+        callee = callee.function
+    return isinstance(callee, Bound)
 
 
 def arity_of(callee: Value) -> Arity | None:
@@ -80,10 +82,10 @@ def arity_of(callee: Value) -> Arity | None:
 
 
 def _of_partial(callee: Partial) -> Arity | None:
-    if not isinstance(callee.function, Function):
-        return None
     inner = arity_of(callee.function)
     if inner is None or callee.kwargs:
         return None
+    if inner is NEVER:
+        return NEVER
     first = len(callee.args)
     return Arity(max(inner.least - first, 0), None if inner.most is None else inner.most - first)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tpulint.program.apis.literals import Shape, described, shape_of
 from tpulint.program.model import Computation, Program
 from tpulint.program.values import NONE, Built, Mapping, Sequence, Tensor, Value, options
@@ -18,7 +16,8 @@ from tpulint.rules.entry_calls import (
     is_given,
 )
 
-Rows = list[Value]
+NESTED = (Sequence, Mapping)
+LEAST = 2  # what TensorFlow pads to where the maximum is less
 
 
 def check(program: Program, report: Report) -> None:
@@ -44,28 +43,33 @@ def fault(entry: Computation, shapes: Value) -> str | None:
     if is_given(given(entry, "infeed_queue")):
         return "cannot be combined with `infeed_queue`"
     inputs = given(entry, "inputs")
-    known = isinstance(inputs, Sequence) and not inputs.open
-    if not isinstance(inputs, Sequence) or not known or not inputs.items:
+    if not isinstance(inputs, Sequence) or inputs.open:
         return None
     if _structures_differ(inputs.items[0], shapes):
         return "differs from `inputs[0]` in structure"
+    if not all(_is_seen(each) for each in (*inputs.items, shapes)):
+        return None
     rows = [_leaves(row) for row in inputs.items]
     maximums = _leaves(shapes)
     if any(len(row) != len(maximums) for row in rows):
         return None
+    rounded = given(entry, "padding_spec") != NONE
     for number, maximum in enumerate(maximums):
         limit = shape_of(maximum)
         sizes = [described(row[number])[1] for row in rows]
-        said = _exceeded(limit, sizes) if limit is not None else None
+        said = _exceeded(limit, sizes, rounded) if limit is not None else None
         if said is not None:
             return said
     return None
 
 
-def _exceeded(limit: Shape, sizes: list[Shape | None]) -> str | None:
-    """How one input of all replicas does not fit; only what differs is ever padded."""
+def _exceeded(limit: Shape, sizes: list[Shape | None], rounded: bool) -> str | None:
+    """How one input of all replicas does not fit; only what differs is ever padded.
+
+    rounded: a maximum may be rounded up, by `PaddingSpec.POWER_OF_TWO`.
+    """
     known = [each for each in sizes if each is not None]
-    if len(known) != len(sizes) or len(known) < 2:
+    if len(known) != len(sizes):
         return None
     if any(len(each) != len(known[0]) for each in known):
         return None
@@ -77,39 +81,42 @@ def _exceeded(limit: Shape, sizes: list[Shape | None]) -> str | None:
         return f"has rank {len(limit)} for an input of rank {len(known[0])}"
     for maximum, column, pads in zip(limit, columns, padded, strict=True):
         largest = max((size for size in column if size is not None), default=0)
-        if pads and None not in column and maximum is not None and largest > maximum:
+        if not pads or None in column or maximum is None:
+            continue
+        room = max(maximum, LEAST)
+        if largest > (1 << (room - 1).bit_length() if rounded else room):
             return f"allows {maximum} where a replica's input has {largest}"
     return None
 
 
 def _structures_differ(inputs: Value, shapes: Value) -> bool:
     """Whether `nest.assert_same_structure(inputs, shapes, check_types=False)` surely fails."""
-    if isinstance(inputs, Sequence) and isinstance(shapes, Sequence):
+    if isinstance(inputs, NESTED) and isinstance(shapes, NESTED):
         if inputs.open or shapes.open:
             return False
-        if len(inputs.items) != len(shapes.items):
-            return True
-        pairs = zip(inputs.items, shapes.items, strict=True)
-        return any(_structures_differ(*pair) for pair in pairs)
-    if isinstance(inputs, Mapping) and isinstance(shapes, Mapping):
-        closed = not inputs.open and not shapes.open
-        return closed and inputs.items.keys() != shapes.items.keys()
-    nested = isinstance(inputs, (Sequence, Mapping)), isinstance(shapes, (Sequence, Mapping))
+        parts, limits = _parts(inputs), _parts(shapes)
+        differ = any(_structures_differ(*pair) for pair in zip(parts, limits, strict=False))
+        return len(parts) != len(limits) or differ
     leaf = isinstance(inputs, Tensor) and inputs.dtype is not None
     shape = isinstance(shapes, Built) and shapes.last == "TensorShape"
-    return (nested[0] and shape) or (leaf and nested[1])
+    return (isinstance(inputs, NESTED) and shape) or (leaf and isinstance(shapes, NESTED))
 
 
-def _leaves(value: Value) -> Rows:
-    return list(_flat(value))
-
-
-def _flat(value: Value) -> Iterator[Value]:
+def _parts(value: Sequence | Mapping) -> list[Value]:
+    """What stands in a list or a dict, as `nest` sees it: the keys give the order only."""
     if isinstance(value, Sequence):
-        for item in value.items:
-            yield from _flat(item)
-    elif isinstance(value, Mapping):
-        for key in sorted(value.items, key=str):
-            yield from _flat(value.items[key])
-    elif value != NONE:
-        yield value
+        return value.items
+    return [value.items[key] for key in sorted(value.items, key=str)]
+
+
+def _is_seen(value: Value) -> bool:
+    """Whether all of a structure is there."""
+    if not isinstance(value, NESTED):
+        return True
+    return not value.open and all(_is_seen(part) for part in _parts(value))
+
+
+def _leaves(value: Value) -> list[Value]:
+    if not isinstance(value, NESTED):
+        return [value]
+    return [leaf for part in _parts(value) for leaf in _leaves(part)]

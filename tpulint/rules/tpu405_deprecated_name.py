@@ -18,13 +18,13 @@ def check(program: Program, report: Report) -> None:
         if name is None or name.value == NONE:
             continue
         sure = certainty(entry, lambda value: True, name.value)
-        if sure is not None:
-            report(
-                name.site.span,
-                f"`name=` does nothing in `{entry.kind}`: no operation is named by it",
-                certainty=sure,
-                fix=_fix(entry, name),
-            )
+        assert sure is not None  # whatever the name is
+        report(
+            name.site.span,
+            f"`name=` does nothing in `{entry.kind}`: no operation is named by it",
+            certainty=sure,
+            fix=_fix(entry, name),
+        )
 
 
 def _fix(entry: Computation, name: Argument) -> Fix | None:
@@ -38,5 +38,5 @@ def _fix(entry: Computation, name: Argument) -> Fix | None:
 def _acts(node: object) -> bool:
     """Whether the value may do something when it is computed, which would be lost."""
     if not isinstance(node, list):
-        return isinstance(node, str) and node in ACTS
+        return node in ACTS
     return any(_acts(part) for part in node)

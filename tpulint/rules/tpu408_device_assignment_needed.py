@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.finding import Certainty
-from tpulint.program.model import ApiCall, Computation, Program
+from tpulint.program.model import ApiCall, Program
 from tpulint.program.values import NONE, Const
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import entries, given, is_tensorflows, replicas
@@ -13,19 +13,19 @@ def check(program: Program, report: Report) -> None:
     for entry in entries(program):
         if given(entry, "device_assignment") != NONE:
             continue
-        sure = entry.certainty if is_tensorflows(entry) else Certainty.POSSIBLE
+        known = is_tensorflows(entry) and not entry.where.is_guess
+        sure = entry.certainty if known else Certainty.POSSIBLE
         count = replicas(entry)
         core = next((call for call in entry.calls if _core(call) > 0), None)
         if core is not None:
             # A host cluster takes its operations off the core again: what is left is not known.
-            unseen = entry.clusters or core.where.is_guess
-            if unseen or not core.where.reached_whenever(entry.where):
+            if entry.clusters or not core.where.reached_whenever(entry.where):
                 sure = Certainty.POSSIBLE
             said = f"core {_core(core)} is used, and no `device_assignment` gives it to a replica"
             report(entry.site.span, said, certainty=sure)
         elif count is not None and count > 1 and count % 2 == 1:
             said = f"{count} replicas cannot be a whole topology: a `device_assignment` is needed"
-            report(entry.site.span, said, certainty=_open(entry, sure))
+            report(entry.site.span, said, certainty=sure)
 
 
 def _core(call: ApiCall) -> int:
@@ -36,7 +36,3 @@ def _core(call: ApiCall) -> int:
     known = number is not None and isinstance(number.value, Const)
     found = number.value.value if known else 0  # type: ignore[union-attr]
     return found if type(found) is int else 0
-
-
-def _open(entry: Computation, sure: Certainty) -> Certainty:
-    return Certainty.POSSIBLE if entry.where.is_guess else sure

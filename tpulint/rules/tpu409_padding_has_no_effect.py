@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.program.apis.literals import described
 from tpulint.program.model import Computation, Program
-from tpulint.program.values import NONE, Mapping, Sequence, Value
+from tpulint.program.values import NONE, Sequence, Value
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import (
     REPLICATES,
@@ -37,10 +37,10 @@ def why_nothing(entry: Computation) -> str | None:
     inputs = given(entry, "inputs")
     if replicas(entry) == 1:
         return "with one replica"
-    if isinstance(inputs, Sequence) and not inputs.open and inputs.items:
+    if isinstance(inputs, Sequence) and not inputs.open:
         leaves = [_shapes(row) for row in inputs.items]
         known = all(each is not None and None not in each for row in leaves for each in row)
-        if known and leaves[0] and all(row == leaves[0] for row in leaves):
+        if known and all(row == leaves[0] for row in leaves):
             return "on inputs whose shapes are static and equal"
     return None
 
@@ -50,6 +50,4 @@ def _shapes(value: Value) -> list[tuple[int | None, ...] | None]:
     if isinstance(value, Sequence):
         found = [shape for item in value.items for shape in _shapes(item)]
         return [*found, None] if value.open else found
-    if isinstance(value, Mapping):
-        return [None]
     return [described(value)[1]]
