@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tpulint.program.values import Choice, Mapping, Sequence, Tensor, Value
+from tpulint.program.values import Choice, Mapping, Sequence, Tensor, Value, join
 from tpulint.program.where import Where
 
 DEPTH = 5  # structures within structures
@@ -36,14 +36,34 @@ def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[t
 
 
 def put(mapping: Mapping, key: Any, item: Value, where: Where) -> None:
-    """`mapping[key] = item` at `where`."""
-    if key not in mapping.items or key in mapping.set_at:
+    """`mapping[key] = item` at `where`; perhaps, if that is under a condition."""
+    known = mapping.items.get(key)
+    if known is None or key in mapping.set_at:
         mapping.set_at[key] = where
+    if where.runs_once_with(mapping.made):
+        mapping.perhaps.discard(key)
+    elif known is not None:
+        item = join([known, item])
+    else:
+        mapping.perhaps.add(key)
+        mapping.open = True
     mapping.items[key] = item
 
 
-def drop(mapping: Mapping, key: Any) -> None:
-    """`del mapping[key]`."""
-    if mapping.items.pop(key, None) is None:
+def copied(mapping: Mapping, made: Where) -> Mapping:
+    """A copy that is made at `made`: what is put into `mapping` later it does not hold."""
+    items, keys, set_at = dict(mapping.items), list(mapping.keys), dict(mapping.set_at)
+    perhaps = set(mapping.perhaps)
+    return Mapping(items, mapping.open, mapping.site, keys, set_at, made, perhaps)
+
+
+def drop(mapping: Mapping, key: Any, where: Where) -> None:
+    """`del mapping[key]` at `where`; perhaps, if that is under a condition."""
+    if key not in mapping.items:
         mapping.open = True
-    mapping.set_at.pop(key, None)
+    elif where.runs_once_with(mapping.made):
+        del mapping.items[key]
+        mapping.set_at.pop(key, None)
+    else:
+        mapping.perhaps.add(key)
+        mapping.open = True

@@ -243,13 +243,18 @@ class Sequence(Value):
 
 @dataclass(eq=False)
 class Mapping(Value):
-    """A dict; `open` if it may hold other `keys`; `set_at`: where keys were put in later."""
+    """A dict; `open` if it may hold other `keys`, or lack those of `perhaps`.
+
+    `made`: where; `set_at`: where keys were put in later.
+    """
 
     items: dict[Any, Value]
     open: bool = False
     site: Site | None = None
     keys: list[Value] = field(default_factory=list)
     set_at: dict[Any, Where] = field(default_factory=dict)
+    made: Where | None = None
+    perhaps: set[Any] = field(default_factory=set)
 
 
 @dataclass(eq=False)

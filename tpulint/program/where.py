@@ -143,6 +143,12 @@ class Where(NamedTuple):
         theirs = [key[2] for key, branch in other.conditions if key[0] == VALUE and branch]
         return any(one.contradicts(each) for one in held for each in theirs)
 
+    def runs_once_with(self, other: Where | None) -> bool:
+        """Whether this place is reached, and no loop repeats it, when `other` is."""
+        if other is None:
+            return not self.conditions and not self.loops
+        return self.conditions <= other.conditions and self.loops <= other.loops
+
     def reached_whenever(self, other: Where) -> bool:
         """Whether this place is reached on every run that reaches `other`."""
         return self.conditions <= other.conditions

@@ -79,23 +79,25 @@ def _range(this: Call) -> Value:
 def _listed(this: Call) -> Value:
     """list(), tuple(), sorted(), reversed(): the same items."""
     if not this.arguments:
-        return Sequence("list", [], False, this.site)
+        return Sequence("list", [], False, this.site, this.act.where)
     source = this.values[0]
     known = items_of(this.act, source)
     kind = "tuple" if this.name == "tuple" else "list"
     if known is not None:
         items = list(reversed(known)) if this.name == "reversed" else known
-        return Sequence(kind, items, False, this.site)
+        unordered = this.name == "sorted" and len(items) > 1
+        return Sequence(kind, items, unordered, this.site, this.act.where)
     return Sequence(kind, [operators.element_of(this.act, source, this.site)], True, this.site)
 
 
 def _dict(this: Call) -> Value:
-    made = Mapping({}, False, this.site)
+    made = Mapping({}, False, this.site, made=this.act.where)
     for each in this.arguments:
         if each.keyword is not None:
             made.items[each.keyword] = each.value
         elif isinstance(each.value, Mapping):
             made.items.update(each.value.items)
+            made.perhaps |= each.value.perhaps
             made.open = made.open or each.value.open
         else:
             made.open = True

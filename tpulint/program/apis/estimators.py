@@ -9,6 +9,7 @@ from tpulint.program.apis.tracing import trace
 from tpulint.program.evaluate import lanes
 from tpulint.program.model import Argument
 from tpulint.program.scalars import is_scalar
+from tpulint.program.structures import copied
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -39,7 +40,7 @@ def _estimator(this: Call) -> Value:
     made = Built(this.path, this.site, this.act.where)
     made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
     params = options(after_all(this, this.get("params", 3) or NONE))
-    made.attributes["params"] = join(copied(each) for each in params)
+    made.attributes["params"] = join(_kept(this, each) for each in params)
     use_tpu = this.get("use_tpu", 4)
     model_fn = this.get("model_fn", 0)
     if use_tpu == Const(False) and model_fn is not None:
@@ -50,12 +51,9 @@ def _estimator(this: Call) -> Value:
     return made
 
 
-def copied(params: Value) -> Value:
+def _kept(this: Call, params: Value) -> Value:
     """TPUEstimator keeps a copy: what is put into `params` later it does not see."""
-    if not isinstance(params, Mapping):
-        return params
-    items, set_at = dict(params.items), dict(params.set_at)
-    return Mapping(items, params.open, params.site, list(params.keys), set_at)
+    return copied(params, this.act.where) if isinstance(params, Mapping) else params
 
 
 def _spec(this: Call) -> Value:

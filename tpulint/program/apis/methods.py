@@ -7,7 +7,7 @@ from dataclasses import replace
 from tpulint.finding import Certainty
 from tpulint.program.apis.call import Call
 from tpulint.program.evaluate import lanes, managers
-from tpulint.program.structures import drop, put
+from tpulint.program.structures import copied, drop, put
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -22,6 +22,7 @@ from tpulint.program.values import (
 )
 
 OF_DICTS = frozenset(["get", "pop", "values", "keys", "items", "copy"])
+REORDERS = frozenset(["clear", "remove", "discard", "sort", "reverse", "update"])
 SHAPES = frozenset(["get_shape", "set_shape", "as_list", "with_rank", "is_fully_defined"])
 
 
@@ -44,9 +45,7 @@ def answer(this: Call) -> Value | None:
 
 def _of_sequence(this: Call, receiver: Sequence) -> Value:
     name, values = this.name, this.values
-    where = this.act.where
-    again = receiver.made is not None and where.loops > receiver.made.loops
-    conditional = again or bool(where.conditions)
+    conditional = not this.act.where.runs_once_with(receiver.made)
     if name in ("append", "add", "appendleft") and values:
         receiver.items.append(values[0])
         receiver.open = receiver.open or conditional
@@ -57,14 +56,15 @@ def _of_sequence(this: Call, receiver: Sequence) -> Value:
         source = values[0]
         if isinstance(source, Sequence):
             receiver.items.extend(source.items)
-        receiver.open = receiver.open or conditional or not isinstance(source, Sequence)
+        known = isinstance(source, Sequence) and not source.open
+        receiver.open = receiver.open or conditional or not known
     elif name in ("pop", "popleft"):
         receiver.open = True
         return join(receiver.items) if receiver.items else UNKNOWN
     elif name in ("copy", "union"):
         return Sequence(receiver.kind, list(receiver.items), receiver.open, this.site)
     else:
-        receiver.open = receiver.open or name in ("clear", "remove", "sort", "update")
+        receiver.open = receiver.open or name in REORDERS
         return UNKNOWN
     return NONE
 
@@ -74,13 +74,15 @@ def _of_mapping(this: Call, receiver: Mapping) -> Value:
     key = values[0].value if values and isinstance(values[0], Const) else None
     if name in ("get", "pop", "setdefault"):
         found = receiver.items.get(key)
+        default = values[1] if len(values) > 1 else NONE
+        if found is not None and key in receiver.perhaps:
+            found = join([found, default])
         if name == "pop" and key is not None:
-            drop(receiver, key)
+            drop(receiver, key, this.act.where)
         if found is not None:
             return found
-        default = values[1] if len(values) > 1 else NONE
         if name == "setdefault" and key is not None:
-            receiver.items[key] = default
+            put(receiver, key, default, this.act.where)
         return UNKNOWN if receiver.open else default
     if name == "update":
         return _update(this, receiver)
@@ -96,8 +98,11 @@ def _of_mapping(this: Call, receiver: Mapping) -> Value:
             for key, item in items
         ]
         return Sequence("list", pairs, receiver.open)
+    if name in ("clear", "popitem"):
+        receiver.perhaps.update(receiver.items)
+        receiver.open = True
     if name == "copy":
-        return Mapping(dict(receiver.items), receiver.open, this.site)
+        return copied(receiver, this.act.where)
     return UNKNOWN
 
 

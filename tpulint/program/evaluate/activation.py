@@ -88,6 +88,6 @@ class Activation:
             env = env.outer
         holder = env or self.machine.module_env(self.module)
         before = holder.names.get(name)
-        if before is not None and self.where.conditions:
+        if before is not None and not self.where.runs_once_with(None):
             value = join([before, value])
         holder.names[name] = value

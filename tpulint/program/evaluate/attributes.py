@@ -199,7 +199,6 @@ def put(act: Activation, base: Value, name: str, item: Value) -> None:
     else:
         return
     before = store.get(name)
-    settled = since is not None and act.where.conditions <= since.conditions
-    if before is not None and not settled and act.where.conditions:
+    if before is not None and not act.where.runs_once_with(since):
         item = join([before, item])
     store[name] = item

@@ -120,7 +120,7 @@ def for_(act: Activation, node: Any) -> bool:
         act.env.names = _joined(start, act.env.names)
     if traced:
         act.env.names = _through(act, start, act.env.names, source, site)
-    act.machine.block(act, node[5])
+    _else(act, node[4], node[5])
     return False
 
 
@@ -139,8 +139,31 @@ def while_(act: Activation, node: Any) -> bool:
         act.env.names = _joined(start, act.env.names)
     if traced:
         act.env.names = _through(act, start, act.env.names, test, site)
-    act.machine.block(act, node[4])
+    _else(act, node[3], node[4])
     return ended and truth(test) is True
+
+
+def _else(act: Activation, body: list[Any], orelse: list[Any]) -> None:
+    """The `else` of a loop with this body: what leaves the loop passes it by."""
+    if not _leaves(body):
+        act.machine.block(act, orelse)
+        return
+    before, start = act.where, dict(act.env.names)
+    act.where = before.when(("else", id(orelse)), True)
+    act.machine.block(act, orelse)
+    act.where = before
+    act.env.names = _joined(start, act.env.names)
+
+
+def _leaves(body: list[Any]) -> bool:
+    """Whether a loop with this body may be left before its end; inner loops are left alone."""
+    return any(
+        part[:1] == ["break"]
+        or part[:1] == ["return"]
+        or (part[:1] not in (["for"], ["while"], ["def"], ["class"]) and _leaves(part))
+        for part in body
+        if isinstance(part, list)
+    )
 
 
 def try_(act: Activation, node: Any) -> bool:

@@ -180,7 +180,7 @@ def bind(inner: Activation, function: Function, args: Arguments) -> None:
         env[code.star] = Sequence("tuple", rest, starred)
     if code.star_star is not None:
         known = {key: item for key, item in keywords.items() if key != "**"}
-        env[code.star_star] = Mapping(dict(known), "**" in keywords)
+        env[code.star_star] = Mapping(known, "**" in keywords, made=inner.where)
 
 
 def _default(inner: Activation, function: Function, name: str, default: object) -> Value:

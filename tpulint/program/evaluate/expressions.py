@@ -53,18 +53,18 @@ def _attribute(act: Activation, node: Any) -> Value:
 
 def _call(act: Activation, node: Any) -> Value:
     callee = value(act, node[2])
-    arguments = actual_arguments(act, node[3])
+    arguments = actual_arguments(act, node[3], node[1])
     site = act.site(node[1])
     named = node[2][3] if node[2][0] == "attr" else node[2][2] if node[2][0] == "name" else ""
     return calls.call(act, callee, arguments, site, named)
 
 
-def actual_arguments(act: Activation, nodes: Any) -> tuple[Argument, ...]:
-    """The arguments as written; `*known` and `**known` are opened."""
+def actual_arguments(act: Activation, nodes: Any, call: int) -> tuple[Argument, ...]:
+    """The arguments of `call` as written; `*known` and `**known` are opened."""
     found: list[Argument] = []
     for keyword, star, node, place in nodes:
         item = value(act, node)
-        site = act.site(place if place >= 0 else first_place(node))
+        site = act.site(next((each for each in (place, first_place(node)) if each >= 0), call))
         if star == "*" and isinstance(item, Sequence) and not item.open:
             found += [Argument(None, "", each, site, node) for each in item.items]
         elif star == "**" and isinstance(item, Mapping) and not item.open:
@@ -109,7 +109,7 @@ def _display(act: Activation, node: Any) -> Value:
 
 
 def _dict(act: Activation, node: Any) -> Value:
-    made = Mapping({}, False, act.site(node[1]))
+    made = Mapping({}, False, act.site(node[1]), made=act.where)
     for key_node, item_node in node[2]:
         item = value(act, item_node)
         key = value(act, key_node) if key_node is not None else None
@@ -117,6 +117,7 @@ def _dict(act: Activation, node: Any) -> Value:
             made.items[key.value] = item
         elif key is None and isinstance(item, Mapping):
             made.items.update(item.items)
+            made.perhaps |= item.perhaps
             made.open = made.open or item.open
         else:
             made.open = True
@@ -129,6 +130,8 @@ def _dict(act: Activation, node: Any) -> Value:
 def _subscript(act: Activation, node: Any) -> Value:
     base = value(act, node[2])
     index = value(act, node[3])
+    if isinstance(base, Sequence) and node[3][0] == "slice":
+        return Sequence(base.kind, list(base.items), True, act.site(node[1]), act.where)
     return operators.subscript(act, base, index, act.site(node[1]))
 
 

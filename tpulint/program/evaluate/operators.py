@@ -160,11 +160,9 @@ def subscript(act: Activation, base: Value, index: Value, site: Site) -> Value:
         return join(base.items) if base.items else UNKNOWN
     if isinstance(base, Mapping):
         if isinstance(index, Const):
-            known = base.items.get(index.value)
-            if known is not None:
-                return known
+            known = base.items.get(index.value, UNKNOWN)
             keyless = [item for key, item in base.items.items() if isinstance(key, tuple)]
-            return join([*keyless, UNKNOWN])
+            return join([known, *keyless])
         return join([*base.items.values(), UNKNOWN]) if base.items else UNKNOWN
     if isinstance(base, Tensor):
         if base.sort == "structure":

@@ -82,7 +82,7 @@ def _aug(act: Activation, node: Any) -> bool:
     site = act.site(first_place(node[2]))
     if isinstance(before, Sequence) and isinstance(item, Sequence) and node[1] == "Add":
         before.items.extend(item.items)
-        before.open = before.open or item.open or bool(act.where.conditions)
+        before.open = before.open or item.open or not act.where.runs_once_with(before.made)
         return False
     assign(act, node[2], operators.binary(act, node[1], before, item, site))
     return False
@@ -180,7 +180,9 @@ def _del(act: Activation, node: Any) -> bool:
         elif target[0] == "sub":
             base, index = value(act, target[2]), value(act, target[3])
             if isinstance(base, Mapping) and isinstance(index, Const):
-                drop(base, index.value)
+                drop(base, index.value, act.where)
+            elif isinstance(base, (Mapping, Sequence)):
+                base.open = True
     return False
 
 
