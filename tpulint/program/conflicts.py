@@ -64,7 +64,7 @@ def conflicts(program: Program) -> Iterator[Conflict]:
 
 def _on_the_same(held: dict[int, list[Access]], variable: Variable) -> list[Access]:
     """The touches of the variable, of the weights it is one of, and of those that it holds."""
-    of_whole = [] if variable.whole is None else held.get(id(variable.whole), [])
+    of_whole = held.get(id(variable.whole), [])
     whole = [each for each in of_whole if each.variable is variable.whole]
     return [*held.get(id(variable), []), *whole]
 
