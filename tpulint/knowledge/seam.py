@@ -189,7 +189,8 @@ OPERATIONS = _words(
 # What gives an object of TensorFlow's, although its name is a function's.
 OBJECTS = _words(
     """
-    get_replica_context get_default_graph get_default_session
+    get_replica_context get_default_graph get_default_session list_physical_devices
+    list_logical_devices get_visible_devices
     """
 )
 # What gives Python objects or other known lists, although its name is an operation's.
@@ -197,7 +198,9 @@ PYTHON_RESULTS = _words(
     """
     get_collection get_collection_ref get_variable_scope latest_checkpoint list_variables
     get_checkpoint_state as_dtype as_str as_text as_bytes is_tensor executing_eagerly
-    namedtuple assert_same_structure
+    namedtuple assert_same_structure get_static_value constant_value floatx epsilon
+    image_data_format global_variables local_variables trainable_variables
+    in_cross_replica_context has_strategy get_logger
     """
 )
 # Modules whose `zeros` is an operation (`tf.keras.initializers.zeros` is none), and dtypes.
@@ -216,7 +219,6 @@ DTYPES = _words(
 SHAPES_ONLY = _words(
     """
     shape shape_n size rank zeros_like ones_like int_shape ndim broadcast_static_shape
-    get_static_value
     """
 )
 # Functions of NumPy that give arrays.

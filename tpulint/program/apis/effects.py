@@ -40,7 +40,7 @@ def answer(this: Call) -> Value | None:
         if this.name in KEEPS:
             _keep(this, this.receiver)
     elif this.name in SHOWS and (this.path == "builtins.print" or "logging" in this.path):
-        if any(_is_shown(this, each.node, each.value) for each in this.arguments):
+        if any(_is_shown(this, each.node) for each in this.arguments):
             _note(this, "shows", True)
     elif this.name in OPENS and (this.path == "builtins.open" or "gfile" in this.path):
         _write(this)
@@ -70,7 +70,7 @@ def _write(this: Call) -> None:
         _note(this, "writes", True)
 
 
-def _is_shown(this: Call, node: list[Any], given: Value) -> bool:
+def _is_shown(this: Call, node: list[Any]) -> bool:
     """Whether a tensor is put into the words: by itself, or in a format."""
     return any(
         _is_tensor(tensor)
@@ -91,11 +91,15 @@ def _parts(node: list[Any]) -> Iterator[list[Any]]:
     elif op == "tuple":
         for part in node[2]:
             yield from _parts(part)
-    elif op == "call" and node[2][0] == "attr" and node[2][3] == "format":
+    elif op == "call" and node[2][0] == "attr" and node[2][3] == "format" and _is_text(node[2][2]):
         for argument in node[3]:
             yield from _parts(argument[2])
     elif node:
         yield node
+
+
+def _is_text(node: list[Any]) -> bool:
+    return bool(node[0] == "const" and isinstance(node[1], str))
 
 
 def _is_tensor(tensor: Tensor) -> bool:
