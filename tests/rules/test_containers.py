@@ -11,25 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
-from tests.rules.openings import V1
+from tests.rules.held import sureness
 
-FUNCTIONS = """
-import sys
-
-def sound(x):
-    return x
-
-def faulty(x):
-    return tf.tpu.rewrite(tf.sin, [x])
-
-"""
-CALL = """
-def computation(x):
-    return {called}(x)
-
-tf.tpu.rewrite(computation, [tf.zeros([8, 4])])
-"""
 UNDER_A_FLAG = "held = {'f': sound}\nif len(sys.argv) > 1:\n    "
 IN_A_LOOP = "\nfor each in sys.argv:\n    "
 OBJECT = "class Held:\n    pass\n\nheld = Held()\nheld.f = sound"
@@ -206,6 +189,4 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_it_is_as_sure_as_what_is_called(name: str, tmp_path: Path) -> None:
     change, called, certainty = CHANGES[name]
-    text = V1 + FUNCTIONS + change + "\n" + CALL.replace("{called}", called)
-    found = [each.certainty for each in said(program(text), tmp_path) if each.code == "TPU202"]
-    assert found == ([certainty] if certainty else [])
+    assert sureness(change, called, tmp_path) == ([certainty] if certainty else [])

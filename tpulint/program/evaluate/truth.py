@@ -38,9 +38,7 @@ def _truth(value: Value) -> bool | None:
     if isinstance(value, Const):
         return bool(value.value)
     if isinstance(value, (Sequence, Mapping)):
-        if value.items:
-            return True
-        return None if value.open else False
+        return None if value.open else bool(value.items)
     if isinstance(value, (Function, Class, ModuleValue, Instance, Strategy)):
         return True
     return None

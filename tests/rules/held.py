@@ -1,0 +1,31 @@
+"""A program that calls a function out of something, and how sure it is which function that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.rules.analysis import program, said
+from tests.rules.openings import V1
+
+FUNCTIONS = """
+import sys
+
+def sound(x):
+    return x
+
+def faulty(x):
+    return tf.tpu.rewrite(tf.sin, [x])
+
+"""
+CALL = """
+def computation(x):
+    return {called}(x)
+
+tf.tpu.rewrite(computation, [tf.zeros([8, 4])])
+"""
+
+
+def sureness(change: str, called: str, folder: Path) -> list[str]:
+    """How sure TPU202 is that `called` is `faulty` after `change`: nothing where it is not."""
+    text = V1 + FUNCTIONS + change + "\n" + CALL.replace("{called}", called)
+    return [each.certainty for each in said(program(text), folder) if each.code == "TPU202"]
