@@ -11,7 +11,6 @@ from tpulint.program.evaluate import lanes
 from tpulint.program.values import (
     NONE,
     Built,
-    Choice,
     Const,
     External,
     Sequence,
@@ -24,8 +23,6 @@ Shape = tuple["int | None", ...]
 
 def answer(this: Call) -> Value | None:
     """A tensor with what is known of it, or an array of NumPy's."""
-    if this.receiver is not None:
-        return None
     if this.path.startswith("numpy.") and this.name in seam.ARRAYS:
         return Built(this.path, this.site, this.act.where)
     maker = _MAKERS.get(this.name)
@@ -45,7 +42,7 @@ def answer(this: Call) -> Value | None:
 def dtype_of(value: Value | None) -> str | None:
     """The dtype that `tf.float32`, `np.int32` or `"float32"` names."""
     name = value.last if isinstance(value, External) else None
-    if isinstance(value, Const) and isinstance(value.value, str):
+    if isinstance(value, Const):
         name = value.value
     return name if name in seam.DTYPES else None
 
@@ -70,7 +67,7 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
         return value.dtype, value.shape
     if isinstance(value, Const):
         return _NUMBERS.get(type(value.value)), () if value != NONE else None
-    if isinstance(value, Sequence) and value.items and not value.open:
+    if isinstance(value, Sequence) and not value.open:
         rows = [described(each) for each in value.items]
         dtypes, shapes = {row[0] for row in rows}, {row[1] for row in rows}
         if dtypes == {"int32", "float32"}:
@@ -127,7 +124,7 @@ def _given_dtype(this: Call, position: int, default: str | None) -> str | None:
     given = this.get("dtype", position)
     if given is None or given == NONE:
         return default
-    return dtype_of(given) if not isinstance(given, Choice) else None
+    return dtype_of(given)
 
 
 def _given_shape(this: Call, position: int, default: Shape | None) -> Shape | None:
