@@ -94,7 +94,7 @@ class Scopes:
                 yield from self._optimizer(call.receiver, call, computation)
         on_host = {each.variable for each in computation.accesses if not each.where.on_device}
         for access in computation.accesses:
-            if access.where.on_device and access.variable not in on_host:
+            if access.variable not in on_host:
                 yield from self._variable(access, computation)
 
     def _optimizer(
@@ -110,9 +110,9 @@ class Scopes:
 
     def _variable(self, access: Access, computation: Computation) -> Iterator[Outside]:
         variable = access.variable
-        if variable.strategy is not None or variable.made is None or variable.site is None:
+        if variable.made is None or variable.site is None:
             return
-        if access.mode == "create" or variable.made.computation is not None:
+        if variable.made.computation is not None:
             return
         if is_guessed(access.where, computation):
             return
@@ -139,8 +139,8 @@ class Scopes:
     def _compiled(self, call: ApiCall) -> Iterator[Outside]:
         """`with strategy.scope(): model.compile(...)`: what it takes belongs under that scope."""
         layer = call.where.contexts(SCOPE)[0]
-        strategy = layer.payload[1]
-        if not isinstance(strategy, Strategy) or strategy.kind == "other":
+        strategy: Strategy = layer.payload[1]
+        if strategy.kind == "other":
             return
         certain = strategy.kind == "tpu" and not layer.perhaps
         least = Certainty.DEFINITE if certain else Certainty.POSSIBLE
@@ -157,7 +157,7 @@ class Scopes:
         if value.where is None or value.site is None:
             return
         sure = self._is_outside(value.where, strategy)
-        if sure is not None and value.where.computation is None:
+        if sure is not None:
             name = value.last if isinstance(value, Built) else value.cls.code.name
             sure = _least(sure, least)
             yield Outside(kind, name, value.where, value.site, call.site, call.where, sure)
@@ -201,7 +201,7 @@ def _is_of_strategy(call: ApiCall) -> bool:
 
 def _is_in_one_of(inner: Where, outer: Where) -> bool:
     """Whether both stand in the same call of a function, in one run."""
-    return inner.run == outer.run and inner.frames == outer.frames and bool(outer.frames)
+    return inner.run == outer.run and inner.frames == outer.frames
 
 
 def _least(one: Certainty, other: Certainty) -> Certainty:

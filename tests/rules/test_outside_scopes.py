@@ -1,0 +1,267 @@
+"""How sure it is that something was made under no scope, and that device code needs one.
+
+A mark in a program is what TPU702 says, and how sure.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+from tests.rules.openings import SYSTEM
+
+# The device applies gradients to `kernel`; a variable or an optimizer of the scope beside it.
+TRAIN = """
+@tf.function
+def train_step(x):
+    strategy.run(lambda each: optimizer.apply_gradients([(each, kernel)]), args=(x,))
+"""
+KERNEL = """
+with strategy.scope():
+    kernel = tf.Variable(1.0)
+"""
+ADD = """
+@tf.function
+def train_step(x):
+    strategy.run(lambda each: total.assign_add(each), args=(x,))
+"""
+READ = """
+@tf.function
+def train_step(x):
+    strategy.run(lambda each: total * each, args=(x,))
+"""
+IN_A_FUNCTION = """
+    @tf.function
+    def train_step(x):
+        strategy.run(lambda each: optimizer.apply_gradients([(each, kernel)]), args=(x,))
+
+    train_step(x)
+"""
+
+OPTIMIZERS = {
+    "the strategy is made in a function that nothing calls": """
+import tensorflow as tf
+
+def train(x):
+    strategy = tf.distribute.TPUStrategy()
+    optimizer = tf.keras.optimizers.Adam()  # error: TPU702
+    with strategy.scope():
+        kernel = tf.Variable(1.0)
+"""
+    + IN_A_FUNCTION,
+    "the caller's strategy: its scope may be open": """
+import tensorflow as tf
+
+def train(x):
+    strategy = tf.distribute.get_strategy()
+    optimizer = tf.keras.optimizers.Adam()
+    kernel = tf.Variable(1.0)
+"""
+    + IN_A_FUNCTION,
+    "the module's strategy: a caller may have entered its scope": SYSTEM
+    + """
+def train(x):
+    optimizer = tf.keras.optimizers.Adam()
+    kernel = tf.Variable(1.0)
+"""
+    + IN_A_FUNCTION,
+    "the function enters the scope itself, so that its caller hardly has": SYSTEM
+    + """
+def train(x):
+    optimizer = tf.keras.optimizers.Adam()  # possible: TPU702
+    with strategy.scope():
+        kernel = tf.Variable(1.0)
+"""
+    + IN_A_FUNCTION,
+    "a helper enters the scope": SYSTEM
+    + """
+def make():
+    with strategy.scope():
+        return tf.Variable(1.0)
+
+def train(x):
+    optimizer = tf.keras.optimizers.Adam()
+    kernel = make()
+"""
+    + IN_A_FUNCTION,
+    "a constructor that nothing calls": SYSTEM
+    + """
+class Trainer:
+    def __init__(self):
+        self.optimizer = tf.keras.optimizers.Adam()
+        with strategy.scope():
+            self.kernel = tf.Variable(1.0)
+
+    @tf.function
+    def train_step(self, x):
+        strategy.run(self.step, args=(x,))
+
+    def step(self, x):
+        self.optimizer.apply_gradients([(x, self.kernel)])
+""",
+    "one of two functions makes it": SYSTEM
+    + KERNEL
+    + """
+import sys
+
+def under_the_scope():
+    with strategy.scope():
+        return tf.keras.optimizers.Adam()
+
+def alone():
+    return tf.keras.optimizers.Adam()
+
+optimizer = {"scope": under_the_scope, "alone": alone}[sys.argv[1]]()
+"""
+    + TRAIN,
+    "what makes it enters the scope itself, later": SYSTEM
+    + """
+def make():
+    optimizer = tf.keras.optimizers.Adam()  # error: TPU702
+    with strategy.scope():
+        return optimizer, tf.Variable(1.0)
+
+optimizer, kernel = make()
+with strategy.scope():
+    total = tf.Variable(0.0)
+"""
+    + TRAIN,
+    "what makes it never enters the scope": SYSTEM
+    + KERNEL
+    + """
+def make():
+    return tf.keras.optimizers.Adam()
+
+optimizer = make()  # error: TPU702
+"""
+    + TRAIN,
+    "it is only asked for its settings": SYSTEM
+    + """
+optimizer = tf.keras.optimizers.Adam()
+
+@tf.function
+def train_step(x):
+    strategy.run(lambda each: optimizer.get_config(), args=(x,))
+""",
+    "the host applies it": SYSTEM
+    + """
+optimizer = tf.keras.optimizers.Adam()
+kernel = tf.Variable(1.0)
+
+def step(x):
+    tf.tpu.outside_compilation(lambda v: optimizer.apply_gradients([(v, kernel)]), x)
+
+@tf.function
+def train_step(x):
+    strategy.run(step, args=(x,))
+""",
+    "a graph of TensorFlow 1": SYSTEM
+    + """
+with tf.Graph().as_default():
+    optimizer = tf.keras.optimizers.Adam()
+    kernel = tf.Variable(1.0)
+    strategy.run(lambda each: optimizer.apply_gradients([(each, kernel)]), args=(x,))
+""",
+    "a stack enters the scope": SYSTEM
+    + """
+import contextlib
+
+stack = contextlib.ExitStack()
+stack.enter_context(strategy.scope())
+optimizer = tf.keras.optimizers.Adam()
+kernel = tf.Variable(1.0)
+"""
+    + TRAIN,
+    "a stack enters something else": SYSTEM
+    + KERNEL
+    + """
+import contextlib
+
+stack = contextlib.ExitStack()
+stack.enter_context(open("log"))
+optimizer = tf.keras.optimizers.Adam()  # error: TPU702
+"""
+    + TRAIN,
+    "the strategy is set for the whole process": SYSTEM
+    + """
+tf.distribute.experimental_set_strategy(strategy)
+optimizer = tf.keras.optimizers.Adam()
+kernel = tf.Variable(1.0)
+"""
+    + TRAIN,
+    "a library is given the scope": SYSTEM
+    + KERNEL
+    + """
+import library
+
+library.describe(strategy.scope())
+optimizer = tf.keras.optimizers.Adam()  # error: TPU702
+"""
+    + TRAIN,
+}
+VARIABLES = {
+    "the device updates it": SYSTEM
+    + """
+kernel = tf.Variable(1.0)  # error: TPU702
+with strategy.scope():
+    optimizer = tf.keras.optimizers.Adam()
+"""
+    + TRAIN,
+    "the host has it, too": SYSTEM
+    + """
+total = tf.Variable(1.0)
+
+def step(x):
+    total.assign_add(x)
+    tf.tpu.outside_compilation(lambda v: total.assign(v), x)
+
+@tf.function
+def train_step(x):
+    strategy.run(step, args=(x,))
+""",
+    "the device writes it": SYSTEM + "total = tf.Variable(1.0)  # possible: TPU702\n" + ADD,
+    "a manager of a library may enter the scope": SYSTEM
+    + """
+from library import distribution
+
+with distribution.scope_of(strategy):
+    total = tf.Variable(1.0)
+"""
+    + ADD,
+    "the device reads it": SYSTEM + "total = tf.Variable(1.0)\n" + READ,
+    "the device reads it from a CPU": SYSTEM
+    + """
+with tf.device("/cpu:0"):
+    total = tf.Variable(1.0)  # possible: TPU702
+"""
+    + READ,
+    "the device reads it from a TPU": SYSTEM
+    + """
+with tf.device("/TPU:0"):
+    total = tf.Variable(1.0)
+"""
+    + READ,
+    "the device reads it from a device that is not seen": SYSTEM
+    + """
+with tf.device(tf.config.list_logical_devices("CPU")[0]):
+    total = tf.Variable(1.0)
+"""
+    + READ,
+    "the device reads the global step": SYSTEM
+    + """
+total = tf.compat.v1.train.get_or_create_global_step()
+"""
+    + READ,
+}
+
+
+@pytest.mark.parametrize("text", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_the_optimizer_of_a_step(text: str, tmp_path: Path) -> None:
+    assert reported(text, tmp_path, ["TPU702"]) == expected(text, ["TPU702"])
+
+
+@pytest.mark.parametrize("text", VARIABLES.values(), ids=VARIABLES)
+def test_a_variable_of_a_step(text: str, tmp_path: Path) -> None:
+    assert reported(text, tmp_path, ["TPU702"]) == expected(text, ["TPU702"])
