@@ -120,5 +120,5 @@ def received(act: Activation, cluster: Cluster, made: Value) -> Value:
         return found
 
     if made is UNKNOWN or isinstance(made, (Opaque, Variable)):
-        return back(Tensor(act.where, cluster.site))
+        return back(Tensor(None, cluster.site, "structure"))
     return lanes.each_tensor(made, back)
