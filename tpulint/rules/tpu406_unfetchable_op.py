@@ -43,8 +43,7 @@ def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Repor
 
 
 def _told(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
-    if tensor.made is None or tensor.site is None:
-        return ()
+    assert tensor.made is not None and tensor.site is not None
     return way(computation, tensor.made, device(tensor.site, "is made in the computation"))
 
 
@@ -53,9 +52,8 @@ def _maker(tensor: Tensor, call: ApiCall) -> Computation | None:
     home = tensor.made
     if home is None or home.run != call.where.run:
         return None
-    around = {id(layer) for layer in call.where.layers}
     for layer in home.layers:
-        if layer.kind == COMPUTATION and id(layer) not in around:
+        if layer.kind == COMPUTATION:
             found: Computation = layer.payload
             return found
     return None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tpulint.knowledge import seam
 from tpulint.program.apis.call import Call
+from tpulint.program.apis.snapshot import snapshot
 from tpulint.program.apis.tracing import trace
 from tpulint.program.model import Argument
-from tpulint.program.structures import DEPTH
 from tpulint.program.values import (
     NONE,
     UNKNOWN,
@@ -43,23 +41,11 @@ def is_tpu_name(this: Call) -> bool:
 def _entry(this: Call) -> Value:
     if _has_no_replica(this):
         return Sequence("list", [])
-    this.record.arguments = tuple(each._replace(value=_now(each.value)) for each in this.arguments)
+    this.record.arguments = snapshot(this.arguments)
     callee = this.get("computation", 0) or UNKNOWN
     mode = "function" if this.act.where.traced else "graph"
     trace(this, this.name, callee, _inputs(this), mode=mode)
     return Tensor(this.act.where, this.site, "structure")
-
-
-def _now(value: Value, depth: int = 0) -> Value:
-    """The structure as TensorFlow reads it here: the program may change it later."""
-    if depth < DEPTH and isinstance(value, Choice):
-        return Choice(tuple(_now(option, depth + 1) for option in value.options))
-    if depth < DEPTH and isinstance(value, Sequence):
-        return replace(value, items=[_now(each, depth + 1) for each in value.items])
-    if depth < DEPTH and isinstance(value, Mapping):
-        items = {key: _now(each, depth + 1) for key, each in value.items.items()}
-        return replace(value, items=items)
-    return value
 
 
 def _has_no_replica(this: Call) -> bool:

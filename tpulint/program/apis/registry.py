@@ -22,6 +22,7 @@ from tpulint.program.apis import (
     variables,
 )
 from tpulint.program.apis.call import Answer, Call
+from tpulint.program.apis.snapshot import snapshot
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.model import ApiCall, Argument, Site
 from tpulint.program.values import (
@@ -75,7 +76,9 @@ def answer(
     """The result of calling `callee`, with its meaning for the lanes written down."""
     record = ApiCall(callee.path, site, act.where, args, receiver, UNKNOWN)
     found = _ask(act, record, FAMILIES) or UNKNOWN
-    return later.kept(record, callee, found) if isinstance(callee, Unread) else found
+    if isinstance(callee, Unread):
+        found = later.kept(record, callee, found)
+    return _recorded(act, record, found)
 
 
 def answer_unknown(
@@ -88,7 +91,16 @@ def answer_unknown(
     path = callee.path if isinstance(callee, Opaque) else named or "?"
     record = ApiCall(path, site, act.where, args, receiver, UNKNOWN)
     found = _ask(act, record, UNSEEN)
-    return found if found is not None else operations.unseen(Call(act, record))
+    if found is None:
+        found = operations.unseen(Call(act, record))
+    return _recorded(act, record, found)
+
+
+def _recorded(act: Activation, record: ApiCall, found: Value) -> Value:
+    """Keep for the rules what the call was given, and not what becomes of it."""
+    if not act.where.muted:
+        record.arguments = snapshot(record.arguments)
+    return found
 
 
 def _builds_nothing(record: ApiCall) -> bool:
