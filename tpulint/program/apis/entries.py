@@ -22,6 +22,16 @@ from tpulint.program.where import WHILE, Layer
 
 SHARDED = frozenset(["shard", "split_compile_and_shard", "batch_parallel", "rewrite"])
 
+# Where an infeed queue is given by position.
+QUEUES = {
+    "replicate": 2,
+    "split_compile_and_replicate": 2,
+    "rewrite": 2,
+    "batch_parallel": 3,
+    "shard": 6,
+    "split_compile_and_shard": 6,
+}
+
 
 def answer(this: Call) -> Value | None:
     if this.name in seam.REPLICATE_FAMILY and is_tpu_name(this):
@@ -56,7 +66,7 @@ def _has_no_replica(this: Call) -> bool:
 
 def _inputs(this: Call) -> list[Argument] | None:
     """The arguments of one replica, None where their number is not known."""
-    if this.get("infeed_queue") not in (None, NONE):
+    if this.get("infeed_queue", QUEUES[this.name]) not in (None, NONE):
         return None
     given = this.get("inputs", 1)
     if given is None or given == NONE:

@@ -81,7 +81,10 @@ def fresh_input(act: Activation, site: Site) -> Tensor:
 def tensor_arguments(
     act: Activation, callee: Value, site: Site, opaque: frozenset[str]
 ) -> list[Argument]:
-    """One argument for each required parameter; those named in `opaque` are no tensors."""
+    """One argument for each required parameter; those named in `opaque` are no tensors.
+
+    Without such names there may be more arguments, for parameters with defaults.
+    """
     function = act.machine.function_of(callee)
     if function is None:
         return [Argument(None, "*", UNKNOWN, site, [])]
@@ -95,6 +98,6 @@ def tensor_arguments(
             found.append(Argument(name, "", Opaque("!" + name), site, []))
         elif default is None:
             found.append(Argument(None, "", UNKNOWN, site, []))
-    if code.star is not None:
+    if code.star is not None or not opaque:
         found.append(Argument(None, "*", UNKNOWN, site, []))
     return found
