@@ -55,7 +55,7 @@ def _certainty(computation: Computation, use: Use) -> Certainty:
 
 def carried(value: Value | None, depth: int = 0) -> Iterator[Tensor]:
     """The tensors that a returned object holds: it takes them along, as a structure does."""
-    if value is None or depth > DEPTH:
+    if depth > DEPTH:
         return
     inner: list[Value] = []
     if isinstance(value, Choice):

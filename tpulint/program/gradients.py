@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tpulint.program.model import ApiCall, Cluster, Computation
 from tpulint.program.structures import tensors, told_apart
-from tpulint.program.values import UNKNOWN, Built, Const, Tensor, Value
+from tpulint.program.values import UNKNOWN, Built, Const
 
 # tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
 # taken, and the position of colocate_gradients_with_ops.
@@ -46,7 +46,7 @@ def takes_gradient(call: ApiCall) -> bool:
         return isinstance(call.receiver, Built) and call.receiver.last == "GradientTape"
     if call.last == "gradients":
         return is_first_version(call)
-    return call.last in LOSSES and (call.receiver is not None or "." in call.path)
+    return call.last in LOSSES and "." in call.path
 
 
 def is_first_version(call: ApiCall) -> bool:
@@ -76,9 +76,5 @@ def reaches(cluster: Cluster) -> bool:
 def is_source(call: ApiCall, cluster: Cluster) -> bool:
     """Whether the gradient is asked for what goes straight into the cluster."""
     given = call.argument("xs" if call.last == "gradients" else "sources", 1)
-    wanted = {id(each) for each in _tensors(given.value if given is not None else UNKNOWN)}
+    wanted = {id(each) for each in tensors(given.value if given is not None else UNKNOWN)}
     return any(id(use.tensor) in wanted for use in cluster.receives)
-
-
-def _tensors(value: Value) -> Iterator[Tensor]:
-    return tensors(value)
