@@ -55,6 +55,12 @@ CALLS = {
     "a list twice": ("held = [faulty] * 2", "held[1]", "definite"),
     "twice a list": ("held = 2 * [faulty]", "held[1]", "definite"),
     "a list some times": ("held = [faulty] * len(sys.argv) + [sound]", "held[0]", "possible"),
+    "an item after what is not known": ("held = [*sys.argv, faulty]", "held[0]", "possible"),
+    "an item after what was not known": (
+        "held = []\nheld.extend(sys.argv)\nheld.append(faulty)",
+        "held[0]",
+        "possible",
+    ),
     "an item that is not there": ("held = [faulty]", "held[1]", ""),
     "an item of which the place is not known": (
         "held = [sound, faulty]",

@@ -54,8 +54,7 @@ def _of_sequence(this: Call, receiver: Sequence) -> Value:
         receiver.open = True
     elif name == "extend" and values:
         source = values[0]
-        if isinstance(source, Sequence):
-            receiver.items.extend(source.items)
+        receiver.items.extend(source.items if isinstance(source, Sequence) else [UNKNOWN])
         known = isinstance(source, Sequence) and not source.open
         receiver.open = receiver.open or conditional or not known
     elif name in ("pop", "popleft"):

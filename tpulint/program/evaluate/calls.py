@@ -156,12 +156,13 @@ def bind(inner: Activation, function: Function, args: Arguments) -> None:
     for each in args:
         if each.star == "*":
             starred = True
+            rest.append(UNKNOWN)
         elif each.star == "**":
             keywords.setdefault("**", UNKNOWN)
         elif each.keyword is not None:
             keywords[each.keyword] = each.value
             inner.given[each.keyword] = each
-        elif position < len(names):
+        elif position < len(names) and not starred:
             env[names[position]] = each.value
             inner.given[names[position]] = each
             position += 1

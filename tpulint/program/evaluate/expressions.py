@@ -100,8 +100,7 @@ def _display(act: Activation, node: Any) -> Value:
     for each in node[2]:
         if each[0] == "star":
             spread = value(act, each[1])
-            if isinstance(spread, Sequence):
-                items += spread.items
+            items += spread.items if isinstance(spread, Sequence) else [UNKNOWN]
             is_open = is_open or not isinstance(spread, Sequence) or spread.open
         else:
             items.append(value(act, each))

@@ -1,0 +1,209 @@
+"""Which argument a parameter gets, and which definition a name or an attribute means.
+
+As in test_containers: `faulty` is what must not be called, and the certainty is what is known of
+whether it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.held import sureness
+
+TWO = "def pick(a, b=sound):\n    return b"
+FAULT = "def pick(a=None, b=faulty):\n    return b"
+ONLY = "def pick(*, b=sound):\n    return b"
+REST = "def pick(*fs):\n    return fs[0]"
+NAMED = "def pick(**fs):\n    return fs['b']"
+FIRST = "def pick(a, /, b=sound):\n    return b"
+PARTIAL = "from functools import partial\n" + TWO
+KIND = "class Kind:\n    "
+METHOD = KIND + "def f(self):\n        return faulty"
+BASE = METHOD + "\n\nclass More(Kind):\n    "
+
+# What is defined, what is called, and how sure it is that this is `faulty`.
+BOUND = {
+    "by position": (TWO, "pick(1, faulty)", "definite"),
+    "by name": (TWO, "pick(1, b=faulty)", "definite"),
+    "all by name": (TWO, "pick(b=faulty, a=1)", "definite"),
+    "by default": (TWO, "pick(1)", ""),
+    "by a faulty default": (FAULT, "pick(1)", "definite"),
+    "instead of a faulty default": (FAULT, "pick(1, sound)", ""),
+    "by a known list": (TWO, "pick(*[1, faulty])", "definite"),
+    "by a list that is not known": (FAULT, "pick(*sys.argv)", ""),
+    "by a list that may hold more": (FAULT, "pick(*[1 for each in sys.argv])", ""),
+    "by a known dict": (TWO, "pick(1, **{'b': faulty})", "definite"),
+    "by a dict that is not known": (FAULT, "pick(1, **sys.flags)", ""),
+    "by a dict that may hold more": (FAULT, "pick(1, **{sys.argv[1]: 1})", ""),
+    "by a name only": (ONLY, "pick(b=faulty)", "definite"),
+    "by a name only, by default": (ONLY, "pick()", ""),
+    "after a position only": (FIRST, "pick(1, faulty)", "definite"),
+    "among the rest": (REST, "pick(faulty, sound)", "definite"),
+    "not among the rest": (REST, "pick(sound, faulty)", ""),
+    "among a rest that may begin with more": (REST, "pick(*sys.argv, faulty)", "possible"),
+    "after a list that is not known": (FAULT, "pick(*sys.argv, sound)", ""),
+    "after a list that is not known, not by position": (TWO, "pick(*sys.argv, faulty)", ""),
+    "by name after a list that is not known": (TWO, "pick(*sys.argv, b=faulty)", "definite"),
+    "among the names": (NAMED, "pick(a=sound, b=faulty)", "definite"),
+    "not among the names": (NAMED, "pick(a=faulty, b=sound)", ""),
+    "by a partial": (PARTIAL, "partial(pick, 1, faulty)()", "definite"),
+    "by a name of a partial": (PARTIAL, "partial(pick, b=faulty)(1)", "definite"),
+    "instead of a name of a partial": (PARTIAL, "partial(pick, b=faulty)(1, b=sound)", ""),
+    "by a partial of a partial": (PARTIAL, "partial(partial(pick, 1), faulty)()", "definite"),
+    "by a partial of what is not known": (PARTIAL, "partial(pick, *sys.argv)(1)", ""),
+    "what is defined last": (f"{FAULT}\n\n{TWO}", "pick(1)", ""),
+    "what is defined under a flag": (
+        f"{TWO}\nif len(sys.argv) > 1:\n    def pick(a):\n        return faulty",
+        "pick(1)",
+        "possible",
+    ),
+    "a method": (METHOD, "Kind().f()", "definite"),
+    "a method of the class": (METHOD, "Kind.f(Kind())", "definite"),
+    "an inherited method": (BASE + "pass", "More().f()", "definite"),
+    "a method that replaces it": (BASE + "def f(self):\n        return sound", "More().f()", ""),
+    "the method that was replaced": (
+        BASE + "def f(self):\n        return super().f()",
+        "More().f()",
+        "definite",
+    ),
+    "a static method": (
+        KIND + "@staticmethod\n    def f(a):\n        return a",
+        "Kind().f(faulty)",
+        "definite",
+    ),
+    "a class method": (
+        KIND + "held = faulty\n    @classmethod\n    def f(cls):\n        return cls.held",
+        "Kind.f()",
+        "definite",
+    ),
+    "a class method of an object": (
+        KIND + "held = [faulty]\n    @classmethod\n    def f(cls, n):\n        return cls.held[n]",
+        "Kind().f(0)",
+        "definite",
+    ),
+    "a property": (
+        KIND + "@property\n    def f(self):\n        return faulty",
+        "Kind().f",
+        "definite",
+    ),
+    "an attribute of the class": (KIND + "held = {1: faulty}", "Kind().held[1]", "definite"),
+    "an attribute that hides that of the class": (
+        KIND + "held = sound\n    def __init__(self):\n        self.held = [faulty]",
+        "Kind().held[0]",
+        "definite",
+    ),
+    "an attribute that a base sets": (
+        KIND + "def __init__(self, f):\n        self.f = f\n\n"
+        "class More(Kind):\n    def __init__(self, f):\n        super().__init__(f)",
+        "More(faulty).f",
+        "definite",
+    ),
+    "an attribute that another method sets": (
+        KIND + "def set(self, f):\n        self.f = f\n\nheld = Kind()\nheld.set(faulty)",
+        "held.f",
+        "definite",
+    ),
+    "an object that is called": (
+        KIND + "def __call__(self, n):\n        return faulty",
+        "Kind()(1)",
+        "definite",
+    ),
+    "a class within a class": (
+        KIND + "class Inner:\n        f = [faulty]",
+        "Kind.Inner.f[0]",
+        "definite",
+    ),
+    "an attribute by a name that is known": (METHOD, "getattr(Kind(), 'f')()", "definite"),
+    "an attribute by a name that is not known": (METHOD, "getattr(Kind(), sys.argv[1])()", ""),
+    "an attribute that is set by its name": (
+        f"{METHOD}\nheld = Kind()\nsetattr(held, 'g', faulty)",
+        "held.g",
+        "definite",
+    ),
+    "the result of one of several returns": (
+        "def pick(a):\n    if a:\n        return sound\n    return faulty",
+        "pick(len(sys.argv))",
+        "possible",
+    ),
+    "the result of the return that is reached": (
+        "def pick(a):\n    if a:\n        return sound\n    return faulty",
+        "pick(False)",
+        "definite",
+    ),
+    "a function without a return": ("def pick():\n    faulty", "(pick() or faulty)", "definite"),
+    "what a function closes over": (
+        "def outer(f):\n    def inner():\n        return f\n    return inner",
+        "outer(faulty)()",
+        "definite",
+    ),
+    "a name of the outer function that the inner sets": (
+        "def outer():\n    f = sound\n    def inner():\n        nonlocal f\n        f = faulty\n"
+        "    inner()\n    return f",
+        "outer()",
+        "definite",
+    ),
+    "a name that is set in the test": ("if held := faulty:\n    pass", "held", "definite"),
+    "what is caught": (
+        "held = faulty\ntry:\n    held = sound\nexcept ValueError:\n    pass",
+        "held",
+        "",
+    ),
+    "what a handler sets": (
+        "held = sound\ntry:\n    import other\nexcept ImportError:\n    held = faulty",
+        "held",
+        "possible",
+    ),
+    "what is done at last": (
+        "held = sound\ntry:\n    import other\nfinally:\n    held = faulty",
+        "held",
+        "definite",
+    ),
+    "what is done where nothing fails": (
+        "try:\n    held = sound\nexcept ValueError:\n    raise\nelse:\n    held = faulty",
+        "held",
+        "definite",
+    ),
+    "what one case sets": (
+        "held = sound\nmatch sys.argv:\n    case []:\n        held = faulty",
+        "held",
+        "possible",
+    ),
+    "what the first known operand gives": ("held = None or faulty", "held", "definite"),
+    "what the last operand gives": ("held = sound and faulty", "held", "definite"),
+    "what an unknown operand may give": ("held = len(sys.argv) and faulty", "held", "possible"),
+    "what follows an unknown operand": ("held = len(sys.argv) or faulty", "held", "possible"),
+    "the opposite of what is known": ("held = faulty if not None else sound", "held", "definite"),
+    "what is equal": ("held = faulty if 'a' == 'a' else sound", "held", "definite"),
+    "what is not equal": ("held = faulty if 1 != 2 else sound", "held", "definite"),
+    "what is in a dict": ("held = faulty if 'a' in {'a': 1} else sound", "held", "definite"),
+    "what is not in a dict": (
+        "held = faulty if 'b' not in {'a': 1} else sound",
+        "held",
+        "definite",
+    ),
+    "what may be in a dict": (
+        "held = faulty if 'b' in {sys.argv[1]: 1} else sound",
+        "held",
+        "possible",
+    ),
+    "what is none": ("held = faulty if None is None else sound", "held", "definite"),
+    "what is not none": ("held = faulty if sound is not None else sound", "held", "definite"),
+    "a comparison of three": (
+        "held = faulty if 1 == 1 == len(sys.argv) else sound",
+        "held",
+        "possible",
+    ),
+    "what arithmetic gives": (
+        "held = [sound, sound, faulty]",
+        "held[2 * 3 - 8 // 2 + 0]",
+        "definite",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_it_is_as_sure_as_what_is_called(name: str, tmp_path: Path) -> None:
+    change, called, certainty = BOUND[name]
+    assert sureness(change, called, tmp_path) == ([certainty] if certainty else [])
