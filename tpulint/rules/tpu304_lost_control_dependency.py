@@ -12,12 +12,14 @@ from tpulint.rules.base import Report
 
 def check(program: Program, report: Report) -> None:
     for computation in program.computations:
+        if computation.mode != "graph":
+            continue
         by_place: dict[Site, list[Dependencies]] = defaultdict(list)
         for block in computation.dependencies:
-            by_place[block.site].append(block)
+            if not _is_moot(block):
+                by_place[block.site].append(block)
         for site, blocks in by_place.items():
-            lost = all(each.operations == 0 for each in blocks)
-            if computation.mode != "graph" or not lost or any(_is_moot(each) for each in blocks):
+            if any(each.operations for each in blocks):
                 continue
             sure = all(_is_known(each) for each in blocks)
             report(
@@ -36,4 +38,6 @@ def _is_moot(block: Dependencies) -> bool:
 
 
 def _is_known(block: Dependencies) -> bool:
-    return isinstance(block.inputs, Sequence) and bool(block.inputs.items)
+    """Whether something is asked for: a list that a loop fills may stay empty."""
+    inputs = block.inputs
+    return isinstance(inputs, Sequence) and not inputs.open
