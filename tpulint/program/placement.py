@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 SIGN = b"set_soft_device_placement("
-_SET = re.compile(rb"set_soft_device_placement\(\s*(?:enabled\s*=\s*)?(\w+)")
+_SET = re.compile(rb"set_soft_device_placement\(\s*(?:enabled\s*=\s*)?([^)]*?)[\s,]*\)")
 ON, PERHAPS = "on", "perhaps"
 
 

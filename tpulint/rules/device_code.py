@@ -9,12 +9,13 @@ from tpulint.program.evaluate.managers import CLEARS, GRAPH, INIT_SCOPE, UNSEEN
 from tpulint.program.model import ApiCall, Computation, Program, Site
 from tpulint.program.placement import ON
 from tpulint.program.values import Const
-from tpulint.program.where import COMPUTATION, CONTEXT, LOOP, WHILE, Layer, Where
+from tpulint.program.where import COMPUTATION, CONTEXT, Layer, Where
 from tpulint.rules import ways
 
 # Contexts that lead out of the computation: what is built in them is not the device's.
 LEADS_OUT = frozenset([CLEARS, GRAPH, INIT_SCOPE])
 DEVICES = ("list_logical_devices", "list_physical_devices")
+GPU = Const("GPU")
 
 
 def device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
@@ -23,8 +24,7 @@ def device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
         gpus = {
             call.site
             for call in computation.calls
-            if call.last in DEVICES
-            and any(isinstance(e.value, Const) and e.value.value == "GPU" for e in call.arguments)
+            if call.last in DEVICES and any(each.value == GPU for each in call.arguments)
         }
         compiled: dict[tuple[Layer, ...], bool] = {}  # many calls stand in few places
         for call in computation.calls:
@@ -46,8 +46,7 @@ def _contexts(where: Where) -> list[object]:
 
 def _is_over(gpus: set[Site], where: Where) -> bool:
     """Whether a loop around `where` runs over the GPUs, of which a TPU host has none."""
-    loops = [each for each in where.since(COMPUTATION) if each.kind in (LOOP, WHILE)]
-    return any(getattr(each.payload, "site", None) in gpus for each in loops)
+    return any(getattr(each.payload, "site", None) in gpus for each in where.since(COMPUTATION))
 
 
 def placed_softly(program: Program) -> bool:
