@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterator
 from tpulint.finding import Certainty
 from tpulint.program.apis.operations import is_tensorflow
 from tpulint.program.model import Argument, Computation, Program
-from tpulint.program.values import NONE, UNKNOWN, Const, Opaque, Sequence, Tensor, Value, options
+from tpulint.program.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    Mapping,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    options,
+)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -54,8 +64,7 @@ def entries(program: Program, kinds: tuple[str, ...] = tuple(SIGNATURES)) -> Ite
 
 def argument(entry: Computation, name: str) -> Argument | None:
     """The argument `name` of the entry call, by keyword or by position."""
-    signature = SIGNATURES[entry.kind]
-    return entry.call.argument(name, signature.index(name) if name in signature else None)
+    return entry.call.argument(name, SIGNATURES[entry.kind].index(name))
 
 
 def given(entry: Computation, name: str) -> Value:
@@ -67,9 +76,8 @@ def given(entry: Computation, name: str) -> Value:
 
 
 def is_given(value: Value) -> bool:
-    """Whether an argument surely is something other than None."""
-    unseen = (UNKNOWN, NONE)
-    return not any(each in unseen or is_opaque(each) for each in options(value))
+    """Whether an argument surely is something other than None and an empty structure."""
+    return not any(_may_be_nothing(each) for each in options(value))
 
 
 def is_empty(value: Value) -> bool:
@@ -77,9 +85,11 @@ def is_empty(value: Value) -> bool:
     return isinstance(value, Sequence) and not value.items and not value.open
 
 
-def is_opaque(value: Value) -> bool:
-    """Whether it is unseen what `value` is."""
-    return isinstance(value, Opaque) or (isinstance(value, Tensor) and value.sort != "tensor")
+def _may_be_nothing(value: Value) -> bool:
+    if isinstance(value, (Sequence, Mapping)):
+        return value.open or not value.items
+    # An unseen function gives a Tensor, as far as one sees.
+    return value in (UNKNOWN, NONE) or isinstance(value, (Opaque, Tensor))
 
 
 def replicas(entry: Computation) -> int | None:
@@ -90,11 +100,10 @@ def replicas(entry: Computation) -> int | None:
         inputs = given(entry, "inputs")
         if inputs == NONE:
             return 1
-        known = isinstance(inputs, Sequence) and inputs.kind == "list" and not inputs.open
-        return len(inputs.items) if known and isinstance(inputs, Sequence) else None
+        if isinstance(inputs, Sequence) and inputs.kind == "list" and not inputs.open:
+            return len(inputs.items)
+        return None
     number = given(entry, "num_shards")
-    if number == NONE:
-        return 1
     return number.value if isinstance(number, Const) and type(number.value) is int else None
 
 

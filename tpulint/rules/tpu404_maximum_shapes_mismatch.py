@@ -12,7 +12,6 @@ from tpulint.rules.entry_calls import (
     certainty,
     entries,
     given,
-    is_empty,
     is_given,
 )
 
@@ -38,7 +37,7 @@ def check(program: Program, report: Report) -> None:
 
 def fault(entry: Computation, shapes: Value) -> str | None:
     """What TensorFlow says against `shapes`, in short."""
-    if not is_given(shapes) or is_empty(shapes):
+    if not is_given(shapes):
         return None
     if is_given(given(entry, "infeed_queue")):
         return "cannot be combined with `infeed_queue`"
