@@ -15,6 +15,7 @@ HEAD = "import tensorflow.compat.v1 as tf\n\n\ndef build(f, x, make):\n    retur
 CALLS = {
     "the last of one line": ('rewrite(f, [x], name="a")', "rewrite(f, [x])"),
     "the first": ('rewrite(name="a", computation=f)', "rewrite(computation=f)"),
+    "the only one": ('rewrite(name="a")', "rewrite()"),
     "in the middle": ('rewrite(f, name="a", inputs=[x])', "rewrite(f, inputs=[x])"),
     "before a trailing comma": ('rewrite(f, [x], name="a",)', "rewrite(f, [x],)"),
     "on rows of its own": (
@@ -41,6 +42,10 @@ CALLS = {
         'rewrite(f, ["ä" + x], name="ö")',
         'rewrite(f, ["ä" + x])',
     ),
+    "after blanks, before a comment, which stays": (
+        'rewrite(\n        f,\n        inputs=[x] ,\n\n        name="a"  # a name\n    )',
+        "rewrite(\n        f,\n        inputs=[x] \n\n        # a name\n    )",
+    ),
     "beside a string with a comma": (
         'rewrite(f, ["a, b" + x], name="c, d")',
         'rewrite(f, ["a, b" + x])',
@@ -66,5 +71,13 @@ def test_a_call_that_would_be_lost_makes_the_fix_unsafe(tmp_path: Path) -> None:
 
 def test_options_that_hold_the_name_are_left_alone(tmp_path: Path) -> None:
     text = HEAD + 'rewrite(f, [x], **{"name": "a", "xla_options": None})\n'
+    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU405"]
+    assert found.fix is None
+
+
+def test_rows_that_cannot_be_split_into_tokens_alone_are_left_alone(tmp_path: Path) -> None:
+    """Python itself reads them, for they stand in parentheses."""
+    rows = "    return (tf\n            .compat.v1\n        .tpu.rewrite(f, [x], name='a'))\n"
+    text = "import tensorflow as tf\n\n\ndef build(f, x):\n" + rows
     (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU405"]
     assert found.fix is None

@@ -29,22 +29,17 @@ def dropped(call: ApiCall, argument: Argument) -> tuple[Edit, ...] | None:
     rows = LINE_END.split(argument.site.module.text)
     tokens = _tokens(call, rows)
     span = argument.site.span
-    starts = [each.start for each in tokens]
-    ends = [each.end for each in tokens]
-    if span.start not in starts or span.end not in ends:
+    if not tokens:
         return None
-    first = starts.index(span.start)
+    first = [each.start for each in tokens].index(span.start)
     if tokens[first].text != argument.keyword:
         return None  # it is one of several in `**options`
     before = tokens[first - 1]
-    after = tokens[ends.index(span.end) + 1]
+    after = tokens[[each.end for each in tokens].index(span.end) + 1]
     if after.text == ",":
         return (_with_comma_after(rows, span.start, after.end),)
     if before.text != ",":
         return (Edit(span.start, span.end, ""),)
-    between = _between(rows, before.end, span.start)
-    if not between.strip():
-        return (Edit(before.start, span.end, ""),)
     comma = Edit(before.start, before.end, "")
     return (comma, _with_comma_after(rows, span.start, span.end))
 
@@ -53,7 +48,7 @@ def _with_comma_after(rows: list[str], start: Location, end: Location) -> Edit:
     """What stands from `start` to `end`, with the blanks or the whole rows that it leaves empty."""
     head = rows[start.row - 1][: start.column - 1]
     tail = rows[end.row - 1][end.column - 1 :]
-    if not head.strip() and not tail.strip() and end.row < len(rows):
+    if not head.strip() and not tail.strip():
         return Edit(Location(start.row, 1), Location(end.row + 1, 1), "")
     if head.strip() and tail.lstrip()[:1] in ("", "#", ")"):
         return Edit(Location(start.row, len(head.rstrip()) + 1), end, "")
@@ -61,19 +56,13 @@ def _with_comma_after(rows: list[str], start: Location, end: Location) -> Edit:
     return Edit(start, Location(end.row, end.column + blanks), "")
 
 
-def _between(rows: list[str], start: Location, end: Location) -> str:
-    if start.row == end.row:
-        return rows[start.row - 1][start.column - 1 : end.column - 1]
-    inner = rows[start.row : end.row - 1]
-    return "\n".join(
-        [rows[start.row - 1][start.column - 1 :], *inner, rows[end.row - 1][: end.column - 1]]
-    )
-
-
 def _tokens(call: ApiCall, rows: list[str]) -> list[Token]:
     """The tokens of the call's text; empty where it cannot be split into tokens."""
     span = call.site.span
-    text = _between(rows, span.start, span.end)
+    inside = rows[span.start.row - 1 : span.end.row]
+    inside[-1] = inside[-1][: span.end.column - 1]
+    inside[0] = inside[0][span.start.column - 1 :]
+    text = "\n".join(inside)
 
     def place(row: int, column: int) -> Location:
         return Location(span.start.row + row - 1, column + (span.start.column if row == 1 else 1))
