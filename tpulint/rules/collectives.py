@@ -53,7 +53,7 @@ def deciding(layers: Iterable[Layer]) -> list[Tensor | Variable]:
 
 def differs(decider: Tensor | Variable) -> bool:
     """Whether each replica has its own of it."""
-    return isinstance(decider, Tensor) and (decider.replica_id or decider.per_replica)
+    return isinstance(decider, Tensor) and decider.per_replica
 
 
 def told(computation: Computation, call: ApiCall, layers: tuple[Layer, ...]) -> tuple[Step, ...]:

@@ -24,7 +24,8 @@ def check(program: Program, report: Report) -> None:
 
 def certainty(computation: Computation, access: Access) -> Certainty:
     strategy = access.variable.strategy
-    proven = strategy is not None and strategy.kind == "tpu" and is_sure(access)
+    assert strategy is not None
+    proven = strategy.kind == "tpu" and is_sure(access)
     return computation.certainty if proven else Certainty.POSSIBLE
 
 

@@ -33,12 +33,10 @@ def check(program: Program, report: Report) -> None:
 
 def certainty(cluster: Cluster, outer: Cluster, graph: bool) -> Certainty:
     """Outside a known computation, or where several callees are meant, it only may happen."""
-    computation = cluster.computation
-    if computation is None or not graph:
+    if not graph or cluster.where.is_guess or may_be_guarded(cluster, outer):
         return Certainty.POSSIBLE
-    if cluster.where.is_guess or may_be_guarded(cluster, outer):
-        return Certainty.POSSIBLE
-    return computation.certainty
+    assert cluster.computation is not None
+    return cluster.computation.certainty
 
 
 def message(cluster: Cluster, outer: Cluster, graph: bool) -> str:

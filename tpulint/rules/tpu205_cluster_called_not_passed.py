@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tpulint.finding import Certainty
-from tpulint.program.model import Cluster, Program
+from tpulint.program.model import Argument, Cluster, Program
 from tpulint.program.nesting import OPENED_BY_CALL
 from tpulint.program.values import (
     NONE,
@@ -23,7 +25,7 @@ def check(program: Program, report: Report) -> None:
         if cluster.kind not in OPENED_BY_CALL or given is None or not is_call(given.node):
             continue
         if all(is_no_function(each) for each in options(given.value)):
-            report(given.site.span, message(given.node), certainty=certainty(cluster))
+            report(given.site.span, message(given.node), certainty=certainty(cluster, given))
 
 
 def is_call(node: list[object]) -> bool:
@@ -37,17 +39,16 @@ def is_no_function(value: Value) -> bool:
     return isinstance(value, (Const, Sequence, Mapping))
 
 
-def certainty(cluster: Cluster) -> Certainty:
+def certainty(cluster: Cluster, given: Argument) -> Certainty:
     """A method that returns nothing may be there to be overridden."""
-    given = cluster.given
-    sure = given is not None and given.value != NONE and not cluster.where.is_guess
+    sure = given.value != NONE and not cluster.where.is_guess
     return Certainty.DEFINITE if sure else Certainty.POSSIBLE
 
 
-def message(node: list[object]) -> str:
+def message(node: list[Any]) -> str:
     callee = node[2]
     name = ""
-    if isinstance(callee, list) and callee[0] in ("name", "attr"):
+    if callee[0] in ("name", "attr"):
         name = str(callee[2] if callee[0] == "name" else callee[3])
     what = f"`{name}`" if name else "the function"
     return (

@@ -13,16 +13,15 @@ def check(program: Program, report: Report) -> None:
     for computation in program.computations:
         for each in escapes(computation):
             tensor = each.use.tensor
-            made = tensor.site
+            assert tensor.made is not None and tensor.site is not None
             steps = [
                 trace.entry(computation),
                 *trace.to_cluster(computation, each.cluster),
-                *trace.into_cluster(each.cluster, tensor.made or each.cluster.where),
+                *trace.into_cluster(each.cluster, tensor.made),
+                trace.step(HOST_LANE, tensor.site, "makes the tensor, and keeps it aside"),
+                *trace.calls(DEVICE_LANE, each.cluster.where, each.use.where),
+                trace.step(DEVICE_LANE, each.use.site, "uses the host's tensor"),
             ]
-            if made is not None:
-                steps.append(trace.step(HOST_LANE, made, "makes the tensor, and keeps it aside"))
-            steps += trace.calls(DEVICE_LANE, each.cluster.where, each.use.where)
-            steps.append(trace.step(DEVICE_LANE, each.use.site, "uses the host's tensor"))
             report(
                 each.use.site.span,
                 message(each),

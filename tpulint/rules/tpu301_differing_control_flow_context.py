@@ -26,7 +26,8 @@ def check(program: Program, report: Report) -> None:
 def unbalanced(cluster: Cluster) -> list[ContextChange]:
     """The changes of context in `cluster` that no other change takes back."""
     computation = cluster.computation
-    if computation is None or computation.mode != "graph":
+    assert computation is not None
+    if computation.mode != "graph":
         return []
     by_holder: dict[int, list[ContextChange]] = defaultdict(list)
     for change in computation.contexts:
@@ -58,7 +59,6 @@ def _left_over(changes: list[ContextChange]) -> list[ContextChange]:
 
 
 def _certainty(cluster: Cluster, change: ContextChange) -> Certainty:
+    assert cluster.computation is not None
     surely = change.where.reached_whenever(cluster.where) and not cluster.where.is_guess
-    if surely and cluster.computation is not None:
-        return cluster.computation.certainty
-    return Certainty.POSSIBLE
+    return cluster.computation.certainty if surely else Certainty.POSSIBLE

@@ -27,9 +27,7 @@ def check(program: Program, report: Report) -> None:
             continue
         cluster, cleared = by[0]
         name = NAMES[cleared.payload[0]]
-        certain = [each.computation.certainty for each in clusters if each.computation]
-        certain += [Certainty.POSSIBLE for layer in found if layer is None or layer.perhaps]
-        sure = Certainty.POSSIBLE not in certain
+        sure = all(map(_is_sure, clusters, found))
         report(
             site.span,
             f"`{name}` has cleared the TPU context: the function runs in "
@@ -40,13 +38,19 @@ def check(program: Program, report: Report) -> None:
 
 
 def _told(cluster: Cluster, cleared: Layer, name: str) -> tuple[Step, ...]:
-    if cluster.computation is None:
-        return ()
+    assert cluster.computation is not None
     steps = (
         device(cleared.site, f"`{name}` clears the TPU context"),
         device(cluster.site, "finds no TPU context"),
     )
     return way(cluster.computation, cluster.where, *steps)
+
+
+def _is_sure(cluster: Cluster, cleared: Layer | None) -> bool:
+    """Whether one of the clusters that a call opens surely has lost its context."""
+    assert cluster.computation is not None
+    known = cluster.computation.certainty is Certainty.DEFINITE
+    return known and cleared is not None and not cleared.perhaps
 
 
 def _clearing(cluster: Cluster) -> Layer | None:

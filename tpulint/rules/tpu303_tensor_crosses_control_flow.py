@@ -16,7 +16,7 @@ def check(program: Program, report: Report) -> None:
         for use in computation.uses:
             layer = _ended(use)
             # Python's own `if` and `for` carry what they assign.
-            if layer is None or layer.kind not in PLACES or layer.autograph or use.alternative:
+            if layer.kind not in PLACES or layer.autograph or use.alternative:
                 continue
             sure = computation.certainty
             if use.where.is_guess or use.certainty is Certainty.POSSIBLE:
@@ -31,16 +31,15 @@ def check(program: Program, report: Report) -> None:
 
 
 def _told(computation: Computation, use: Use, layer: Layer) -> tuple[Step, ...]:
-    made = use.tensor.site
-    steps = [] if made is None else [device(made, f"is made in {PLACES[layer.kind]}")]
-    return way(computation, use.where, *steps, device(use.site, "is used outside it"))
+    assert use.tensor.site is not None
+    made = device(use.tensor.site, f"is made in {PLACES[layer.kind]}")
+    return way(computation, use.where, made, device(use.site, "is used outside it"))
 
 
-def _ended(use: Use) -> Layer | None:
+def _ended(use: Use) -> Layer:
     """The outermost layer of the tensor's home that has ended where it is used."""
+    assert use.tensor.made is not None
     around = {id(layer) for layer in use.where.layers}
-    home = use.tensor.made
-    layers = home.layers if home is not None else ()
     kinds = (COND, WHILE, "computation", "cluster", "function")
-    ended = [each for each in layers if each.kind in kinds and id(each) not in around]
-    return ended[0] if ended else None
+    layers = use.tensor.made.layers
+    return next(each for each in layers if each.kind in kinds and id(each) not in around)
