@@ -84,7 +84,8 @@ def _of_built(this: Call, receiver: Built) -> Value:
     if this.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
         mode = seam.METRIC_METHODS[this.name]
         lanes.access(this.act, weights(this.act, receiver), mode, this.name, this.site)
-    lanes.touch(this.act, this.values, this.site, this.name, Certainty.DEFINITE, "unknown")
+    sure = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE
+    lanes.touch(this.act, this.values, this.site, this.name, sure, "unknown")
     if any(True for each in this.values for _ in tensors(each)):
         if this.name in ("call", "__call__", "apply"):
             return this.act.machine.call_built(this.act, receiver, this.arguments, this.site)
