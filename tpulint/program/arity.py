@@ -45,7 +45,7 @@ def signature_of(callee: Value) -> Signature | None:
         inner = signature_of(callee.function)
         return None if inner is None else _without_first(inner)
     if isinstance(callee, Instance):
-        method = _call_method(callee.cls)
+        method = call_method(callee.cls)
         return None if method is None else signature_of(Bound(method, callee))
     if not isinstance(callee, Function) or not all(map(_keeps, callee.code.decorators)):
         return None
@@ -81,9 +81,12 @@ def _without_first(signature: Signature) -> Signature | None:
     return Signature(rows[1:]) if rows and rows[0].kind in plain else None
 
 
-def _call_method(cls: Class) -> Value | None:
+def call_method(cls: Class) -> Value | None:
+    """What a call of an object of `cls` calls; None where a base that is not seen may say it."""
     for each in mro(cls):
-        if isinstance(each, Class) and "__call__" in each.names:
+        if not isinstance(each, Class):
+            return None
+        if "__call__" in each.names:
             return each.names["__call__"]
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.finding import Certainty
 from tpulint.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
+from tpulint.program.arity import call_method
 from tpulint.program.evaluate.calls import DECORATED
 from tpulint.program.evaluate.managers import GRAPH
 from tpulint.program.model import Computation, Program
@@ -48,10 +49,7 @@ def _may_be_other_function(where: Where, computation: Computation) -> bool:
 
     Which of several strategies runs here is no such guess.
     """
-    return any(
-        key[0] in GUESSES and not (len(key) > 1 and key[1] == computation.site)
-        for key, _ in where.conditions
-    )
+    return any(key[0] in GUESSES and key[1] != computation.site for key, _ in where.conditions)
 
 
 def modules_on_the_way(computation: Computation) -> set[Module]:
@@ -81,16 +79,13 @@ def _imports_version_1(module: Module) -> bool:
 def _shows_eager(program: Program, where: Where) -> bool:
     """Whether a function on the way does what only eager code can: nobody traces that one."""
     return any(
-        call.where.run == where.run
-        and not call.where.traced
-        and call.where.frames == where.frames[: len(call.where.frames)]
-        and bool(call.where.frames)
+        call.where.run == where.run and call.where.frames == where.frames[: len(call.where.frames)]
         for name in ONLY_EAGER
         for call in program.named.get(name, ())
     )
 
 
-def is_traced_function(callee: Value) -> bool | None:
+def is_traced_function(callee: Value | None) -> bool | None:
     """Whether `callee` is a tf.function; None where it is not seen, or one of several is."""
     if isinstance(callee, Function):
         return None if DECORATED in callee.hints else callee.traced
@@ -102,6 +97,5 @@ def is_traced_function(callee: Value) -> bool | None:
         found = {is_traced_function(option) for option in callee.options}
         return found.pop() if len(found) == 1 else None
     if isinstance(callee, Instance):
-        call = callee.cls.names.get("__call__")
-        return is_traced_function(call) if call is not None else None
+        return is_traced_function(call_method(callee.cls))
     return None
