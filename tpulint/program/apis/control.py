@@ -32,6 +32,7 @@ from tpulint.program.values import (
     Tensor,
     Value,
     join,
+    options,
 )
 from tpulint.program.where import COND, WHILE, Layer
 
@@ -52,7 +53,7 @@ def answer(this: Call) -> Value | None:
         return _trace(this)
     if name in seam.CONDITIONALS:
         return _conditional(this)
-    if name in seam.LOOPS and any(isinstance(each, CALLABLE) for each in this.values):
+    if name in seam.LOOPS and any(_is_callable(each) for each in this.values):
         return _loop(this)
     if name == "control_dependencies":
         cleared = this.get("control_inputs", 0) == NONE
@@ -107,6 +108,10 @@ def _conditional(this: Call) -> Value | None:
     return lanes.leave_control(this.act, join(results), [chosen], this.site)
 
 
+def _is_callable(value: Value) -> bool:
+    return any(isinstance(each, CALLABLE) for each in options(value))
+
+
 def _callables(values: list[Value]) -> list[Value]:
     """The functions among `values`, lists, pairs and dicts opened."""
     found: list[Value] = []
@@ -114,7 +119,7 @@ def _callables(values: list[Value]) -> list[Value]:
         if isinstance(value, CALLABLE):
             found.append(value)
         elif isinstance(value, Choice):
-            found += _callables(list(value.options))
+            found += [join(inner) for inner in [_callables(list(value.options))] if inner]
         elif isinstance(value, Sequence):
             found += _callables(value.items)
         elif isinstance(value, Mapping):
@@ -136,7 +141,7 @@ def _loop(this: Call) -> Value:
     """`while_loop(cond, body, loop_vars)`; `map_fn(fn, elems)` and its kin."""
     layer = Layer(WHILE, this.site)
     if this.name != "while_loop":
-        data = [each for each in this.values if not isinstance(each, CALLABLE)]
+        data = [each for each in this.values if not _is_callable(each)]
         element = lanes.flow(this.act, _flat(data), this.site)
         for callee in _callables(this.values):
             made = this.run_inside(layer, callee, _elements(this, callee, element))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tpulint.finding import Certainty
 from tpulint.program.apis.call import Call
 from tpulint.program.evaluate import lanes, managers
+from tpulint.program.evaluate.calls import call
 from tpulint.program.structures import copied, drop, put
 from tpulint.program.values import (
     NONE,
@@ -141,5 +142,5 @@ def _of_function(this: Call, receiver: Function) -> Value:
     if this.name == "get_concrete_function":
         return replace(receiver, traced=True)
     if this.name in ("python_function", "__wrapped__"):
-        return receiver
+        return call(this.act, replace(receiver, traced=False), this.arguments, this.site)
     return UNKNOWN
