@@ -50,7 +50,7 @@ def put(mapping: Mapping, key: Any, item: Value, where: Where) -> None:
     mapping.items[key] = item
 
 
-def copied(mapping: Mapping, made: Where) -> Mapping:
+def copied(mapping: Mapping, made: Where | None) -> Mapping:
     """A copy that is made at `made`: what is put into `mapping` later it does not hold."""
     items, keys, set_at = dict(mapping.items), list(mapping.keys), dict(mapping.set_at)
     perhaps = set(mapping.perhaps)

@@ -13,14 +13,14 @@ def check(program: Program, report: Report) -> None:
     for entry in entries(program):
         if entry.mode != "graph" or entry.result is None:
             continue
-        choice = isinstance(entry.result, Choice) or not is_tensorflows(entry)
+        known = is_tensorflows(entry) and not entry.where.is_guess
+        sure = known and not isinstance(entry.result, Choice)
         for output in options(entry.result):
             said = fault(output)
             if said is None:
                 continue
             site = getattr(output, "site", None) or entry.site
-            sure = Certainty.POSSIBLE if choice else entry.certainty
-            report(site.span, said, certainty=sure)
+            report(site.span, said, certainty=entry.certainty if sure else Certainty.POSSIBLE)
 
 
 def fault(output: Value) -> str | None:

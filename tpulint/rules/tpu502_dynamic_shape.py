@@ -44,7 +44,6 @@ CONSTANTS = {
     "sequence_mask": (("maxlen", 1),),
 }
 LIKE_IMAGES = frozenset(["resize", "resize_bilinear", "resize_nearest_neighbor"])
-RANDOM = frozenset(["uniform", "normal", "truncated_normal"])
 MASK = "sequence_mask"
 
 
@@ -57,7 +56,8 @@ def check(program: Program, report: Report) -> None:
             continue
         for argument, what in _dynamic(call):
             sure = certainty(program, computation, call.where)
-            if any(alternative for _, alternative in told_apart(argument.value)):
+            vague = isinstance(argument.value, Sequence) and argument.value.open
+            if vague or any(alternative for _, alternative in told_apart(argument.value)):
                 sure = Certainty.POSSIBLE
             report(
                 argument.site.span,
@@ -72,11 +72,9 @@ def check(program: Program, report: Report) -> None:
 
 def _is_meant(call: ApiCall) -> bool:
     """Whether it is TensorFlow's operation of that name, and no other's method."""
-    if call.last not in CONSTANTS or call.receiver is not None:
+    if call.last not in CONSTANTS or ".initializers" in call.path:
         return False
     if call.last in LIKE_IMAGES and ".image" not in call.path:
-        return False
-    if call.last in RANDOM and ".random" not in call.path:
         return False
     return call.path.startswith(TENSORFLOW) or ".compat." in call.path
 
@@ -101,8 +99,6 @@ def _named(call: ApiCall, keyword: str) -> str:
 
 def is_data(value: Value) -> bool:
     """Whether the value, or a dimension in it, is known at run time only."""
-    if isinstance(value, Sequence) and value.open:
-        return False
     return any(tensor.data for tensor, _ in told_apart(value))
 
 

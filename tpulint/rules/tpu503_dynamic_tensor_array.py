@@ -22,11 +22,12 @@ def check(program: Program, report: Report) -> None:
             writes = [each for each in used if each.last in WRITES]
             if not writes and any(each.last in FILLS for each in used):
                 continue
+            sure = writes and not made.where.is_guess
             report(
                 made.site.span,
                 "this TensorArray starts empty and grows: on the device it keeps its size, and what"
                 " is written to it is dropped without a word; give it its `size`",
-                certainty=computation.certainty if writes else Certainty.POSSIBLE,
+                certainty=computation.certainty if sure else Certainty.POSSIBLE,
                 trace=(
                     trace.entry(computation),
                     *trace.calls(DEVICE_LANE, computation.where, made.where, skip=1),

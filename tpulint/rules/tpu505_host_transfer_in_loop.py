@@ -5,9 +5,9 @@ from __future__ import annotations
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge.operations import builds
 from tpulint.program import trace
-from tpulint.program.model import Cluster, Computation, Program
+from tpulint.program.model import Computation, Program
 from tpulint.program.scopes import is_guessed
-from tpulint.program.where import COND, WHILE, Layer, Where
+from tpulint.program.where import WHILE, Layer, Where
 from tpulint.rules.base import Report
 from tpulint.rules.device_code import device_calls, placed_softly, way
 
@@ -16,14 +16,14 @@ COST = "one round trip each time"
 
 def check(program: Program, report: Report) -> None:
     for cluster in program.clusters():
-        loop = loop_around(cluster.where) if is_opened_by_hand(cluster) else None
+        loop = loop_around(cluster.where) if cluster.parent is None else None
         if cluster.computation is None or loop is None:
             continue
         report(
             cluster.named.span,
             f"{trace.callee_name(cluster.callee)} runs on the host in every iteration of a loop"
             f" on the device: {COST}",
-            certainty=certainty(cluster.computation, cluster.where, loop),
+            certainty=certainty(cluster.computation, cluster.where),
             trace=(
                 trace.entry(cluster.computation),
                 trace.step(DEVICE_LANE, loop.site, "in each iteration of this loop"),
@@ -41,7 +41,7 @@ def check_what_is_moved(program: Program, report: Report) -> None:
         built, loop = builds(call.path), loop_around(call.where)
         if built is None or loop is None:
             continue
-        sure = certainty(computation, call.where, loop)
+        sure = certainty(computation, call.where)
         report(
             call.site.span,
             f"`{call.last}` has no TPU kernel, and soft placement runs it on the host in every"
@@ -51,23 +51,12 @@ def check_what_is_moved(program: Program, report: Report) -> None:
         )
 
 
-def is_opened_by_hand(cluster: Cluster) -> bool:
-    """Whether it is no host_call's, and stands in no other cluster."""
-    return cluster.parent is None and cluster.kind.endswith("outside_compilation")
-
-
 def loop_around(where: Where) -> Layer | None:
     """The device loop whose every iteration gets here; None under a condition in it."""
-    for layer in reversed(where.control()):
-        if layer.kind == COND:
-            return None
-        if layer.kind == WHILE:
-            return layer
-    return None
+    control = where.control()
+    return control[-1] if control and control[-1].kind == WHILE else None
 
 
-def certainty(computation: Computation, where: Where, loop: Layer) -> Certainty:
+def certainty(computation: Computation, where: Where) -> Certainty:
     """It hangs on which of several functions is called, or on who owns the strategy."""
-    if loop.perhaps or is_guessed(where, computation):
-        return Certainty.POSSIBLE
-    return computation.certainty
+    return Certainty.POSSIBLE if is_guessed(where, computation) else computation.certainty

@@ -33,10 +33,11 @@ def check(program: Program, report: Report) -> None:
     for computation in program.computations:
         for each in (*computation.effects, *given_to_operations(computation)):
             if not is_meant(computation, each):
+                sure = each.sure and not each.where.is_guess
                 report(
                     each.source.span,
                     HARM[each.kind].format(each.name),
-                    certainty=computation.certainty if each.sure else Certainty.POSSIBLE,
+                    certainty=computation.certainty if sure else Certainty.POSSIBLE,
                     trace=(
                         trace.entry(computation),
                         *trace.calls(DEVICE_LANE, computation.where, each.where, skip=1),

@@ -32,7 +32,7 @@ def check(program: Program, report: Report) -> None:
             continue
         for batch, keeps in zip(batches, kept, strict=True):
             if batch is not None and keeps:
-                _say(feed, batch, all(kept), report)
+                _say(feed, batch, all(kept) and not feed.where.is_guess, report)
 
 
 def _embeds(feed: Feed) -> bool:

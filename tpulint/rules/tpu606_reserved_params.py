@@ -28,12 +28,13 @@ def _check_params(call: ApiCall, report: Report) -> None:
     kept = options(made.attributes.get("params", NONE))
     for key in RESERVED:
         held = [_holds(each, key, call) for each in kept]
+        sure = all(held) and not call.where.is_guess
         if any(held):
             report(
                 given.site.span,
                 f"`params` holds `{key}`, which TPUEstimator keeps for itself: "
                 "it refuses to be made",
-                certainty=Certainty.DEFINITE if all(held) else Certainty.POSSIBLE,
+                certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
             )
 
 
@@ -62,10 +63,11 @@ def _check_batches(call: ApiCall, report: Report) -> None:
         if given is None or size is None or size % replicas == 0:
             continue
         trained = keyword == "train_batch_size" and count is not None
+        sure = trained and not call.where.is_guess
         report(
             given.site.span,
             f"`{keyword}={size}` cannot be shared by {replicas} replicas: TPUEstimator refuses it",
-            certainty=Certainty.DEFINITE if trained else Certainty.POSSIBLE,
+            certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
         )
 
 

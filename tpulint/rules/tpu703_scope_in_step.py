@@ -29,7 +29,7 @@ def check(program: Program, report: Report) -> None:
                     call.site.span,
                     "`strategy.scope()` in the function given to `run`: a replica cannot enter it,"
                     " and what belongs under it is made before the step",
-                    certainty=certainty(computation, call.receiver),
+                    certainty=certainty(computation, call.receiver, call.where.is_guess),
                     trace=(
                         trace.entry(computation),
                         *trace.calls(DEVICE_LANE, computation.where, call.where, skip=1),
@@ -37,11 +37,12 @@ def check(program: Program, report: Report) -> None:
                     ),
                 )
         for scope, loop in scopes_in_loops(computation):
+            guess = scope.perhaps or computation.where.is_guess
             report(
                 scope.site.span,
                 "`strategy.scope()` is entered anew around each step of this loop: enter it once,"
                 " around what makes variables; `run` needs none",
-                certainty=certainty(computation, scope.payload[1], scope),
+                certainty=certainty(computation, scope.payload[1], guess),
                 trace=(
                     trace.step(HOST_LANE, loop.site, "for each step"),
                     trace.step(HOST_LANE, scope.site, "enters the scope again"),
@@ -72,8 +73,6 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Layer, Layer]]:
     return found
 
 
-def certainty(computation: Computation, strategy: object, scope: Layer | None = None) -> Certainty:
-    sure = isinstance(strategy, Strategy) and strategy.kind == "tpu"
-    if scope is not None and scope.perhaps:
-        sure = False
+def certainty(computation: Computation, strategy: object, guess: bool) -> Certainty:
+    sure = isinstance(strategy, Strategy) and strategy.kind == "tpu" and not guess
     return computation.certainty if sure else Certainty.POSSIBLE

@@ -20,7 +20,7 @@ from tpulint.program.apis.call import Call
 from tpulint.program.evaluate import expressions, frozen
 from tpulint.program.evaluate.frozen import Frozen
 from tpulint.program.model import Effect
-from tpulint.program.structures import tensors
+from tpulint.program.structures import told_apart
 from tpulint.program.values import Const, Sequence, Tensor, Value
 
 PLAIN = frozenset(["name", "attr", "sub"])
@@ -40,8 +40,9 @@ def answer(this: Call) -> Value | None:
         if this.name in KEEPS:
             _keep(this, this.receiver)
     elif this.name in SHOWS and (this.path == "builtins.print" or "logging" in this.path):
-        if any(_is_shown(this, each.node) for each in this.arguments):
-            _note(this, "shows", True)
+        shown = [maybe for each in this.arguments for maybe in _shown(this, each.node)]
+        if shown:
+            _note(this, "shows", not all(shown))
     elif this.name in OPENS and (this.path == "builtins.open" or "gfile" in this.path):
         _write(this)
     return None
@@ -59,8 +60,9 @@ def _keep(this: Call, receiver: Sequence) -> None:
     made = receiver.made
     if made is None or made.computation is this.act.where.computation:
         return
-    if any(_is_tensor(tensor) for each in this.values for tensor in tensors(each)):
-        _note(this, "keeps", not made.muted)
+    kept = [maybe for each in this.values for maybe in _tensors(each)]
+    if kept:
+        _note(this, "keeps", not made.muted and not all(kept))
 
 
 def _write(this: Call) -> None:
@@ -70,14 +72,16 @@ def _write(this: Call) -> None:
         _note(this, "writes", True)
 
 
-def _is_shown(this: Call, node: list[Any]) -> bool:
-    """Whether a tensor is put into the words: by itself, or in a format."""
-    return any(
-        _is_tensor(tensor)
-        for part in _parts(node)
-        if part[0] in PLAIN
-        for tensor in tensors(expressions.value(this.act, part))
-    )
+def _shown(this: Call, node: list[Any]) -> Iterator[bool]:
+    """The tensors that are put into the words: by themselves, or in a format."""
+    for part in _parts(node):
+        if part[0] in PLAIN:
+            yield from _tensors(expressions.value(this.act, part))
+
+
+def _tensors(value: Value) -> Iterator[bool]:
+    """Of each tensor in `value`, whether something else may stand in its place."""
+    return (maybe for tensor, maybe in told_apart(value) if _is_tensor(tensor))
 
 
 def _parts(node: list[Any]) -> Iterator[list[Any]]:

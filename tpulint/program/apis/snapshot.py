@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tpulint.program.model import Argument
-from tpulint.program.structures import DEPTH
+from tpulint.program.structures import DEPTH, copied
 from tpulint.program.values import Choice, Mapping, Sequence, Value
 
 CHANGES = (Sequence, Mapping, Choice)
@@ -28,4 +28,4 @@ def _copy(value: Value, depth: int = 0) -> Value:
     if isinstance(value, Sequence):
         return replace(value, items=[_copy(each, depth + 1) for each in value.items])
     items = {key: _copy(each, depth + 1) for key, each in value.items.items()}
-    return replace(value, items=items, set_at=dict(value.set_at))
+    return replace(copied(value, value.made), items=items)
