@@ -9,7 +9,7 @@ from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import INITIALIZES, SHUTS_DOWN
 from tpulint.program.model import ApiCall, Program
-from tpulint.program.values import Built, Const, Strategy, Value
+from tpulint.program.values import UNKNOWN, Built, Strategy, Value
 from tpulint.program.where import GUESSES
 
 RELEVANT = INITIALIZES | SHUTS_DOWN | seam.TPU_STRATEGIES | {"scope"}
@@ -88,7 +88,10 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
 def _are_apart(one: ApiCall, other: ApiCall) -> bool:
     """Whether two initializations may be of two TPUs."""
     first, second = _resolver(one), _resolver(other)
-    return first is not second and _literals(first) != _literals(second)
+    if first is second:
+        return first is UNKNOWN
+    said = _literals(first)
+    return UNKNOWN in said or said != _literals(second)
 
 
 def _resolver(call: ApiCall) -> Value | None:
@@ -96,9 +99,8 @@ def _resolver(call: ApiCall) -> Value | None:
     return given.value if given is not None else None
 
 
-def _literals(resolver: Value | None) -> list[object]:
+def _literals(resolver: Value | None) -> list[Value | None]:
     """What a resolver is made with; equal lists mean the same TPU."""
     if not isinstance(resolver, Built):
         return [resolver]
-    values = [value for _, value in resolver.arguments]
-    return [each.value if isinstance(each, Const) else each for each in values]
+    return [value for _, value in resolver.arguments]

@@ -243,10 +243,7 @@ class Sequence(Value):
 
 @dataclass(eq=False)
 class Mapping(Value):
-    """A dict; `open` if it may hold other `keys`, or lack those of `perhaps`.
-
-    `made`: where; `set_at`: where keys were put in later.
-    """
+    """A dict; `open`: it may hold other `keys`; `perhaps`: it may lack these; `set_at`: set later."""
 
     items: dict[Any, Value]
     open: bool = False
@@ -336,15 +333,12 @@ def options(value: Value) -> tuple[Value, ...]:
 def join(values: Iterable[Value]) -> Value:
     """The value that is one of `values`; UNKNOWN beyond `CHOICES` alternatives."""
     found: list[Value] = []
-    for value in values:
-        for option in options(value):
-            if not any(_same(option, known) for known in found):
-                found.append(option)
+    for option in (each for value in values for each in options(value)):
+        if not any(_same(option, known) for known in found):
+            found.append(option)
     if len(found) == 1:
         return found[0]
-    if not found or len(found) > CHOICES:
-        return UNKNOWN
-    return Choice(tuple(found))
+    return Choice(tuple(found)) if 1 < len(found) <= CHOICES else UNKNOWN
 
 
 def _same(left: Value, right: Value) -> bool:
