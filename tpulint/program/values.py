@@ -243,7 +243,7 @@ class Sequence(Value):
 
 @dataclass(eq=False)
 class Mapping(Value):
-    """A dict; `open`: it may hold other `keys`; `perhaps`: it may lack these; `set_at`: set later."""
+    """A dict; `open`: it may hold other `keys`; `perhaps`: may lack these; `set_at`: set later."""
 
     items: dict[Any, Value]
     open: bool = False
