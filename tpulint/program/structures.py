@@ -59,11 +59,9 @@ def copied(mapping: Mapping, made: Where | None) -> Mapping:
 
 def drop(mapping: Mapping, key: Any, where: Where) -> None:
     """`del mapping[key]` at `where`; perhaps, if that is under a condition."""
-    if key not in mapping.items:
-        mapping.open = True
-    elif where.runs_once_with(mapping.made):
-        del mapping.items[key]
+    if where.runs_once_with(mapping.made):
+        mapping.items.pop(key, None)
         mapping.set_at.pop(key, None)
-    else:
+    elif key in mapping.items:
         mapping.perhaps.add(key)
         mapping.open = True

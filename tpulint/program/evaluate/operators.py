@@ -68,10 +68,18 @@ def compare(act: Activation, op: str, left: Value, right: Value, site: Site) -> 
     if isinstance(left, Opaque) and op == "Equal" and isinstance(right, (Const, External)):
         return left.equal_to(right.last if isinstance(right, External) else repr(right.value))
     if op in ("In", "NotIn"):
-        if isinstance(right, Mapping) and isinstance(left, Const) and not right.open:
-            return Const((left.value in right.items) is (op == "In"))
-        return UNKNOWN
+        inside = _held(left, right)
+        return UNKNOWN if inside is None else Const(inside is (op == "In"))
     return operation(act, [left, right], site, op)
+
+
+def _held(key: Value, holder: Value) -> bool | None:
+    """`in`, of a dict (the others are not modelled)."""
+    if not isinstance(holder, Mapping) or not isinstance(key, Const):
+        return None
+    if key.value in holder.items and key.value not in holder.perhaps:
+        return True
+    return None if holder.open else False
 
 
 def _identical(left: Value, right: Value) -> bool | None:
