@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
 from tpulint.knowledge import names
 from tpulint.knowledge.operations import builds, dtypes, lacks
-from tpulint.program.model import ApiCall, Argument, Computation, Program, Site
+from tpulint.program.model import ApiCall, Argument, Computation, Program
 from tpulint.program.structures import told_apart
 from tpulint.program.values import Const, External, Value
 from tpulint.rules.base import Report
@@ -60,10 +60,8 @@ def _check_calls(program: Program, report: Report) -> None:
     for computation, call in device_calls(program):
         for argument, dtype in _asked(call):
             lacking = dtype not in dtypes()
-            if not lacking and dtype not in SLOW:
-                continue
             sure = certainty(program, computation, call.where)
-            site = place(argument, call)
+            site = call.site if argument is None else argument.site
             why = "which no TPU has" if lacking else SLOW[dtype][0]
             joint = ", " if lacking else ": "
             report(
@@ -78,7 +76,7 @@ def _check_calls(program: Program, report: Report) -> None:
 def _check_kernels(program: Program, report: Report) -> None:
     """Tensors whose dtype is seen, given to what has a kernel for others only."""
     for computation, call in device_calls(program):
-        missing = lacks(call.path) if call.path.startswith("tensorflow.") else frozenset()
+        missing = lacks(call.path)
         for argument in call.arguments[:1] if missing else ():
             for tensor, alternative in told_apart(argument.value):
                 if tensor.dtype in missing:
@@ -112,7 +110,7 @@ def named(value: Value) -> str | None:
     """The dtype that `tf.float16`, `np.float16` or `"float16"` names."""
     if isinstance(value, External):
         name = value.last
-    elif isinstance(value, Const) and isinstance(value.value, str):
+    elif isinstance(value, Const):
         name = value.value
     else:
         return None
@@ -128,13 +126,13 @@ def _check_inputs(program: Program, report: Report) -> None:
                 if tensor.dtype in ("string", "complex128"):
                     sure = certainty(program, computation, computation.where)
                     report(
-                        place(argument, computation.call).span,
+                        argument.site.span,
                         f"a {tensor.dtype} is given to the computation: no TPU has that dtype",
                         certainty=Certainty.POSSIBLE if alternative else sure,
                         trace=way(
                             computation,
                             computation.where,
-                            place(argument, computation.call),
+                            argument.site,
                             f"a {tensor.dtype} enters the device",
                         ),
                     )
@@ -146,7 +144,7 @@ def _check_transfers(program: Program, report: Report) -> None:
         if cluster.computation is None or cluster.kind != "outside_compilation":
             continue
         target = program.targets.of(cluster.site.module.filename)
-        if not target.stated or target.mask & ~names.until(LAST_WITHOUT_INT64):
+        if target.mask & ~names.until(LAST_WITHOUT_INT64):
             continue
         for use in cluster.receives:
             if use.tensor.dtype == "int64":
@@ -170,15 +168,10 @@ def _check_policies(program: Program, report: Report) -> None:
         argument = call.argument("name", 0) or call.argument("policy", 0)
         if argument is not None and argument.value == Const(MIXED):
             report(
-                place(argument, call).span,
+                argument.site.span,
                 f"`{MIXED}` is a GPU's: {SLOW['float16'][0]}; `mixed_bfloat16` is meant",
                 certainty=Certainty.POSSIBLE,
             )
-
-
-def place(argument: Argument | None, call: ApiCall) -> Site:
-    """Where the argument stands; a bare constant has no place but its call's."""
-    return call.site if argument is None or argument.site.place < 0 else argument.site
 
 
 def _is_a_tpus(computation: Computation) -> bool:

@@ -8,7 +8,7 @@ from tpulint.program.apis.call import Call
 from tpulint.program.evaluate import calls, lanes
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.model import Argument, Cluster, Site
-from tpulint.program.structures import tensors
+from tpulint.program.structures import told_apart
 from tpulint.program.values import NONE, UNKNOWN, Mapping, Opaque, Sequence, Tensor, Value, Variable
 from tpulint.program.where import CLUSTER, Layer
 
@@ -90,8 +90,8 @@ def open_cluster(
 
 def _send(act: Activation, cluster: Cluster, each: Argument) -> None:
     """An argument crosses to the host, used there or not."""
-    for tensor in tensors(each.value):
-        lanes.take(act, tensor, each.site, SENT, Certainty.DEFINITE)
+    for tensor, alternative in told_apart(each.value):
+        lanes.take(act, tensor, each.site, SENT, Certainty.DEFINITE, alternative)
     if each.value is UNKNOWN or isinstance(each.value, Opaque) or each.star:
         cluster.vague = True
     if isinstance(each.value, (Sequence, Mapping)) and each.value.open:
