@@ -48,12 +48,15 @@ def _inside(value: Value, keyword: str, position: int) -> Value:
 
 def broadcasts(estimator: ApiCall) -> bool | None:
     """Whether every core gets the same input, and one core's output is taken; None: not seen."""
-    mode = setting(estimator, "per_host_input_for_training", 3)
-    named = [each.last for each in options(mode) if isinstance(each, External)]
-    if "BROADCAST" in named:
+    modes = options(setting(estimator, "per_host_input_for_training", 3))
+    if any(isinstance(each, External) and each.last == "BROADCAST" for each in modes):
         return True
-    known = mode == NONE or isinstance(mode, Const) or any(each[:4] == "PER_" for each in named)
-    return False if known else None
+    return False if all(_feeds_each_core(each) for each in modes) else None
+
+
+def _feeds_each_core(mode: Value) -> bool:
+    """Whether `per_host_input_for_training` is a bool, or one of PER_SHARD_V1, PER_HOST_V1..."""
+    return isinstance(mode, Const) or (isinstance(mode, External) and mode.last[:4] == "PER_")
 
 
 def may_have_one_replica(estimator: ApiCall) -> bool:

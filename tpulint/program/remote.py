@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tpulint.finding import Certainty
 from tpulint.program.estimators import argument
-from tpulint.program.values import NONE, UNKNOWN, Built, Const, Strategy, Text, Value, options
+from tpulint.program.values import NONE, Built, Const, Strategy, Text, Value, options
 
 LOCAL = ("", "local")
 RESOLVER = "TPUClusterResolver"
@@ -52,10 +52,10 @@ def _of_one(resolver: Value) -> Certainty | None:
     zone = argument(resolver.arguments, "zone") or argument(resolver.arguments, "project")
     if ".contrib." in resolver.path or (isinstance(zone, Const) and zone != NONE):
         return Certainty.DEFINITE
-    return _of_name(argument(resolver.arguments, "tpu", 0) or UNKNOWN)
+    return _of_name(argument(resolver.arguments, "tpu", 0))
 
 
-def _of_name(name: Value) -> Certainty | None:
+def _of_name(name: Value | None) -> Certainty | None:
     """What `tpu=` or `master=` says."""
     if isinstance(name, Text):
         return Certainty.DEFINITE if name.starts.startswith("grpc") else Certainty.POSSIBLE
