@@ -104,8 +104,9 @@ def test_the_configuration_of_an_estimator(config: str, tmp_path: Path) -> None:
 def test_an_estimator_of_a_library_that_is_not_seen(tmp_path: Path) -> None:
     text = """
 import tensorflow.compat.v1 as tf
+from library import estimators, model_fn
 
-def main(estimators, model_fn):
-    estimators.TPUEstimator(model_fn, use_tpu=True, model_dir="/home/me/model")
+params = {"rate": tf.constant(0.1)}
+estimators.TPUEstimator(model_fn, use_tpu=True, params=params, model_dir="/home/me/model")
 """
     assert [each.certainty for each in reported(text, tmp_path, ["TPU607"])] == ["possible"]
