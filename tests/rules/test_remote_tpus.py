@@ -106,7 +106,7 @@ def test_an_estimator_of_a_library_that_is_not_seen(tmp_path: Path) -> None:
 import tensorflow.compat.v1 as tf
 from library import estimators, model_fn
 
-params = {"rate": tf.constant(0.1)}
-estimators.TPUEstimator(model_fn, use_tpu=True, params=params, model_dir="/home/me/model")
+maker = estimators.of_rate(tf.constant(0.1))
+maker.TPUEstimator(model_fn, use_tpu=True, model_dir="/home/me/model")
 """
     assert [each.certainty for each in reported(text, tmp_path, ["TPU607"])] == ["possible"]
