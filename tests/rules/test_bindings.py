@@ -53,6 +53,21 @@ BOUND = {
     "instead of a name of a partial": (PARTIAL, "partial(pick, b=faulty)(1, b=sound)", ""),
     "by a partial of a partial": (PARTIAL, "partial(partial(pick, 1), faulty)()", "definite"),
     "by a partial of what is not known": (PARTIAL, "partial(pick, *sys.argv)(1)", ""),
+    "a default that was another name then": (
+        f"held = faulty\n{TWO.replace('sound', 'held')}\nheld = sound",
+        "pick(1)",
+        "definite",
+    ),
+    "a default of a lambda that was another name then": (
+        "held = faulty\npick = lambda b=held: b\nheld = sound",
+        "pick()",
+        "definite",
+    ),
+    "a default of a method that is a name of the class": (
+        KIND + "held = faulty\n    def f(self, b=held):\n        return b",
+        "Kind().f()",
+        "definite",
+    ),
     "what is defined last": (f"{FAULT}\n\n{TWO}", "pick(1)", ""),
     "what is defined under a flag": (
         f"{TWO}\nif len(sys.argv) > 1:\n    def pick(a):\n        return faulty",
@@ -146,10 +161,43 @@ BOUND = {
     ),
     "a name that is set in the test": ("if held := faulty:\n    pass", "held", "definite"),
     "what is caught": (
-        "held = faulty\ntry:\n    held = sound\nexcept ValueError:\n    pass",
+        "held = sound\ntry:\n    input()\n    held = faulty\nexcept ValueError:\n    pass",
         "held",
-        "",
+        "possible",
     ),
+    "what is caught, and goes no further": (
+        "held = sound\ntry:\n    input()\n    held = faulty\nexcept ValueError:\n    raise",
+        "held",
+        "definite",
+    ),
+    "a loop that is left in the middle": (
+        "held = sound\nwhile True:\n    if input():\n        break\n    held = faulty",
+        "held",
+        "possible",
+    ),
+    "a loop that is left at its end": (
+        "held = sound\nwhile True:\n    held = faulty\n    if input():\n        break",
+        "held",
+        "definite",
+    ),
+    "a round that is cut short": (
+        "held = sound\nfor each in (1, 2):\n    if input():\n        continue\n    held = faulty",
+        "held",
+        "possible",
+    ),
+    "a round of an inner loop that is cut short": (
+        "held = sound\nfor each in (1, 2):\n    for one in each:\n        break\n    held = faulty",
+        "held",
+        "definite",
+    ),
+    "a loop over nothing": ("held = faulty\nfor each in ():\n    held = sound", "held", "definite"),
+    "a loop whose else is passed by a return": (
+        "def pick():\n    for each in sys.argv:\n        if each:\n            return sound\n"
+        "    else:\n        held = faulty\n    return held",
+        "pick()",
+        "possible",
+    ),
+    "a loop that never begins": ("held = faulty\nwhile False:\n    held = sound", "held", "definite"),
     "what a handler sets": (
         "held = sound\ntry:\n    import other\nexcept ImportError:\n    held = faulty",
         "held",

@@ -138,6 +138,7 @@ class Function(Value):
     owner: Class | None = None
     traced: bool = False  # decorated with, or wrapped in, tf.function
     hints: frozenset[str] = frozenset()  # what transparent decorators say of it
+    defaults: dict[str, Value] = field(default_factory=dict)  # those that were names then
 
     @property
     def name(self) -> str:

@@ -41,6 +41,7 @@ class Activation:
         self.function = function
         self.returns: list[Value] = []
         self.yields: list[tuple[Value, tuple[Layer, ...]]] = []
+        self.jumps: list[dict[str, Value]] = []  # the names at each `break` and `continue`
         self.caller: Activation | None = None
         self.call_site: Site | None = None
         self.given: dict[str, Argument] = {}

@@ -114,7 +114,7 @@ def for_(act: Activation, node: Any) -> bool:
     start = dict(act.env.names)
     act.where = before.inside(Layer(kind, site, source, autograph=traced))
     act.machine.assign(act, node[2], item)
-    act.machine.block(act, node[4])
+    _round(act, node[4])
     act.where = before
     if known is None:
         act.env.names = _joined(start, act.env.names)
@@ -133,7 +133,7 @@ def while_(act: Activation, node: Any) -> bool:
         return act.machine.block(act, node[4])
     traced = isinstance(test, Tensor) and act.machine.autograph(act.where)
     act.where = before.inside(Layer(WHILE if traced else LOOP, site, test, autograph=traced))
-    ended = act.machine.block(act, node[3])
+    ended = _round(act, node[3])
     act.where = before
     if truth(test) is not True:
         act.env.names = _joined(start, act.env.names)
@@ -141,6 +141,17 @@ def while_(act: Activation, node: Any) -> bool:
         act.env.names = _through(act, start, act.env.names, test, site)
     _else(act, node[3], node[4])
     return ended and truth(test) is True
+
+
+def _round(act: Activation, body: list[Any]) -> bool:
+    """One round of a loop, which may be left or cut short at each of its jumps."""
+    outer, act.jumps = act.jumps, []
+    ended = act.machine.block(act, body)
+    for names in act.jumps:
+        act.env.names = _joined(act.env.names, names)
+    ended = ended and not act.jumps
+    act.jumps = outer
+    return ended
 
 
 def _else(act: Activation, body: list[Any], orelse: list[Any]) -> None:
@@ -159,7 +170,6 @@ def _leaves(body: list[Any]) -> bool:
     """Whether a loop with this body may be left before its end; inner loops are left alone."""
     return any(
         part[:1] == ["break"]
-        or part[:1] == ["return"]
         or (part[:1] not in (["for"], ["while"], ["def"], ["class"]) and _leaves(part))
         for part in body
         if isinstance(part, list)
@@ -168,15 +178,17 @@ def _leaves(body: list[Any]) -> bool:
 
 def try_(act: Activation, node: Any) -> bool:
     start = act.where
+    unset = dict(act.env.names)
     ended = act.machine.block(act, node[1])
     after = act.where
     ends = []
     names = act.env.names
+    failed = _joined(unset, names)
     for number, (caught, name, body) in enumerate(node[2]):
         if caught is not None:
             value(act, caught)
         act.where = start.when(("except", id(node)), number)
-        act.env.names = dict(names)
+        act.env.names = dict(failed)
         if name is not None:
             act.store(name, UNKNOWN)
         handler_ended = act.machine.block(act, body)

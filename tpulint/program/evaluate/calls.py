@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tpulint.knowledge import seam
 from tpulint.program.evaluate import attributes
@@ -31,6 +31,14 @@ from tpulint.program.where import CALLEE, CONTEXT, FUNCTION, Layer
 
 Arguments = tuple[Argument, ...]
 DECORATED = "a decorator that is not seen"
+
+
+@dataclass(eq=False)
+class Suspended(Value):
+    """A call of a @contextmanager function that was not entered yet."""
+
+    function: Function
+    args: Arguments
 
 
 def call(act: Activation, callee: Value, args: Arguments, site: Site, named: str = "") -> Value:
@@ -125,7 +133,7 @@ def call_function(act: Activation, function: Function, args: Arguments, site: Si
     inner.caller, inner.call_site = act, site
     bind(inner, function, args)
     if "contextmanager" in function.hints:
-        return Managed("generator", site, Sequence("tuple", [function, _packed(args)]))
+        return Managed("generator", site, Suspended(function, args))
     with machine.entered(function):
         return finish(inner, function)
 
@@ -138,10 +146,6 @@ def finish(inner: Activation, function: Function) -> Value:
     if not ended:
         inner.returns.append(NONE)
     return join(inner.returns) if inner.returns else UNKNOWN
-
-
-def _packed(args: Arguments) -> Value:
-    return Mapping(dict(enumerate(each.value for each in args)))
 
 
 def bind(inner: Activation, function: Function, args: Arguments) -> None:
@@ -186,6 +190,9 @@ def bind(inner: Activation, function: Function, args: Arguments) -> None:
 
 def _default(inner: Activation, function: Function, name: str, default: object) -> Value:
     """A default is read where the function was defined."""
+    known = function.defaults.get(name)
+    if known is not None:
+        return known
     if default is None:
         return Opaque(name)
     outer = function.env or inner.machine.module_env(function.module)

@@ -16,6 +16,7 @@ from tpulint.program.values import (
     Env,
     External,
     Function,
+    Imported,
     Managed,
     Partial,
     Value,
@@ -40,7 +41,23 @@ HINTS = frozenset(
 
 def define_function(act: Activation, code: ir.Function) -> Value:
     """The value of a `def` in a function or a module."""
-    return _with_decorators(act, Function(code, act.module, act.env), code)
+    found = Function(code, act.module, act.env, defaults=named_defaults(act, code))
+    return _with_decorators(act, found, code)
+
+
+def named_defaults(act: Activation, code: ir.Function) -> dict[str, Value]:
+    """The defaults that are names bound around the function: these may mean others later."""
+    rows = code.parameters
+    found = {
+        name: act.env.names.get(default[2])
+        for name, default in (*rows.positional_only, *rows.positional, *rows.keyword_only)
+        if default is not None and default[0] == "name"
+    }
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not None and not isinstance(value, Imported)
+    }
 
 
 def _with_decorators(act: Activation, found: Value, code: ir.Function) -> Value:
@@ -108,4 +125,6 @@ def define_class(act: Activation, code: ir.Class) -> Class:
 
 def define_method(inner: Activation, code: ir.Function, owner: Class) -> Value:
     """A method closes over what is around its class, not over the class's names."""
-    return _with_decorators(inner, Function(code, inner.module, inner.env.outer, owner), code)
+    defaults = named_defaults(inner, code)
+    found = Function(code, inner.module, inner.env.outer, owner, defaults=defaults)
+    return _with_decorators(inner, found, code)

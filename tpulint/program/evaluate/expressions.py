@@ -7,6 +7,7 @@ from typing import Any
 
 from tpulint.program.evaluate import attributes, calls, frozen, operators
 from tpulint.program.evaluate.activation import Activation
+from tpulint.program.evaluate.definitions import named_defaults
 from tpulint.program.evaluate.tpu_flags import says_tpu
 from tpulint.program.evaluate.truth import condition_key, truth
 from tpulint.program.model import Argument
@@ -141,7 +142,8 @@ def _slice(act: Activation, node: Any) -> Value:
 
 
 def _lambda(act: Activation, node: Any) -> Value:
-    return Function(act.module.facts.functions[node[2]], act.module, act.env)
+    code = act.module.facts.functions[node[2]]
+    return Function(code, act.module, act.env, defaults=named_defaults(act, code))
 
 
 def _ifexp(act: Activation, node: Any) -> Value:

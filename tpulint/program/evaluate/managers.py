@@ -17,9 +17,9 @@ from tpulint.program.values import (
     Function,
     Instance,
     Managed,
-    Mapping,
     Opaque,
     Value,
+    join,
     options,
 )
 from tpulint.program.where import CONTEXT, Layer
@@ -77,8 +77,8 @@ def push(act: Activation, manager: Managed, site: Site) -> None:
 
 def _enter_generator(act: Activation, manager: Managed, site: Site) -> Value:
     """A @contextmanager function: the layers open at its yield are open in the block."""
-    function, packed = manager.payload.items  # type: ignore[attr-defined]
-    assert isinstance(function, Function) and isinstance(packed, Mapping)
+    assert isinstance(manager.payload, calls.Suspended)
+    function = manager.payload.function
     from tpulint.program.evaluate.activation import Activation as NewActivation
 
     if not act.machine.may_enter(act, function):
@@ -87,14 +87,22 @@ def _enter_generator(act: Activation, manager: Managed, site: Site) -> Value:
     inner = NewActivation(
         act.machine, function.module, Env({}, function.env, function), where, function
     )
-    calls.bind(inner, function, tuple(calls.given(each, site) for each in packed.items.values()))
+    calls.bind(inner, function, manager.payload.args)
     with act.machine.entered(function):
         act.machine.block(inner, function.code.body)
     if not inner.yields:
         return UNKNOWN
-    item, layers = inner.yields[0]
-    act.where = act.where._replace(layers=layers)
-    return item
+    before = act.where.layers
+    extra = [layers[len(before) :] for _, layers in inner.yields]
+    first = next((each for each in extra if each), ())
+    sure = len({tuple(map(_effect, each)) for each in extra}) == 1
+    opened = first if sure else tuple(replace(each, perhaps=True) for each in first)
+    act.where = act.where._replace(layers=(*before, *opened))
+    return join(item for item, _ in inner.yields)
+
+
+def _effect(layer: Layer) -> object:
+    return layer.payload[0] if layer.kind == CONTEXT else layer.kind
 
 
 def leave(act: Activation, manager: Value, site: Site, built: int) -> None:

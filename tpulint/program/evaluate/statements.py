@@ -161,6 +161,11 @@ def _nothing(act: Activation, node: Any) -> bool:
     return False
 
 
+def _jump(act: Activation, node: Any) -> bool:
+    act.jumps.append(dict(act.env.names))
+    return False
+
+
 def _raise(act: Activation, node: Any) -> bool:
     for item in node[1]:
         value(act, item)
@@ -207,7 +212,7 @@ _HANDLERS: dict[str, Callable[[Activation, Any], bool]] = {
     "raise": _raise,
     "assert": _assert,
     "pass": _nothing,
-    "break": _nothing,
-    "continue": _nothing,
+    "break": _jump,
+    "continue": _jump,
     "match": branches.match_,
 }
