@@ -197,7 +197,11 @@ BOUND = {
         "pick()",
         "possible",
     ),
-    "a loop that never begins": ("held = faulty\nwhile False:\n    held = sound", "held", "definite"),
+    "a loop that never begins": (
+        "held = faulty\nwhile False:\n    held = sound",
+        "held",
+        "definite",
+    ),
     "what a handler sets": (
         "held = sound\ntry:\n    import other\nexcept ImportError:\n    held = faulty",
         "held",
