@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tpulint.knowledge import seam
 from tpulint.program.model import Argument, Site
@@ -41,12 +41,16 @@ class Activation:
         self.function = function
         self.returns: list[Value] = []
         self.yields: list[tuple[Value, tuple[Layer, ...]]] = []
+        self.statement: Any = []  # what is being read
         self.jumps: list[dict[str, Value]] = []  # the names at each `break` and `continue`
         self.caller: Activation | None = None
         self.call_site: Site | None = None
         self.given: dict[str, Argument] = {}
 
     def site(self, place: int) -> Site:
+        """The site at `place`; what stands in an f-string has none, and its statement's is taken."""
+        if place < 0:
+            place = self.machine.place_of(self.statement)
         return self.module.site(place)
 
     def naming(self, argument: Argument, site: Site) -> tuple[Site, Argument]:

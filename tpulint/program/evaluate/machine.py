@@ -118,6 +118,9 @@ class Machine(Linking):
     def assign(self, act: Activation, target: Any, item: Value) -> None:
         statements.assign(act, target, item)
 
+    def place_of(self, statement: Any) -> int:
+        return statements.place_of(statement)
+
     def autograph(self, where: Where) -> bool:
         """Whether Python's `if` and `while` on tensors are converted here."""
         computation = where.computation

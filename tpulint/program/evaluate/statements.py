@@ -27,10 +27,18 @@ def block(act: Activation, body: list[Any]) -> bool:
     """Read `body`; True when what follows it is never reached."""
     ended = False
     for statement in body:
+        act.statement = statement
         ended = _HANDLERS[statement[0]](act, statement)
         if ended:
             break
     return ended
+
+
+def place_of(statement: Any) -> int:
+    """Where a statement stands, by what in it has a place; -1 where nothing has."""
+    if statement and statement[0] in ("return", "if", "for", "while", "with"):
+        return int(statement[1])
+    return first_place(statement) if statement else -1
 
 
 def assign(act: Activation, target: Any, item: Value) -> None:
