@@ -48,7 +48,7 @@ class Activation:
         self.given: dict[str, Argument] = {}
 
     def site(self, place: int) -> Site:
-        """The site at `place`; what stands in an f-string has none, and its statement's is taken."""
+        """The site at `place`; in an f-string there is none, and its statement's is taken."""
         if place < 0:
             place = self.machine.place_of(self.statement)
         return self.module.site(place)
