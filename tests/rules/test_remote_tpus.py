@@ -87,6 +87,35 @@ CONFIGS = {
     "OldConfig(master=NAME)": "possible",
     "library.config()": "possible",
 }
+# Pipelines that lead to the step that calls Python.
+PIPELINES = (
+    "decoded.batch(8)",
+    "tf.data.Dataset.zip((plain, decoded))",
+    'tf.data.Dataset.zip({"x": plain, "y": decoded})',
+    "plain.concatenate(decoded)",
+    "plain.interleave(lambda n: decoded)",
+    "decoded if len(sys.argv) > 1 else plain",
+    "(decoded if len(sys.argv) > 1 else plain).batch(8)",
+)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_the_way_through_a_pipeline(pipeline: str, tmp_path: Path) -> None:
+    text = f"""
+import sys
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("node-1")
+strategy = tf.distribute.TPUStrategy(resolver)
+
+def read():
+    yield 1
+
+plain = tf.data.Dataset.range(8)
+decoded = tf.data.Dataset.from_generator(read, tf.int64)
+strategy.experimental_distribute_dataset({pipeline})
+"""
+    assert [each.certainty for each in reported(text, tmp_path, ["TPU607"])] == ["definite"]
 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)

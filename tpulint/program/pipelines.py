@@ -47,7 +47,7 @@ STEPS = 200  # of one pipeline
 
 def data_of(program: Program, feed: Feed) -> Value:
     """What feeds the TPU: the dataset that is handed over, or those that it was taken from."""
-    if any(isinstance(each, Built) and is_dataset(each) for each in options(feed.data)):
+    if any(is_dataset(each) for each in options(feed.data)):
         return feed.data
     taken = [
         source
@@ -129,7 +129,7 @@ def _elements_from(value: Value) -> list[Value]:
     if value.last in JOINS and value.source is None:
         given = [each for _, each in value.arguments]
         items = [one for each in given for one in _listed(each)]
-        return [each for each in items if isinstance(each, (Built, Choice)) and is_dataset(each)]
+        return [each for each in items if is_dataset(each)]
     source = before(value)
     return [source] if source is not None else []
 
@@ -137,13 +137,12 @@ def _elements_from(value: Value) -> list[Value]:
 def _of_transformation(step: Built) -> list[Value]:
     """`apply(map_and_batch(...))`; some transformations of TensorFlow leave the batch alone."""
     given = step.arguments[0][1] if step.arguments else UNKNOWN
-    known = all(isinstance(each, Built) for each in options(given))
     found: list[Value] = []
     for each in options(given):
         if isinstance(each, Built) and each.last in KEEPS and step.source is not None:
             found.append(step.source)
         else:
-            found.append(each if known else UNKNOWN)
+            found.append(each)
     return found
 
 
@@ -183,7 +182,7 @@ def _repeats(step: Built) -> bool:
     """Whether this is `repeat()`, or `shuffle_and_repeat(size)`, without a count."""
     if step.last == "repeat":
         return argument(step.arguments, "count", 0) in (None, NONE, Const(-1))
-    given = step.arguments[0][1] if step.last == "apply" and step.arguments else UNKNOWN
+    given = step.arguments[0][1] if step.arguments else UNKNOWN
     if not isinstance(given, Built) or given.last != "shuffle_and_repeat":
         return False
     return argument(given.arguments, "count", 1) in (None, NONE, Const(-1))
