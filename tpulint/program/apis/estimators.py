@@ -7,6 +7,7 @@ from tpulint.program.apis.clusters import open_cluster
 from tpulint.program.apis.later import after_all
 from tpulint.program.apis.tracing import trace
 from tpulint.program.evaluate import lanes
+from tpulint.program.evaluate.linking import MODEL_FN
 from tpulint.program.model import Argument
 from tpulint.program.scalars import is_scalar
 from tpulint.program.structures import copied
@@ -47,7 +48,7 @@ def _estimator(this: Call) -> Value:
         this.act.machine.known(model_fn)
     if use_tpu == Const(False) or model_fn is None:
         return made
-    trace(this, "model_fn", model_fn, None, mode="graph", opaque=NOT_TENSORS)
+    trace(this, MODEL_FN, model_fn, None, mode="graph", opaque=NOT_TENSORS)
     return made
 
 
@@ -57,8 +58,12 @@ def _kept(this: Call, params: Value) -> Value:
 
 
 def _spec(this: Call) -> Value:
-    """`host_call=(fn, tensors)` and `eval_metrics=(...)` run on the host, after the step."""
-    if this.act.where.computation is not None:
+    """`host_call=(fn, tensors)` and `eval_metrics=(...)` run on the host, after the step.
+
+    A TPUEstimator sees to that; a computation of one's own just holds the specification.
+    """
+    computation = this.act.where.computation
+    if computation is not None and computation.kind == MODEL_FN:
         for keyword, kind in HOST_FUNCTIONS.items():
             given = after_all(this, this.get(keyword, POSITIONS[keyword]) or NONE)
             for pair in options(given):

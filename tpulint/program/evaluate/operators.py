@@ -65,12 +65,19 @@ def compare(act: Activation, op: str, left: Value, right: Value, site: Site) -> 
         return UNKNOWN if same is None else Const(same is (op == "Is"))
     if isinstance(left, Const) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
         return Const((left.value == right.value) is (op == "Equal"))
+    if _are_modes(left, right) and op in ("Equal", "NotEqual"):
+        return Const((left == right) is (op == "Equal"))
     if isinstance(left, Opaque) and op == "Equal" and isinstance(right, (Const, External)):
         return left.equal_to(right.last if isinstance(right, External) else repr(right.value))
     if op in ("In", "NotIn"):
         inside = _held(left, right)
         return UNKNOWN if inside is None else Const(inside is (op == "In"))
     return operation(act, [left, right], site, op)
+
+
+def _are_modes(*values: Value) -> bool:
+    """Whether all are members of `ModeKeys`: no two of these are one."""
+    return all(isinstance(each, External) and ".ModeKeys." in each.path for each in values)
 
 
 def _held(key: Value, holder: Value) -> bool | None:
