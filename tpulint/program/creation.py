@@ -29,7 +29,7 @@ def creations(computation: Computation) -> Iterator[Creation]:
     for access in computation.accesses:
         if access.mode == "create" and access.variable.sort == "variable":
             yield Creation(f"the variable `{access.variable.name}`", access.site, access.where)
-    built = {each.variable.site for each in computation.accesses if each.variable.sort == "weights"}
+    built = {each.variable.site for each in computation.accesses}
     for call in computation.calls:
         owner = owner_of_variables(call)
         if owner is not None and (owner != "layer" or call.site in built):
@@ -41,9 +41,11 @@ def owner_of_variables(call: ApiCall) -> str | None:
     parts = call.path.split(".")
     if call.receiver is not None or len(parts) < 3:
         return None
-    if parts[-2] == "layers" and parts[-1] in seam.LAYERS_WITH_WEIGHTS and "keras" in parts:
+    if "keras" not in parts:
+        return None
+    if parts[-1] in seam.LAYERS_WITH_WEIGHTS:
         return "layer"
-    if "keras" in parts and parts[-1][:1].isupper():
+    if parts[-1][:1].isupper():
         return {"optimizers": "optimizer", "metrics": "metric"}.get(parts[-2])
     return None
 
