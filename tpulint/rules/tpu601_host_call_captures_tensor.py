@@ -16,21 +16,23 @@ def check(program: Program, report: Report) -> None:
     for computation, cluster in host_calls(program):
         for use in cluster.receives:
             known = use.tensor.sort != "unseen" and use.taker not in STRUCTURAL
-            if known and use.taker != SENT and cluster.is_around(use.where):
+            if known and use.taker != SENT:
                 _say(computation, cluster, use, report)
 
 
 def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -> None:
     vague = use.alternative or use.where.is_guess
     sure = use.certainty is Certainty.DEFINITE and not vague
-    steps = [*trace.into_cluster(cluster, use.where)]
-    if use.tensor.site is not None:
-        steps.insert(0, trace.step(DEVICE_LANE, use.tensor.site, "is made on the device"))
-    last = trace.step(HOST_LANE, use.site, "is taken on the host, though it was not sent")
+    assert use.tensor.site is not None
     report(
         use.site.span,
         f"{trace.callee_name(cluster.callee)} takes a tensor of the TPU computation that is not "
         f"among the tensors of `{cluster.kind}`: it does not exist on the host",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
-        trace=(trace.entry(computation), *steps, last),
+        trace=(
+            trace.entry(computation),
+            trace.step(DEVICE_LANE, use.tensor.site, "is made on the device"),
+            *trace.into_cluster(cluster, use.where),
+            trace.step(HOST_LANE, use.site, "is taken on the host, though it was not sent"),
+        ),
     )

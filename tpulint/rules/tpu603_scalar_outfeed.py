@@ -34,9 +34,7 @@ def _say(
     computation: Computation, cluster: Cluster, sent: Argument, sure: bool, report: Report
 ) -> None:
     made = next(tensors(sent.value)).site
-    steps = [trace.entry(computation)]
-    if made is not None:
-        steps.append(trace.step(DEVICE_LANE, made, "has no batch dimension"))
+    assert made is not None
     named = f" `{sent.keyword}`" if sent.keyword else ""
     chosen = "may be" if isinstance(sent.value, Choice) else "is"
     report(
@@ -44,5 +42,8 @@ def _say(
         f"what goes to `{cluster.kind}` is joined over the replicas along its first dimension, "
         f"and this{named} {chosen} a scalar: give it one with `tf.reshape(x, [1])`",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
-        trace=tuple(steps),
+        trace=(
+            trace.entry(computation),
+            trace.step(DEVICE_LANE, made, "has no batch dimension"),
+        ),
     )

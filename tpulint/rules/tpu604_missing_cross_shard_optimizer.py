@@ -16,8 +16,6 @@ from tpulint.program.values import (
     External,
     Function,
     Instance,
-    Opaque,
-    Sequence,
     Value,
 )
 from tpulint.rules.base import Report
@@ -47,7 +45,7 @@ def _by_place(computation: Computation) -> dict[Site, list[ApiCall]]:
     """The updates; one place has several where the optimizer is one of several."""
     found: dict[Site, list[ApiCall]] = {}
     for call in [*computation.calls, *computation.updates]:
-        if call.last in UPDATES and call.receiver is not None:
+        if call.last in UPDATES:
             found.setdefault(call.site, []).append(call)
     return found
 
@@ -65,15 +63,20 @@ def _is_bare(receiver: Value | None) -> bool:
 def _is_bare_class(optimizer: Instance) -> bool:
     """Whether a class of the project is a TensorFlow optimizer and neither sums nor wraps one."""
     bases = mro(optimizer.cls)
-    made = any(
-        isinstance(each, External) and is_tensorflow(each.path) and each.last == "Optimizer"
-        for each in bases
-    )
+    outside = [each for each in bases if isinstance(each, External)]
+    made = any(each.last.endswith("Optimizer") for each in outside)
+    unseen = any(not is_tensorflow(each.path) and each.last != "object" for each in outside)
     methods = [one for each in bases if isinstance(each, Class) for one in each.names.values()]
     mentions = {word for one in methods if isinstance(one, Function) for word in one.code.mentions}
+    mentions |= {each.last for each in outside}
     sums = not mentions.isdisjoint(seam.COLLECTIVES | {WRAPPER})
     kept = optimizer.attributes.values()
-    return made and not sums and not any(isinstance(each, (Built, Instance)) for each in kept)
+    return (
+        made
+        and not unseen
+        and not sums
+        and not any(isinstance(each, (Built, Instance)) for each in kept)
+    )
 
 
 def _wraps(optimizer: Built) -> bool:
@@ -81,10 +84,10 @@ def _wraps(optimizer: Built) -> bool:
     if optimizer.last == WRAPPER:
         return True
     for keyword, value in optimizer.arguments:
-        if isinstance(value, Built) and value.last.endswith("Optimizer") and _wraps(value):
-            return True
-        holds = keyword in ("opt", "optimizer")
-        if holds and not (isinstance(value, Built) and not _wraps(value)):
+        if isinstance(value, Built):
+            if _wraps(value):
+                return True
+        elif keyword in ("opt", "optimizer"):
             return True
     return False
 
@@ -109,10 +112,7 @@ def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
     """Whether the gradients went through something that is not seen."""
     computed = {call.site for call in computation.calls if call.last == "compute_gradients"}
     given = update.argument("grads_and_vars", 0)
-    if given is None or isinstance(given.value, (Opaque, Choice)):
+    if given is None or isinstance(given.value, Choice):
         return True
-    if isinstance(given.value, Sequence) and given.value.open and not given.value.items:
-        return True
-    return any(
-        tensor.sort == "unseen" and tensor.site not in computed for tensor in tensors(given.value)
-    )
+    found = list(tensors(given.value))
+    return not found or any(each.sort == "unseen" and each.site not in computed for each in found)

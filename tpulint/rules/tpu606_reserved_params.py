@@ -28,7 +28,8 @@ def _check_params(call: ApiCall, report: Report) -> None:
     kept = options(made.attributes.get("params", NONE))
     for key in RESERVED:
         held = [_holds(each, key, call) for each in kept]
-        sure = all(held) and not call.where.is_guess
+        maybe = any(isinstance(each, Mapping) and key in each.perhaps for each in kept)
+        sure = all(held) and not maybe and not call.where.is_guess
         if any(held):
             report(
                 given.site.span,

@@ -13,11 +13,10 @@ from tpulint.program.model import ApiCall, Feed, Program
 from tpulint.program.pipelines import calls_of, data_of, steps
 from tpulint.program.remote import remoteness
 from tpulint.program.values import Built, Sequence, Strategy, Value, Variable
-from tpulint.program.where import DATA
 from tpulint.rules.base import Report
 
 PYTHON = "runs Python of this machine"
-TABLE = "looks up a table of this machine"
+TABLE = "asks a table of this machine"
 FILE = "reads a file of this machine"
 GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
 
@@ -58,7 +57,7 @@ def _calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
     sites = dict.fromkeys(step.site for step in steps(data_of(program, feed)))
     found = list(calls_of(program, feed))
     for call in program.piped:
-        if any(each.kind == DATA and each.site in sites for each in call.where.layers):
+        if any(each.site in sites for each in call.where.layers):
             found.append(call)
     found += [call for site in sites for call in program.at.get(site, ())]
     yield from {id(call): call for call in found}.values()
@@ -70,7 +69,7 @@ def _fault(call: ApiCall, feed: Feed) -> str | None:
         return PYTHON
     if isinstance(receiver, Built) and receiver.last == GENERATOR and call.last[:4] == "flow":
         return PYTHON
-    if isinstance(feed.owner, Strategy) and call.last == "lookup" and _is_table(receiver):
+    if isinstance(feed.owner, Strategy) and _is_table(receiver):
         return TABLE
     if call.last in seam.FILE_READERS and call.arguments and _is_local(call.arguments[0].value):
         return FILE

@@ -55,9 +55,10 @@ def _elements_made(this: Call) -> Value | None:
     layer = Layer(DATA, this.site)
     found = []
     for each in this.values:
-        if isinstance(each, CALLABLE):
+        functions = options(each)
+        if all(isinstance(option, CALLABLE) for option in functions):
             element = Tensor(None, this.site, "structure")
             # A dataset's function takes the components of an element, or the element.
-            args: list[Value] = [element] * parameter_count(this, each)
+            args: list[Value] = [element] * parameter_count(this, functions[0])
             found.append(this.run_inside(layer, each, args))
     return join(found) if found else None
