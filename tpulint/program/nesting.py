@@ -33,12 +33,13 @@ def guards_nesting(where: Where) -> bool:
 
 
 def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
-    """Whether an unknown test stands between the two that may tell them apart.
+    """Whether an unknown test stands between the two, in a computation, that may tell them apart.
 
     Where one wrapper opens both, its own test may have another answer the second time.
     """
     around = outer.where
-    if inner.site == outer.site and inner.computation is not None:
+    if inner.site == outer.site:
+        assert inner.computation is not None
         around = inner.computation.where
     between = inner.where.conditions - around.conditions
     return any(key[0] in (GUARD, PLACE) for key, _ in between)
