@@ -1,4 +1,4 @@
-"""Which argument a parameter gets, and which definition a name or an attribute means.
+"""Which argument a parameter gets, and which definition a name means.
 
 As in test_containers: `faulty` is what must not be called, and the certainty is what is known of
 whether it is.
@@ -19,9 +19,6 @@ REST = "def pick(*fs):\n    return fs[0]"
 NAMED = "def pick(**fs):\n    return fs['b']"
 FIRST = "def pick(a, /, b=sound):\n    return b"
 PARTIAL = "from functools import partial\n" + TWO
-KIND = "class Kind:\n    "
-METHOD = KIND + "def f(self):\n        return faulty"
-BASE = METHOD + "\n\nclass More(Kind):\n    "
 
 # What is defined, what is called, and how sure it is that this is `faulty`.
 BOUND = {
@@ -63,79 +60,11 @@ BOUND = {
         "pick()",
         "definite",
     ),
-    "a default of a method that is a name of the class": (
-        KIND + "held = faulty\n    def f(self, b=held):\n        return b",
-        "Kind().f()",
-        "definite",
-    ),
     "what is defined last": (f"{FAULT}\n\n{TWO}", "pick(1)", ""),
     "what is defined under a flag": (
         f"{TWO}\nif len(sys.argv) > 1:\n    def pick(a):\n        return faulty",
         "pick(1)",
         "possible",
-    ),
-    "a method": (METHOD, "Kind().f()", "definite"),
-    "a method of the class": (METHOD, "Kind.f(Kind())", "definite"),
-    "an inherited method": (BASE + "pass", "More().f()", "definite"),
-    "a method that replaces it": (BASE + "def f(self):\n        return sound", "More().f()", ""),
-    "the method that was replaced": (
-        BASE + "def f(self):\n        return super().f()",
-        "More().f()",
-        "definite",
-    ),
-    "a static method": (
-        KIND + "@staticmethod\n    def f(a):\n        return a",
-        "Kind().f(faulty)",
-        "definite",
-    ),
-    "a class method": (
-        KIND + "held = faulty\n    @classmethod\n    def f(cls):\n        return cls.held",
-        "Kind.f()",
-        "definite",
-    ),
-    "a class method of an object": (
-        KIND + "held = [faulty]\n    @classmethod\n    def f(cls, n):\n        return cls.held[n]",
-        "Kind().f(0)",
-        "definite",
-    ),
-    "a property": (
-        KIND + "@property\n    def f(self):\n        return faulty",
-        "Kind().f",
-        "definite",
-    ),
-    "an attribute of the class": (KIND + "held = {1: faulty}", "Kind().held[1]", "definite"),
-    "an attribute that hides that of the class": (
-        KIND + "held = sound\n    def __init__(self):\n        self.held = [faulty]",
-        "Kind().held[0]",
-        "definite",
-    ),
-    "an attribute that a base sets": (
-        KIND + "def __init__(self, f):\n        self.f = f\n\n"
-        "class More(Kind):\n    def __init__(self, f):\n        super().__init__(f)",
-        "More(faulty).f",
-        "definite",
-    ),
-    "an attribute that another method sets": (
-        KIND + "def set(self, f):\n        self.f = f\n\nheld = Kind()\nheld.set(faulty)",
-        "held.f",
-        "definite",
-    ),
-    "an object that is called": (
-        KIND + "def __call__(self, n):\n        return faulty",
-        "Kind()(1)",
-        "definite",
-    ),
-    "a class within a class": (
-        KIND + "class Inner:\n        f = [faulty]",
-        "Kind.Inner.f[0]",
-        "definite",
-    ),
-    "an attribute by a name that is known": (METHOD, "getattr(Kind(), 'f')()", "definite"),
-    "an attribute by a name that is not known": (METHOD, "getattr(Kind(), sys.argv[1])()", ""),
-    "an attribute that is set by its name": (
-        f"{METHOD}\nheld = Kind()\nsetattr(held, 'g', faulty)",
-        "held.g",
-        "definite",
     ),
     "the result of one of several returns": (
         "def pick(a):\n    if a:\n        return sound\n    return faulty",

@@ -142,8 +142,10 @@ def _bound_name(act: Activation, base: Instance, name: str, site: Site) -> Value
 
 
 def _of_super(act: Activation, base: Super, name: str) -> Value:
-    """The next definition after the owner's, bound to the instance."""
-    for each in mro(base.owner)[1:]:
+    """The next definition after the owner's in the instance's order, bound to the instance."""
+    line = mro(base.instance.cls) if isinstance(base.instance, Instance) else []
+    line = line if base.owner in line else mro(base.owner)
+    for each in line[line.index(base.owner) + 1 :]:
         if isinstance(each, Class) and name in each.names:
             found = each.names[name]
             return Bound(found, base.instance) if isinstance(found, Function) else found
@@ -171,15 +173,16 @@ def _outer_attribute(cls: Class, name: str) -> Value:
 
 
 def mro(cls: Class) -> list[Value]:
-    """The class and its bases, depth first, each once."""
-    found: list[Value] = []
-    queue: list[Value] = [cls]
-    while queue and len(found) < 32:
-        each = queue.pop(0)
-        if not any(each is known for known in found):
-            found.append(each)
-            if isinstance(each, Class):
-                queue = list(each.bases) + queue
+    """The class and its bases, each before its own and in the order given, as Python has them."""
+    lines = [mro(each) if isinstance(each, Class) else [each] for each in cls.bases]
+    rows = [row for row in (*lines, list(cls.bases)) if row]
+    found: list[Value] = [cls]
+    while rows:
+        heads = [row[0] for row in rows]
+        free = [each for each in heads if not any(each in row[1:] for row in rows)]
+        first = free[0] if free else heads[0]  # Python refuses a class without such an order
+        found.append(first)
+        rows = [left for row in rows if (left := [each for each in row if each != first])]
     return found
 
 

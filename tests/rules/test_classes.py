@@ -1,0 +1,114 @@
+"""Which definition an attribute of an object or a class means.
+
+As in test_containers: `faulty` is what must not be called, and the certainty is what is known of
+whether it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.held import sureness
+
+KIND = "class Kind:\n    "
+METHOD = KIND + "def f(self):\n        return faulty"
+BASE = METHOD + "\n\nclass More(Kind):\n    "
+
+# What is defined, what is called, and how sure it is that this is `faulty`.
+MEANT = {
+    "a method": (METHOD, "Kind().f()", "definite"),
+    "a method of the class": (METHOD, "Kind.f(Kind())", "definite"),
+    "an inherited method": (BASE + "pass", "More().f()", "definite"),
+    "a method that replaces it": (BASE + "def f(self):\n        return sound", "More().f()", ""),
+    "the method that was replaced": (
+        BASE + "def f(self):\n        return super().f()",
+        "More().f()",
+        "definite",
+    ),
+    "a method of two bases": (
+        METHOD + "\n\nclass Left(Kind):\n    pass\n\nclass Right(Kind):\n"
+        "    def f(self):\n        return sound\n\nclass Both(Left, Right):\n    pass",
+        "Both().f()",
+        "",
+    ),
+    "a method of the first of two bases": (
+        METHOD + "\n\nclass Other:\n    def f(self):\n        return sound\n\n"
+        "class Both(Kind, Other):\n    pass",
+        "Both().f()",
+        "definite",
+    ),
+    "what super() means in one of two bases": (
+        KIND + "def f(self):\n        return sound\n\nclass Left(Kind):\n    def f(self):\n"
+        "        return super().f()\n\nclass Right(Kind):\n    def f(self):\n"
+        "        return faulty\n\nclass Both(Left, Right):\n    pass",
+        "Both().f()",
+        "definite",
+    ),
+    "a static method": (
+        KIND + "@staticmethod\n    def f(a):\n        return a",
+        "Kind().f(faulty)",
+        "definite",
+    ),
+    "a class method": (
+        KIND + "held = faulty\n    @classmethod\n    def f(cls):\n        return cls.held",
+        "Kind.f()",
+        "definite",
+    ),
+    "a class method of an object": (
+        KIND + "held = [faulty]\n    @classmethod\n    def f(cls, n):\n        return cls.held[n]",
+        "Kind().f(0)",
+        "definite",
+    ),
+    "a property": (
+        KIND + "@property\n    def f(self):\n        return faulty",
+        "Kind().f",
+        "definite",
+    ),
+    "an attribute of the class": (KIND + "held = {1: faulty}", "Kind().held[1]", "definite"),
+    "an attribute that hides that of the class": (
+        KIND + "held = sound\n    def __init__(self):\n        self.held = [faulty]",
+        "Kind().held[0]",
+        "definite",
+    ),
+    "an attribute that a base sets": (
+        KIND + "def __init__(self, f):\n        self.f = f\n\n"
+        "class More(Kind):\n    def __init__(self, f):\n        super().__init__(f)",
+        "More(faulty).f",
+        "definite",
+    ),
+    "an attribute that another method sets": (
+        KIND + "def set(self, f):\n        self.f = f\n\nheld = Kind()\nheld.set(faulty)",
+        "held.f",
+        "definite",
+    ),
+    "an object that is called": (
+        KIND + "def __call__(self, n):\n        return faulty",
+        "Kind()(1)",
+        "definite",
+    ),
+    "a class within a class": (
+        KIND + "class Inner:\n        f = [faulty]",
+        "Kind.Inner.f[0]",
+        "definite",
+    ),
+    "an attribute by a name that is known": (METHOD, "getattr(Kind(), 'f')()", "definite"),
+    "an attribute by a name that is not known": (METHOD, "getattr(Kind(), sys.argv[1])()", ""),
+    "an attribute that is set by its name": (
+        f"{METHOD}\nheld = Kind()\nsetattr(held, 'g', faulty)",
+        "held.g",
+        "definite",
+    ),
+    "a default of a method that is a name of the class": (
+        KIND + "held = faulty\n    def f(self, b=held):\n        return b",
+        "Kind().f()",
+        "definite",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_it_is_as_sure_as_what_is_called(name: str, tmp_path: Path) -> None:
+    change, called, certainty = MEANT[name]
+    assert sureness(change, called, tmp_path) == ([certainty] if certainty else [])
