@@ -14,6 +14,7 @@ from tests.rules.held import sureness
 
 KIND = "class Kind:\n    "
 METHOD = KIND + "def f(self):\n        return faulty"
+FIELDS = "class Kind:\n    f: object = sound\n    g: object = faulty"
 BASE = METHOD + "\n\nclass More(Kind):\n    "
 
 # What is defined, what is called, and how sure it is that this is `faulty`.
@@ -44,6 +45,45 @@ MEANT = {
         "        return super().f()\n\nclass Right(Kind):\n    def f(self):\n"
         "        return faulty\n\nclass Both(Left, Right):\n    pass",
         "Both().f()",
+        "definite",
+    ),
+    "a field that is given": (FIELDS, "Kind(faulty).f", "definite"),
+    "a field that is given by name": (FIELDS, "Kind(f=faulty).f", "definite"),
+    "a field that is not given": (FIELDS, "Kind().f", ""),
+    "a field instead of a faulty one": (FIELDS, "Kind(sound, f=sound).g", "definite"),
+    "another field instead of a faulty one": (FIELDS, "Kind(sound, sound).g", ""),
+    "fields by a list that is not known": (FIELDS, "Kind(*sys.argv).g", ""),
+    "fields by a dict that is not known": (FIELDS, "Kind(**sys.flags).g", ""),
+    "a field of a base": (
+        FIELDS + "\n\nclass More(Kind):\n    h: object = sound",
+        "More(1, 2, faulty).h",
+        "definite",
+    ),
+    "attributes by a dict": (
+        KIND + "def __init__(self, **fs):\n        self.__dict__.update(fs)",
+        "Kind(f=faulty).f",
+        "definite",
+    ),
+    "attributes by a dict that is not known": (
+        KIND + "def __init__(self, fs):\n        self.f = [faulty]\n"
+        "        self.__dict__.update(fs)",
+        "Kind(sys.flags).f[0]",
+        "possible",
+    ),
+    "an object decides": (METHOD, "(faulty if Kind() else sound)", "definite"),
+    "an object with a length decides": (
+        KIND + "def __len__(self):\n        return 0",
+        "(faulty if Kind() else sound)",
+        "possible",
+    ),
+    "an object of a class of Python decides": (
+        "class Kind(dict):\n    pass",
+        "(faulty if Kind() else sound)",
+        "possible",
+    ),
+    "an object of the plainest class decides": (
+        "class Kind(object):\n    pass",
+        "(faulty if Kind() else sound)",
         "definite",
     ),
     "a static method": (

@@ -121,6 +121,11 @@ CALLS = {
         "held.get('b', faulty)",
         "",
     ),
+    "an update of what is there by what is not known": (
+        "held = {'b': faulty}\nheld.update(sys.argv)",
+        "held['b']",
+        "possible",
+    ),
     "an update by a dict that may hold more": (
         "held = {}\nheld.update({sys.argv[1]: sound})",
         "held.get('b', faulty)",

@@ -116,6 +116,8 @@ def _update(this: Call, receiver: Mapping) -> Value:
             receiver.open = receiver.open or each.value.open
         else:
             receiver.open = True
+            for key, item in receiver.items.items():
+                receiver.items[key] = join([item, UNKNOWN])
     return NONE
 
 

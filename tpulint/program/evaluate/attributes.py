@@ -122,6 +122,8 @@ def _of_instance(act: Activation, base: Instance, name: str, site: Site) -> Valu
         return found
     if name == "__class__":
         return base.cls
+    if name == "__dict__":
+        return Mapping(base.attributes, True, made=base.where)
     if any(isinstance(each, External) for each in mro(base.cls)):
         return method(base, name)
     return base.attributes.setdefault(name, Opaque(f"self.{name}"))

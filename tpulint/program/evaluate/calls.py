@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tpulint.knowledge import seam
-from tpulint.program.evaluate import attributes
+from tpulint.program.evaluate import attributes, fields
 from tpulint.program.evaluate.activation import Activation
 from tpulint.program.model import ApiCall, Argument, Frame, Site
 from tpulint.program.values import (
@@ -115,7 +115,8 @@ def instantiate(act: Activation, cls: Class, args: Arguments, site: Site) -> Val
     for each in bases:
         if isinstance(each, Class) and isinstance(each.names.get("__init__"), Function):
             call(act, Bound(each.names["__init__"], made), args, site)
-            break
+            return made
+    fields.fill(made, args)
     return made
 
 

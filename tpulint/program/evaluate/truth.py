@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tpulint.program.evaluate.attributes import mro
 from tpulint.program.model import Site
 from tpulint.program.values import (
     Asked,
@@ -39,9 +40,18 @@ def _truth(value: Value) -> bool | None:
         return bool(value.value)
     if isinstance(value, (Sequence, Mapping)):
         return None if value.open else bool(value.items)
-    if isinstance(value, (Function, Class, ModuleValue, Instance, Strategy)):
+    if isinstance(value, Instance):
+        return None if any(_may_be_false(each) for each in mro(value.cls)) else True
+    if isinstance(value, (Function, Class, ModuleValue, Strategy)):
         return True
     return None
+
+
+def _may_be_false(cls: Value) -> bool:
+    """Whether objects of a class may say that they are false, or empty."""
+    if isinstance(cls, Class):
+        return "__bool__" in cls.names or "__len__" in cls.names
+    return cls != External("builtins.object")
 
 
 def condition_key(value: Value, node: Any, site: Site) -> tuple[Any, ...]:
