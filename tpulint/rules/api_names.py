@@ -65,7 +65,7 @@ def _certainty(spelled: Spelled) -> Certainty:
     """Definite where no release that the file is for has the name, and nothing says otherwise."""
     name = spelled.name
     fails = spelled.having & spelled.target.mask == 0
-    if not spelled.having and name.paths[0].startswith(LOOSE):
+    if not spelled.having and any(path.startswith(LOOSE) for path in name.paths):
         fails = False  # older releases than the table's had more there, and a source tree has
     if name.place == METHOD:
         fails = fails and STRATEGY.search(name.receiver) is not None
@@ -115,17 +115,11 @@ def newest(mask: int) -> str:
 def _now(spelled: Spelled) -> tuple[str, bool] | None:
     """What the name became on the target, as a dotted name, and whether it is the same code."""
     lost = spelled.target.mask & ~spelled.having
-    if not spelled.target.stated:
-        return _now_in(spelled, lost)
-    return _now_in(spelled, spelled.target.newest) or _now_in(spelled, lost)
-
-
-def _now_in(spelled: Spelled, releases: int) -> tuple[str, bool] | None:
     if spelled.name.place == METHOD:
         method = methods()[spelled.name.paths[0]]
-        there = bool(method.new) and names.having(f"{method.on}.{method.new}") & releases
+        there = names.having(f"{method.on}.{method.new}") & lost
         return (method.new, True) if there else None
-    return renamed(spelled.name.paths[0], releases)
+    return renamed(spelled.name.paths[0], lost)
 
 
 def _fix(spelled: Spelled, now: str, same: bool, program: Program) -> Fix | None:
@@ -164,7 +158,7 @@ def written(spelled: Spelled, dotted: str) -> str | None:
 def _import(spelled: Spelled, now: str, program: Program) -> str | None:
     """The import that takes the new name; of a module, only if all its names moved together."""
     name = spelled.name
-    if not name.alone or ".estimator" in now or not name.written.startswith("from "):
+    if ".estimator" in now or not name.written.startswith("from "):
         return None  # tf.estimator is loaded lazily: nothing can be imported from inside it
     used = [
         each

@@ -66,7 +66,7 @@ def _unknown(call: ApiCall, target: Target) -> Iterator[tuple[Argument, str]]:
     if not wanted or wanted & ~seen or "**" in taken:
         return
     for each in call.arguments:
-        if each.keyword and not each.star and each.keyword not in taken:
+        if each.keyword and each.keyword not in taken:
             near = difflib.get_close_matches(each.keyword, sorted(taken - {"*", "|"}), 1, NEAR)
             yield each, near[0] if near else ""
 

@@ -30,7 +30,7 @@ class Name(NamedTuple):
     """One spelling. `paths` are the dotted names that it can stand for, alias resolved.
 
     rows and columns are 1-based and count characters, the end is exclusive. `written` is
-    the text, `root` its first name. `alone`: it is an import of nothing else.
+    the text, the whole import where it imports nothing else, `root` its first name.
     inside: it stands in a function. `receiver` is the text before a METHOD.
     """
 
@@ -40,7 +40,6 @@ class Name(NamedTuple):
     end: tuple[int, int]
     written: str
     root: str = ""
-    alone: bool = False
     inside: bool = False
     receiver: str = ""
 
@@ -235,7 +234,6 @@ class _Reader:
     # What is found
 
     def _import(self, node: ast.Import | ast.ImportFrom, place: _Place) -> None:
-        alone = len(node.names) == 1
         for each in node.names:
             if isinstance(node, ast.Import):
                 path = each.name
@@ -243,9 +241,9 @@ class _Reader:
                 path = f"{node.module}.{each.name}" if not node.level else ""
                 path = path.removesuffix(".*")
             if self._is_mine(path) and not place.guarded:
-                whole = node if alone else each
+                whole = node if len(node.names) == 1 else each
                 bound = each.asname or each.name
-                self._found(IMPORT, (path,), whole, place, bound, alone)
+                self._found(IMPORT, (path,), whole, place, bound)
 
     def _attribute(self, node: ast.Attribute, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
         paths = self._paths(node)
@@ -257,7 +255,7 @@ class _Reader:
             seen = node.attr in self.methods and node.attr not in self.defined
             if seen and not place.guarded and isinstance(node.ctx, ast.Load):
                 receiver = self._text(node.value)
-                self._found(METHOD, (node.attr,), node, place, "", False, receiver)
+                self._found(METHOD, (node.attr,), node, place, "", receiver)
             yield node.value, place
 
     def _found(
@@ -267,13 +265,12 @@ class _Reader:
         node: ast.stmt | ast.expr | ast.alias,
         place: _Place,
         root: str,
-        alone: bool = False,
         receiver: str = "",
     ) -> None:
         start = self._location(node.lineno, node.col_offset)
         end = self._location(node.end_lineno or node.lineno, node.end_col_offset or 0)
         written = self._text(node)
-        found = Name(kind, paths, start, end, written, root, alone, place.inside, receiver)
+        found = Name(kind, paths, start, end, written, root, place.inside, receiver)
         self.names.append(found)
 
     def _location(self, row: int, offset: int) -> tuple[int, int]:
