@@ -136,6 +136,6 @@ import tensorflow.compat.v1 as tf
 from library import estimators, model_fn
 
 maker = estimators.of_rate(tf.constant(0.1))
-maker.TPUEstimator(model_fn, use_tpu=True, model_dir="/home/me/model")
+maker.TPUEstimator(model_fn, use_tpu=True, model_dir="/kaggle/working/model")
 """
     assert [each.certainty for each in reported(text, tmp_path, ["TPU607"])] == ["possible"]
