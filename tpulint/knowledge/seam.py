@@ -190,7 +190,7 @@ OPERATIONS = _words(
 OBJECTS = _words(
     """
     get_replica_context get_default_graph get_default_session list_physical_devices
-    list_logical_devices get_visible_devices
+    list_logical_devices get_visible_devices load_model clone_model model_from_json
     """
 )
 # What gives Python objects or other known lists, although its name is an operation's.

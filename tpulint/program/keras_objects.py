@@ -20,6 +20,7 @@ from tpulint.program.values import (
     Variable,
 )
 
+MODELS = MODELS_WITH_VARIABLES | {"Model", "Sequential"}
 NO_MOMENTUM = (Const(0), Const(0.0))
 
 
@@ -41,7 +42,7 @@ def has_slots(optimizer: Value) -> bool:
 def is_model(value: Value | None) -> bool:
     """A Keras model, or an object of a class that is one."""
     if isinstance(value, Built):
-        named = value.last in ("Model", "Sequential") or ".applications." in value.path
+        named = value.last in MODELS or ".applications." in value.path
         return "keras" in value.path and named
     return isinstance(value, Instance) and _inherits_model(value.cls)
 
