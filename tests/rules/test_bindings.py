@@ -119,6 +119,22 @@ BOUND = {
         "held",
         "definite",
     ),
+    "what a loop ends with": ("held = sound\nfor held in (faulty,):\n    pass", "held", "definite"),
+    "what a loop that may not begin sets": (
+        "held = sound\nwhile input():\n    held = faulty",
+        "held",
+        "possible",
+    ),
+    "what one branch sets, where the other fails": (
+        "held = sound\nif input():\n    held = faulty\nelse:\n    raise ValueError",
+        "held",
+        "definite",
+    ),
+    "what is set for a TPU, on the host": (
+        "held = sound\nif sys.use_tpu:\n    held = faulty",
+        "held",
+        "possible",
+    ),
     "a loop over nothing": ("held = faulty\nfor each in ():\n    held = sound", "held", "definite"),
     "a loop whose else is passed by a return": (
         "def pick():\n    for each in sys.argv:\n        if each:\n            return sound\n"

@@ -41,6 +41,16 @@ CHANGES = {
         "held.get('g', sound)",
         "possible",
     ),
+    "a key that may have been there, and is now": (
+        UNDER_A_FLAG + "held['g'] = sound\nheld['g'] = faulty",
+        "held.get('g', sound)",
+        "definite",
+    ),
+    "a key that is not there is dropped under a flag": (
+        UNDER_A_FLAG + "held.pop('g', None)\nchosen = faulty if len(held) == 1 else sound",
+        "chosen",
+        "definite",
+    ),
     "a dict of the same branch": (
         "if sys.argv:\n    held = {'f': sound}\n    held['f'] = faulty",
         "held['f']",
