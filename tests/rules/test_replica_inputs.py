@@ -102,11 +102,14 @@ def build(a, b, more, shapes):
         rows.append([each])
     tf.tpu.replicate(computation, rows, maximum_shapes=[shape([4])])
     rows = [[*more, five], [*more, six]]
-    tf.tpu.replicate(computation, rows, maximum_shapes=[shape([4])])
+    tf.tpu.replicate(computation, rows, maximum_shapes=[shape([8]), shape([4])])
     tf.tpu.replicate(computation, [[five], [six]], maximum_shapes=[*more, shape([4]), shape([8])])
     rows = [[[*more, five], six], [[*more, six], six]]
-    tf.tpu.replicate(computation, rows, maximum_shapes=[[shape([4])], shape([8])])
-    rows = [[five, a], [six, b]]
+    nested = [[shape([8]), shape([4])], shape([8])]
+    tf.tpu.replicate(computation, rows, maximum_shapes=nested)
+    nested = [[*more, shape([4]), shape([4])], shape([8])]
+    tf.tpu.replicate(computation, [[[a, b], a], [[b, a], b]], maximum_shapes=nested)
+    rows = [[a, five], [b, six]]
     tf.tpu.replicate(computation, rows, maximum_shapes=[*more, shape([4])])
     tf.tpu.replicate(computation, rows, maximum_shapes=[*more, shape([4]), shape([8])])
     tf.tpu.replicate(computation, [[five], [a]], maximum_shapes=[shape([4])])
@@ -216,9 +219,10 @@ def build(a, more):
     tf.tpu.replicate(
         computation, [[four, a], [four, a]], maximum_shapes=[shape, shape], padding_spec=spec
     )
-    tf.tpu.replicate(
-        computation, [[four, *more]] * 2, maximum_shapes=[shape, shape], padding_spec=spec
-    )
+    row = [four]
+    for each in more:
+        row.append(four)
+    tf.tpu.replicate(computation, [row, row], maximum_shapes=[shape, shape], padding_spec=spec)
     rows = [[{"x": four}], [{"x": a}]]
     tf.tpu.replicate(computation, rows, maximum_shapes=[{"x": shape}], padding_spec=spec)
     return tf.tpu.replicate(computation, [[a], [four]], padding_spec=spec)  # error: TPU409
