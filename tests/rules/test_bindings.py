@@ -135,6 +135,11 @@ BOUND = {
         "held",
         "possible",
     ),
+    "a loop that is not left before its end": (
+        "held = sound\nfor each in sys.argv:\n    print(each)\nelse:\n    held = faulty",
+        "held",
+        "definite",
+    ),
     "a loop over nothing": ("held = faulty\nfor each in ():\n    held = sound", "held", "definite"),
     "a loop whose else is passed by a return": (
         "def pick():\n    for each in sys.argv:\n        if each:\n            return sound\n"

@@ -75,6 +75,10 @@ READ = [
     "class Inner:\n        held = {}",
     "class Inner:\n        def __init__(self):\n            {}\n    Inner()",
     "if x:\n        return x\n    {}",
+    "while x:\n        return x\n    {}",
+    "try:\n        pass\n    except ValueError:\n        pass\n    else:\n        return x\n    {}",
+    "try:\n        return x\n    except ValueError:\n        return x\n    except TypeError:\n"
+    "        pass\n    {}",
     "try:\n        return library.risk()\n    except ValueError:\n        pass\n    {}",
     "while True:\n        if x:\n            break\n        return x\n    {}",
 ]

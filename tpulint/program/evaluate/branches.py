@@ -199,8 +199,7 @@ def try_(act: Activation, node: Any) -> bool:
     act.where = after
     if not ended:
         ended = act.machine.block(act, node[3])
-        if node[2]:
-            ended = ended and all(ends)
+        ended = ended and all(ends)
     else:
         ended = all(ends)
     return act.machine.block(act, node[4]) or ended
