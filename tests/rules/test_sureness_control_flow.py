@@ -108,6 +108,19 @@ estimator = tf.estimator.tpu.TPUEstimator(
     model_fn, use_tpu=True, train_batch_size=8, config=tf.estimator.tpu.RunConfig()
 )
 """,
+    "cleared in a run that may be no TPU's": """
+import tensorflow as tf
+
+def step(x):
+    with tf.control_dependencies(None):
+        return tf.compat.v1.tpu.outside_compilation(tf.sin, x * 2.0)  # possible: TPU302
+
+@tf.function
+def train(x):
+    tf.distribute.get_strategy().run(step, args=(x,))
+
+train(tf.zeros([8]))
+""",
     "a branch in a Python loop, that has ended too": V1
     + """
 def computation(x):

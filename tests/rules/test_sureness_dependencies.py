@@ -71,11 +71,10 @@ def computation(x):
     return y
 """
     + REWRITTEN,
-    "a list that is filled from an unseen one": V1
+    "the rest of an unseen list": V1
     + """
 def computation(x, given):
-    checks = []
-    checks.extend(given)
+    first, *checks = given
     with tf.control_dependencies(checks):  # possible: TPU304
         y = x
     return y

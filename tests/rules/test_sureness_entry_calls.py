@@ -23,6 +23,7 @@ def build(x):
 def build(x, count, more):
     tf.tpu.shard(tf.sin, [x], num_shards=count)
     tf.tpu.shard(tf.sin, [x], num_shards="3")
+    tf.tpu.replicate(tf.sin, [[x], [x], *more])
     tf.tpu.replicate(tf.sin, [[x], [x], [x], *more])
     tf.tpu.replicate(tf.sin, ([x], [x], [x]))  # error: TPU401
 """,
@@ -36,6 +37,9 @@ def build(f, shapes):
 def build(f, x, sizes):
     tf.tpu.replicate(f, [[x], [x]], maximum_shapes=[], {PADDED})  # error: TPU409
     tf.tpu.replicate(f, [[x], [x]], maximum_shapes=[*sizes], {PADDED})
+    tf.tpu.replicate(f, [[x], [x]], maximum_shapes=[tf.TensorShape([5])], {PADDED})
+    _, *shapes = sizes
+    tf.tpu.replicate(f, [[x], [x]], maximum_shapes=shapes, {PADDED})
 """,
     "shapes beside a queue": V1
     + """
