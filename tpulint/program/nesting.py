@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.program.evaluate.truth import GUARD, PLACE, STATE
+from tpulint.program.evaluate.truth import GUARD, STATE
 from tpulint.program.model import Cluster
-from tpulint.program.where import CLUSTER, COMPUTATION, COND, FUNCTION, WHILE, Where
+from tpulint.program.where import CLUSTER, COMPUTATION, COND, FUNCTION, PLACE, WHILE, Where
 
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 

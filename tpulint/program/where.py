@@ -31,6 +31,7 @@ CALLEE, CALLED, ALTERNATIVE = "callee", "called", "alternative"
 GUESSES = frozenset([CALLEE, CALLED, ALTERNATIVE])
 VALUE, NAME = "value", "name"
 FLAGS = (VALUE, NAME)  # keys of tests that have one answer in a whole run
+PLACE = "site"  # the key of a test that is only known by its place
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,8 @@ class Where(NamedTuple):
         while key[0] == VALUE and key[2].negates is not None:
             opposite = key[2].negates
             key, branch = (VALUE, id(opposite), opposite), not branch
+        if key[0] == PLACE:
+            key = (*key, self.frames)  # asked in another call, it may be answered otherwise
         return self._replace(conditions=self.conditions | {(key, branch)})
 
     def quietly(self) -> Where:

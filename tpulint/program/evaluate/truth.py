@@ -21,12 +21,11 @@ from tpulint.program.values import (
     Value,
     options,
 )
-from tpulint.program.where import NAME, VALUE
+from tpulint.program.where import NAME, PLACE, VALUE
 
 # Kinds of keys.
 GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
 STATE = "state"  # a test of what is open just now: the TPU context, a flag that changes
-PLACE = "site"  # a test that is only known by its place
 
 
 def truth(value: Value) -> bool | None:

@@ -1,0 +1,87 @@
+"""What a name stands for where several values meet, and which argument a call is given."""
+
+from __future__ import annotations
+
+import pytest
+
+from tpulint.program.model import ApiCall, Argument, Site
+from tpulint.program.module import Module
+from tpulint.program.values import (
+    CHOICES,
+    NONE,
+    UNKNOWN,
+    Bound,
+    Choice,
+    Const,
+    External,
+    Opaque,
+    Text,
+    Value,
+    join,
+)
+from tpulint.program.where import Where
+from tpulint.syntax import ir
+
+MODULE = Module("example.py", "example.py", "", ir.ModuleFacts([], [], [], [], [0] * ir.KINDS))
+SITE = Site(MODULE, 0)
+NUMBERS = [Const(number) for number in range(CHOICES + 1)]
+ONE_OF_TWO = Choice((Const(1), Const(2)))
+GIVEN, OTHER = Opaque("given"), Opaque("other")
+METHOD = External("library.method")
+
+
+@pytest.mark.parametrize(
+    ("values", "joined"),
+    [
+        ([], UNKNOWN),
+        ([Const(1)], Const(1)),
+        ([Const(1), Const(1)], Const(1)),
+        ([Const("a"), Const("a"), Const("b")], Choice((Const("a"), Const("b")))),
+        ([Const(1), ONE_OF_TWO], ONE_OF_TWO),
+        ([Const(True), Const(1)], Choice((Const(True), Const(1)))),
+        ([Const(0.0), Const(0)], Choice((Const(0.0), Const(0)))),
+        ([GIVEN, GIVEN], GIVEN),
+        ([GIVEN, OTHER], Choice((GIVEN, OTHER))),
+        ([UNKNOWN, UNKNOWN], UNKNOWN),
+        ([External("a.b"), External("a.b")], External("a.b")),
+        ([External("a.b"), External("a.c")], Choice((External("a.b"), External("a.c")))),
+        ([External("a"), Text("a")], Choice((External("a"), Text("a")))),
+        ([Text("a"), Text("a")], Text("a")),
+        ([Bound(METHOD, GIVEN), Bound(METHOD, GIVEN)], Bound(METHOD, GIVEN)),
+        ([NONE, UNKNOWN], Choice((NONE, UNKNOWN))),
+        (NUMBERS[:CHOICES], Choice(tuple(NUMBERS[:CHOICES]))),
+        (NUMBERS, UNKNOWN),
+    ],
+)
+def test_the_value_that_is_one_of_several(values: list[Value], joined: Value) -> None:
+    found = join(values)
+    assert found == joined
+    assert repr(found) == repr(joined)  # 1 == True
+
+
+def call(*arguments: tuple[str | None, str, int]) -> ApiCall:
+    """A call with such arguments: keyword, star, number."""
+    given = tuple(Argument(name, star, Const(number), SITE, []) for name, star, number in arguments)
+    return ApiCall("library.call", SITE, Where(), given, None, UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("made", "position", "value"),
+    [
+        (call((None, "", 1), (None, "", 2)), 0, 1),
+        (call((None, "", 1), (None, "", 2)), 1, 2),
+        (call((None, "", 1)), 1, None),
+        (call((None, "", 1)), None, None),
+        (call((None, "", 1), ("wanted", "", 2)), 0, 2),
+        (call(("other", "", 1), (None, "", 2)), 0, 2),
+        (call((None, "*", 1), (None, "", 2)), 1, None),
+        (call((None, "*", 1)), 0, None),
+        (call((None, "", 1), (None, "*", 2)), 0, 1),
+        (call((None, "", 1), (None, "*", 2)), 1, None),
+    ],
+)
+def test_the_argument_by_keyword_or_position(
+    made: ApiCall, position: int | None, value: int | None
+) -> None:
+    found = made.argument("wanted", position)
+    assert (None if found is None else found.value) == (None if value is None else Const(value))
