@@ -79,7 +79,7 @@ batches = strategy.distribute_datasets_from_function(dataset_fn)
 def parse(line):
     return tf.py_func(library.parse, [line], tf.float32)
 
-shown = tf.data.TextLineDataset("/home/me/shown.txt").map(parse)
+shown = tf.data.TextLineDataset("/content/shown.txt").map(parse)
 
 def input_fn(params):
     rows = tf.data.TFRecordDataset("gs://bucket/x")
@@ -92,13 +92,13 @@ def parse(line):
     return tf.py_func(library.parse, [line], tf.float32)  # error: TPU607
 
 def input_fn(params):
-    rows = tf.data.TextLineDataset(["gs://bucket/x", "/home/me/x.txt"])  # error: TPU607
+    rows = tf.data.TextLineDataset(["gs://bucket/x", "/content/x.txt"])  # error: TPU607
     return rows.map(parse).batch(8, drop_remainder=True)
 """
     + ON_ANOTHER_MACHINE,
     "what has the names of readers, tables and generators": BEGIN
     + """
-words = library.Words("/home/me/words.txt")
+words = library.Words("/content/words.txt")
 images = library.Images()
 augmented = tf.keras.preprocessing.image.ImageDataGenerator()
 augmented.fit(library.samples())
@@ -109,7 +109,7 @@ def parse(line):
 def input_fn(params):
     tf.data.TextLineDataset()
     rows = tf.data.TextLineDataset(*library.names())
-    tf.io.gfile.exists("/home/me/x.txt")
+    tf.io.gfile.exists("/content/x.txt")
     return rows.map(parse).batch(8, drop_remainder=True)
 """
     + ON_ANOTHER_MACHINE,
@@ -121,7 +121,7 @@ import library
     + REMOTE
     + """
 table = tf.lookup.StaticHashTable(library.pairs(), -1)
-words = library.Words("/home/me/words.txt")
+words = library.Words("/content/words.txt")
 counter = tf.Variable(0)
 augmented = tf.keras.preprocessing.image.ImageDataGenerator()
 
@@ -142,15 +142,15 @@ model.fit(augmented.flow(library.samples()), epochs=2)  # error: TPU607
     + """
 cluster = tf.distribute.cluster_resolver.TPUClusterResolver("grpc://10.240.1.2:8470")
 there = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="gs://bucket/model")
-here = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="/home/me/model")  # error: TPU607
-unused = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="/home/me/unused")
-local = tf.estimator.tpu.RunConfig(model_dir="/home/me/model")
+here = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="/content/model")  # error: TPU607
+unused = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="/content/unused")
+local = tf.estimator.tpu.RunConfig(model_dir="/content/model")
 tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=there)
 tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=here)
 tf.estimator.tpu.TPUEstimator(model_fn, "gs://bucket/model", config=unused)
-tf.estimator.tpu.TPUEstimator(model_fn, "/home/me/other", config=there)  # error: TPU607
+tf.estimator.tpu.TPUEstimator(model_fn, "/content/other", config=there)  # error: TPU607
 tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=local)
-tf.estimator.tpu.TPUEstimator(model_fn, "/home/me/other", config=there, use_tpu=False)
+tf.estimator.tpu.TPUEstimator(model_fn, "/content/other", config=there, use_tpu=False)
 """,
     "functions of a pipeline that may be called": BEGIN
     + """
