@@ -66,6 +66,18 @@ def tail(v, x):
     return outside_compilation(lambda a: v.read_value() + a, y)
 
 
+def tail_beside_what_the_device_gives(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+    return y, outside_compilation(lambda a: v.read_value() + a, y)
+
+
+def late_read_that_nobody_sees(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+    return y, outside_compilation(lambda a: tf.debugging.assert_greater(v.read_value(), a), y)
+
+
 def tail_that_writes(v, x):
     """The write is the work of a function that gives a result, not of an operation without."""
 
@@ -132,6 +144,8 @@ class Row:
     """What v is after the step."""
     stale: bool = False
     host_variables: Any = "lock"
+    word: str = "writes"
+    """What the host is said to do where something is stale."""
 
     def __str__(self) -> str:
         return f"{self.computation.__name__}-{self.host_variables}"
@@ -145,17 +159,19 @@ ROWS = [
     Row(written_by_a_cluster_that_another_waits_for, DeadlockError),
     Row(head, (111.0,), 111.0),
     Row(tail, (13.0,), 11.0),
+    Row(tail_beside_what_the_device_gives, (2.0, 13.0), 11.0),
+    Row(late_read_that_nobody_sees, (2.0,), 11.0, stale=True, word="reads"),
     Row(tail_that_writes, (3.0,), 211.0, stale=True),
     Row(in_a_loop, DeadlockError),
     Row(in_a_branch_not_taken, (2.0,), 11.0),
     Row(in_a_loop_with_no_result, (16.0,), 101.0, stale=True),
     Row(in_a_branch_with_no_result, (2.0,), 31.0, stale=True),
     Row(touched_by_nobody_else, (120.0,), 12.0, host_variables="snapshot"),
-    Row(read_in_the_middle, (210.0,), 10.0, stale=True, host_variables="snapshot"),
+    Row(read_in_the_middle, (210.0,), 10.0, True, "snapshot", "reads"),
     Row(written_in_the_middle, (20.0,), 11.0, stale=True, host_variables="snapshot"),
     Row(head, (111.0,), 111.0, host_variables="snapshot"),
     Row(tail, (13.0,), 11.0, host_variables="snapshot"),
-    Row(in_a_loop, (32.0,), 11.0, stale=True, host_variables="snapshot"),
+    Row(in_a_loop, (32.0,), 11.0, True, "snapshot", "reads"),
 ]
 
 
@@ -182,4 +198,7 @@ def test_verdict(row):
         else:
             assert session.run((built.done, built.outputs), {x: 1.0})[1] == (row.outputs,)
             assert session.run(v) == row.after
-        assert row.stale == any(one.category is StaleVariableWarning for one in caught)
+        told = [str(one.message) for one in caught if one.category is StaleVariableWarning]
+        assert row.stale == bool(told)
+        if told:
+            assert any(f"cluster {row.word} the variable 'v'" in each for each in told), told
