@@ -43,6 +43,17 @@ def test_a_sum_over_groups():
     assert got == [9.0, 6.0, 6.0, 9.0]
 
 
+def test_groups_of_one_in_a_loop_wait_for_nobody():
+    def computation(x):
+        return tf.while_loop(
+            lambda i, _: i < 4,
+            lambda i, v: (i + 1, tpu_ops.cross_replica_sum(v, [[1], [0]]) + 1.0),
+            (0, x),
+        )[1]
+
+    assert values_of(computation, [1.0, 2.0]) == [5.0, 6.0]
+
+
 def test_sums_before_and_after_a_cluster():
     def computation(x):
         whole = tpu_ops.cross_replica_sum(x)
