@@ -15,12 +15,18 @@ from tests.rules.held import sureness
 KIND = "class Kind:\n    "
 METHOD = KIND + "def f(self):\n        return faulty"
 FIELDS = "class Kind:\n    f: object = sound\n    g: object = faulty"
+DIAMONDS = METHOD.replace("Kind", "Kind0") + "".join(
+    f"\n\nclass Left{level}(Kind{level}):\n    pass\n\nclass Right{level}(Kind{level}):\n    pass"
+    f"\n\nclass Kind{level + 1}(Left{level}, Right{level}):\n    pass"
+    for level in range(30)
+)
 BASE = METHOD + "\n\nclass More(Kind):\n    "
 
 # What is defined, what is called, and how sure it is that this is `faulty`.
 MEANT = {
     "a method": (METHOD, "Kind().f()", "definite"),
     "a method of the class": (METHOD, "Kind.f(Kind())", "definite"),
+    "a method that is inherited in 2**30 ways": (DIAMONDS, "Kind30().f()", "definite"),
     "an inherited method": (BASE + "pass", "More().f()", "definite"),
     "a method that replaces it": (BASE + "def f(self):\n        return sound", "More().f()", ""),
     "the method that was replaced": (

@@ -176,9 +176,20 @@ def _outer_attribute(cls: Class, name: str) -> Value:
 
 def mro(cls: Class) -> list[Value]:
     """The class and its bases, each before its own and in the order given, as Python has them."""
-    lines = [mro(each) if isinstance(each, Class) else [each] for each in cls.bases]
-    rows = [row for row in (*lines, list(cls.bases)) if row]
-    found: list[Value] = [cls]
+    return _line(cls, {})
+
+
+def _line(cls: Class, known: dict[Class, list[Value]]) -> list[Value]:
+    """The same; `known` are the orders of bases, of which one may be reached in many ways."""
+    if cls not in known:
+        lines = [_line(each, known) if isinstance(each, Class) else [each] for each in cls.bases]
+        known[cls] = [cls, *_merged([*lines, list(cls.bases)])]
+    return known[cls]
+
+
+def _merged(lines: list[list[Value]]) -> list[Value]:
+    rows = [row for row in lines if row]
+    found: list[Value] = []
     while rows:
         heads = [row[0] for row in rows]
         free = [each for each in heads if not any(each in row[1:] for row in rows)]
