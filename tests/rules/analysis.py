@@ -48,6 +48,11 @@ def reported(
     return [each for each in found if each.code.startswith(tuple(families))]
 
 
+def certainties(text: str, folder: Path, code: str) -> list[str]:
+    """How sure each finding of one rule is, in the order of their places."""
+    return [each.certainty for each in reported(text, folder, [code])]
+
+
 def expected(text: str, families: Collection[str]) -> list[Expected]:
     """What the marks of `text` say of these families."""
     marks = program(text).expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 from tests.rules.openings import V1
 
 FUNCTIONS = """
@@ -28,4 +28,4 @@ tf.tpu.rewrite(computation, [tf.zeros([8, 4])])
 def sureness(change: str, called: str, folder: Path) -> list[str]:
     """How sure TPU202 is that `called` is `faulty` after `change`: nothing where it is not."""
     text = V1 + FUNCTIONS + change + "\n" + CALL.replace("{called}", called)
-    return [each.certainty for each in said(program(text), folder) if each.code == "TPU202"]
+    return certainties(text, folder, "TPU202")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import reported
+from tests.rules.analysis import certainties
 from tests.rules.openings import V1
 
 CALLEES = (
@@ -121,8 +121,7 @@ SOUND = (
 
 
 def sureties(call: str, folder: Path) -> list[str]:
-    found = reported(CALLEES.replace("{call}", call), folder, ["TPU208"])
-    return [each.certainty for each in found]
+    return certainties(CALLEES.replace("{call}", call), folder, "TPU208")
 
 
 @pytest.mark.parametrize("call", FAULTS)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import reported
+from tests.rules.analysis import certainties
 from tests.rules.openings import V1
 
 PROGRAM = (
@@ -63,7 +63,7 @@ CONDITIONS = {
 @pytest.mark.parametrize(("device", "host"), CONDITIONS)
 def test_both_are_reached(device: str, host: str, tmp_path: Path) -> None:
     text = PROGRAM.format(device=device, host=host)
-    found = [each.certainty for each in reported(text, tmp_path, ["TPU101"])]
+    found = certainties(text, tmp_path, "TPU101")
     assert found == ([CONDITIONS[device, host]] if CONDITIONS[device, host] else [])
 
 
@@ -86,5 +86,5 @@ def computation(x):
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
 """
-    found = [each.certainty for each in reported(text, tmp_path, ["TPU101"])]
+    found = certainties(text, tmp_path, "TPU101")
     assert found == ["possible", "possible"]

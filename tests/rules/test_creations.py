@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import expected, reported
+from tests.rules.analysis import certainties, expected, reported
 from tests.rules.openings import STRATEGY
 
 STEP = """
@@ -131,8 +131,9 @@ def train_step(x):
 
 @pytest.mark.parametrize("made", MADE)
 def test_what_a_step_creates(made: str, tmp_path: Path) -> None:
-    found = reported(STRATEGY + STEP.format(made), tmp_path, ["TPU104"])
-    assert [each.certainty for each in found] == (["definite"] if MADE[made] else [])
+    assert certainties(STRATEGY + STEP.format(made), tmp_path, "TPU104") == (
+        ["definite"] if MADE[made] else []
+    )
 
 
 @pytest.mark.parametrize("text", ONCE.values(), ids=ONCE)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import expected, program, reported, said
+from tests.rules.analysis import certainties, expected, program, reported, said
 from tests.rules.openings import SYSTEM
 
 RUN = """
@@ -228,12 +228,12 @@ def test_the_modules_on_the_way(text: str, sureties: list[str], tmp_path: Path) 
 @pytest.mark.parametrize("callee", CALLEES)
 def test_the_function_that_it_is_given(callee: str, tmp_path: Path) -> None:
     text = f"{SYSTEM}{FUNCTIONS}\nstrategy.run({callee}, args=(tf.ones([4]),))\n"
-    found = [each.certainty for each in reported(text, tmp_path, ["TPU701"])]
+    found = certainties(text, tmp_path, "TPU701")
     assert found == (["definite"] if CALLEES[callee] else [])
 
 
 @pytest.mark.parametrize("written", CLASSES)
 def test_the_object_that_it_is_given(written: str, tmp_path: Path) -> None:
     text = f"{SYSTEM}import library\n{written}\nstrategy.run(Step(), args=(tf.ones([4]),))\n"
-    found = [each.certainty for each in reported(text, tmp_path, ["TPU701"])]
+    found = certainties(text, tmp_path, "TPU701")
     assert found == (["definite"] if CLASSES[written] else [])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 from tests.rules.openings import STRATEGY, V1
 
 COMPUTATION = """
@@ -110,7 +110,7 @@ RUNS = [
 
 
 def sureness(text: str, folder: Path) -> list[str]:
-    return [each.certainty for each in said(program(text), folder) if each.code == "TPU501"]
+    return certainties(text, folder, "TPU501")
 
 
 @pytest.mark.parametrize(("call", "certainty"), CALLS)

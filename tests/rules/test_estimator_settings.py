@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import reported
+from tests.rules.analysis import certainties, reported
 
 MODEL_FN = """
 import sys
@@ -66,7 +66,7 @@ REPLICAS = {
 
 @pytest.mark.parametrize("config", FEEDING)
 def test_whether_each_core_is_fed(config: str, tmp_path: Path) -> None:
-    found = [each.certainty for each in reported(MODEL_FN.format(config), tmp_path, ["TPU603"])]
+    found = certainties(MODEL_FN.format(config), tmp_path, "TPU603")
     assert found == ([FEEDING[config]] if FEEDING[config] else [])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 from tests.rules.openings import STRATEGY, V1
 
 ESTIMATOR = """
@@ -128,7 +128,7 @@ GIVEN = [
 
 
 def sureness(text: str, folder: Path) -> str:
-    found = [each.certainty for each in said(program(text), folder) if each.code == "TPU605"]
+    found = certainties(text, folder, "TPU605")
     return min(found, default="")  # "definite" comes first
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 from tests.rules.openings import V1
 
 BUILD = """
@@ -85,5 +85,5 @@ TESTS = [
 @pytest.mark.parametrize(("device", "host", "certainty"), TESTS)
 def test_one_run_passes_both(device: str, host: str, certainty: str, tmp_path: Path) -> None:
     text = V1 + BUILD.format(device=device, host=host)
-    found = [each.certainty for each in said(program(text), tmp_path) if each.code == "TPU101"]
+    found = certainties(text, tmp_path, "TPU101")
     assert found == ([certainty] if certainty else [])

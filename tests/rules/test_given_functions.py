@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 from tests.rules.openings import V1
 
 COMPUTATION = """
@@ -124,7 +124,7 @@ AROUND = {
 
 def sureness(statement: str, folder: Path) -> str:
     text = V1 + COMPUTATION.replace("{statement}", statement)
-    found = [each.certainty for each in said(program(text), folder) if each.code == "TPU501"]
+    found = certainties(text, folder, "TPU501")
     return min(found, default="")  # "definite" comes first
 
 

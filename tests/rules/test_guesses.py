@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 from tests.rules.openings import STRATEGY, V1
 
 SOUND = """
@@ -189,7 +189,7 @@ def sureties(code: str, called: str, folder: Path) -> list[str]:
     where, fault = FAULTS[code]
     opening = STRATEGY if where == IN_A_STEP else V1
     text = opening + SOUND + fault + where.replace("{called}", called)
-    return [each.certainty for each in said(program(text), folder) if each.code == code]
+    return certainties(text, folder, code)
 
 
 @pytest.mark.parametrize("code", FAULTS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 from tests.rules.openings import STRATEGY, SYSTEM, V1
 
 GUESSED = '{"faulty": faulty, "sound": sound}[sys.argv[1]]'
@@ -99,7 +99,7 @@ def sureties(code: str, called: str, folder: Path) -> list[str]:
     opening, where, fault = FAULTS[code]
     faulty = f"\ndef faulty(x):\n    return {fault}\n"
     text = opening + SOUND + faulty + where.replace("{called}", called)
-    return [each.certainty for each in said(program(text), folder) if each.code == code]
+    return certainties(text, folder, code)
 
 
 @pytest.mark.parametrize("code", FAULTS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import reported
+from tests.rules.analysis import certainties, reported
 from tests.rules.openings import SYSTEM
 
 TRAIN = (
@@ -89,8 +89,7 @@ OPTIMIZERS = {
 
 @pytest.mark.parametrize("made", MODELS)
 def test_a_model_that_a_step_updates(made: str, tmp_path: Path) -> None:
-    found = reported(TRAIN.replace("{made}", made), tmp_path, ["TPU702"])
-    assert [each.certainty for each in found] == [MODELS[made]]
+    assert certainties(TRAIN.replace("{made}", made), tmp_path, "TPU702") == [MODELS[made]]
 
 
 @pytest.mark.parametrize("made", COMPILED)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 from tests.rules.openings import V1
 
 BLOCK = """
@@ -87,5 +87,5 @@ MANAGERS = {
 def test_the_block_is_in_it_as_surely_as_that(name: str, tmp_path: Path) -> None:
     manager, certainty = MANAGERS[name]
     text = V1 + BLOCK.replace("{manager}", manager)
-    found = [each.certainty for each in said(program(text), tmp_path) if each.code == "TPU302"]
+    found = certainties(text, tmp_path, "TPU302")
     assert found == ([certainty] if certainty else [])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import reported
+from tests.rules.analysis import certainties
 
 STRATEGY = """
 import sys
@@ -115,18 +115,18 @@ plain = tf.data.Dataset.range(8)
 decoded = tf.data.Dataset.from_generator(read, tf.int64)
 strategy.experimental_distribute_dataset({pipeline})
 """
-    assert [each.certainty for each in reported(text, tmp_path, ["TPU607"])] == ["definite"]
+    assert certainties(text, tmp_path, "TPU607") == ["definite"]
 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)
 def test_the_resolver_of_a_strategy(resolver: str, tmp_path: Path) -> None:
-    found = [each.certainty for each in reported(STRATEGY.format(resolver), tmp_path, ["TPU607"])]
+    found = certainties(STRATEGY.format(resolver), tmp_path, "TPU607")
     assert found == ([RESOLVERS[resolver]] if RESOLVERS[resolver] else [])
 
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_the_configuration_of_an_estimator(config: str, tmp_path: Path) -> None:
-    found = [each.certainty for each in reported(ESTIMATOR.format(config), tmp_path, ["TPU607"])]
+    found = certainties(ESTIMATOR.format(config), tmp_path, "TPU607")
     assert found == ([CONFIGS[config]] if CONFIGS[config] else [])
 
 
@@ -138,4 +138,4 @@ from library import estimators, model_fn
 maker = estimators.of_rate(tf.constant(0.1))
 maker.TPUEstimator(model_fn, use_tpu=True, model_dir="/kaggle/working/model")
 """
-    assert [each.certainty for each in reported(text, tmp_path, ["TPU607"])] == ["possible"]
+    assert certainties(text, tmp_path, "TPU607") == ["possible"]

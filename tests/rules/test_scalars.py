@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import reported
+from tests.rules.analysis import certainties
 
 MODEL_FN = """
 import sys
@@ -89,8 +89,7 @@ OTHERS = (
 
 
 def sureties(sent: str, folder: Path) -> list[str]:
-    found = reported(MODEL_FN.replace("{}", sent), folder, ["TPU603"])
-    return [each.certainty for each in found]
+    return certainties(MODEL_FN.replace("{}", sent), folder, "TPU603")
 
 
 @pytest.mark.parametrize("sent", SCALARS)

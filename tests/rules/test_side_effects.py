@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 
 STEP = """
 import logging
@@ -77,7 +77,7 @@ SILENT = {
 
 def lines(line: str, folder: Path) -> list[str]:
     text = STEP.replace("{line}", line)
-    return [each.certainty for each in said(program(text), folder) if each.code == "TPU506"]
+    return certainties(text, folder, "TPU506")
 
 
 @pytest.mark.parametrize("name", SAID)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import expected, reported
+from tests.rules.analysis import certainties, expected, reported
 from tests.rules.openings import SYSTEM
 
 AGAIN = """
@@ -138,11 +138,11 @@ def test_what_was_made_before(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("first", "second", "one"), RESOLVERS.values(), ids=RESOLVERS)
 def test_one_tpu_or_two(first: str, second: str, one: bool, tmp_path: Path) -> None:
     text = TWO.format(first, second) + "tf.tpu.experimental.initialize_tpu_system(second)\n"
-    found = [each.certainty for each in reported(text, tmp_path, ["TPU704"])]
+    found = certainties(text, tmp_path, "TPU704")
     assert found == (["definite"] if one else [])
 
 
 def test_without_a_resolver_it_is_the_tpu_of_this_machine(tmp_path: Path) -> None:
     text = TWO.format("None", "None").replace("_system(first)", "_system()")
     text += "tf.tpu.experimental.initialize_tpu_system()\n"
-    assert [each.certainty for each in reported(text, tmp_path, ["TPU704"])] == ["definite"]
+    assert certainties(text, tmp_path, "TPU704") == ["definite"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 from tests.rules.openings import V1
 
 ESCAPES = """
@@ -102,5 +102,5 @@ TAKERS = {
 def test_it_is_taken_as_surely_as_that(name: str, tmp_path: Path) -> None:
     taker, certainty = TAKERS[name]
     text = V1 + ESCAPES.replace("{taker}", taker)
-    found = {each.certainty for each in said(program(text), tmp_path) if each.code == "TPU303"}
+    found = set(certainties(text, tmp_path, "TPU303"))
     assert min(found, default="") == certainty  # "definite" comes first

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import certainties
 from tests.rules.openings import V1
 
 DEADLOCK = """
@@ -114,5 +114,5 @@ def test_it_is_a_deadlock_as_surely_as_the_line_says(
     text = V1 + DEADLOCK
     for name, lines in {**AS_IT_IS, where: line}.items():
         text = text.replace(f"{{{name}}}", lines)
-    found = {each.certainty for each in said(program(text), tmp_path) if each.code == "TPU101"}
+    found = set(certainties(text, tmp_path, "TPU101"))
     assert found == ({certainty} if certainty else set())
