@@ -119,10 +119,10 @@ def on_hits(corpus: Path, runs: int) -> str:
     lines are those of all that is read, seconds those of a core. So they are measured twice: in a
     tree of their own, with nothing to import but each other, and in their place.
     """
-    from tpulint.analyse import analyse
+    from tpulint.analysis.options import Settings
     from tpulint.codes import CODES
-    from tpulint.program.prefilter import passes
-    from tpulint.program.settings import Settings
+    from tpulint.pipeline.projects import analyse
+    from tpulint.syntax.prefilter import passes
 
     hits = [path for path in sorted(corpus.rglob("*.py")) if passes(path.read_bytes())]
     names = [str(path) for path in hits]

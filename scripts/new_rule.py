@@ -20,7 +20,7 @@ RULE = '''"""{code} {name}: {summary}."""
 
 from __future__ import annotations
 
-from tpulint.program.model import Program
+from tpulint.analysis.domain.program import Program
 from tpulint.rules.base import Report
 
 

@@ -8,7 +8,7 @@ import sys
 if not getattr(sys.flags, "safe_path", False):
     del sys.path[0]
 
-from tpulint.cli import main
+from tpulint.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

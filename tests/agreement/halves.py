@@ -13,7 +13,7 @@ from tests.runtime.oracle.values import tensors
 from tpulint import rules
 from tpulint.codes import CODES
 from tpulint.finding import Certainty
-from tpulint.program.understand import understand
+from tpulint.pipeline.analyze import understand
 
 SECONDS = 60.0
 FILENAME = "/program/example.py"

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tpulint import app
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
+from tpulint.pipeline import driver
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -96,7 +96,7 @@ def check(folder: Path) -> Said:
     """What all rules say about all packages."""
     config = Config(root=str(folder), certainty=Certainty.POSSIBLE)
     packages = tuple(str(path) for path in sorted(folder.iterdir()) if path.is_dir())
-    run = app.check(*app.prepare(app.Request(config, frozenset(CODES), packages)), {})
+    run = driver.check(*driver.prepare(driver.Request(config, frozenset(CODES), packages)), {})
     return Said(folder, run.findings, run.messages, run.failed)
 
 

@@ -163,7 +163,7 @@ def test_the_checked_code_is_never_run(folder: Path) -> None:
         (folder / name).write_text(WORD + trap)
     (folder / "setup.py").write_text(WORD + trap + NESTED)
     script = folder.parent / "script.py"  # what an installed `tpulint` command looks like
-    script.write_text("import sys\nfrom tpulint.cli import main\nsys.exit(main())\n")
+    script.write_text("import sys\nfrom tpulint.cli.main import main\nsys.exit(main())\n")
     command = [sys.executable, str(script), "check", "--output-format", "json", "--jobs", "2"]
     assert len(json.loads(run(command, folder).out)) == 2
     (folder / "tpulint.py").unlink()
@@ -176,10 +176,10 @@ KILLER = """\
 import os
 import sys
 
-from tpulint.cli import main
-from tpulint.program import workers
+from tpulint.cli.main import main
+from tpulint.syntax import summary_workers
 
-summarize_as_before = workers.summarize
+summarize_as_before = summary_workers.summarize
 
 
 def summarize(text):
@@ -189,7 +189,7 @@ def summarize(text):
 
 
 PARENT = os.getpid()
-workers.summarize = summarize
+summary_workers.summarize = summarize
 sys.exit(main())
 """
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.integration.conftest import ROOT, flake8, run
 from tests.integration.programs import ACROSS, HELPER, NESTED
-from tpulint import app
-from tpulint.analyse import Analysis
+from tpulint.pipeline import driver
+from tpulint.pipeline.projects import Analysis
 
 FAULT = "main.py:9:12: TPU201"
 
@@ -96,7 +96,7 @@ def test_it_never_raises(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> object:
         raise RuntimeError("out of\norder")
 
-    monkeypatch.setattr(app, "check", broken)
+    monkeypatch.setattr(driver, "check", broken)
     plugin = module.Plugin(ast.parse(""), ["x = 1\n"], "main.py")
     ((row, column, message, kind),) = plugin.run()
     assert (row, column, kind) == (1, 0, module.Plugin)
@@ -104,11 +104,11 @@ def test_it_never_raises(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_failed_in_part_is_said_once(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def partly(filenames: object, given: object, request: object, run: app.Run) -> Analysis:
-        app.fail(run, "internal error in rule TPU101: KeyError: 1")
+    def partly(filenames: object, given: object, request: object, run: driver.Run) -> Analysis:
+        driver.fail(run, "internal error in rule TPU101: KeyError: 1")
         return Analysis()
 
-    monkeypatch.setattr(app, "analyse", partly)
+    monkeypatch.setattr(driver, "analyse", partly)
     ((_, _, message, _),) = module.Plugin(ast.parse(""), ["x = 1\n"], "main.py").run()
     assert message == "TPU000 internal error in rule TPU101: KeyError: 1"
     assert not list(module.Plugin(ast.parse(""), ["x = 1\n"], "main.py").run())
@@ -122,13 +122,13 @@ def test_a_project_is_understood_once(
     write(tmp_path, main=ACROSS, helper=HELPER)
     (tmp_path / "windows.py").write_bytes(b"\xef\xbb\xbf" + NESTED.replace("\n", "\r\n").encode())
     asked = []
-    analyse = app.analyse
+    analyse = driver.analyse
 
     def counted(*arguments: Any) -> Analysis:
         asked.append(arguments)
         return analyse(*arguments)
 
-    monkeypatch.setattr(app, "analyse", counted)
+    monkeypatch.setattr(driver, "analyse", counted)
 
     def codes(name: str, text: str) -> list[str]:
         rows = module.Plugin(ast.parse(""), text.splitlines(keepends=True), f"{name}.py").run()
@@ -162,7 +162,7 @@ def test_nothing_is_parsed_where_no_file_names_the_seam(plugin: Path, tmp_path: 
         "import sys\n"
         "from flake8.main.cli import main\n"
         "assert main(['--isolated', '-j1', '--select=TPU', '.']) == 0\n"
-        "assert 'tpulint.single' in sys.modules\n"
+        "assert 'tpulint.pipeline.per_file' in sys.modules\n"
         "assert not {'libcst', 'tensorflow', 'tpulint.rules'} & set(sys.modules)\n"
     )
     answer = run([sys.executable, "-c", script], tmp_path, None, plugin)

@@ -16,7 +16,7 @@ import pytest
 
 from tests.integration.conftest import ROOT, flake8, tpulint
 from tests.integration.programs import EXPECTED, PROGRAMS
-from tpulint.cli import main
+from tpulint.cli.main import main
 
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 Row = tuple[str, int, int, str]

@@ -13,7 +13,7 @@ from tests.rules.pages import pages
 from tpulint import rules
 from tpulint.codes import CODES
 from tpulint.finding import Finding
-from tpulint.program.understand import understand
+from tpulint.pipeline.analyze import understand
 
 ROOT = "/program"
 Files = dict[str, str]

@@ -7,10 +7,10 @@ from pathlib import Path
 from textwrap import dedent
 
 from tests.rules.pages import Block, Expected, split, write
-from tpulint import app
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
+from tpulint.pipeline import driver
 
 
 def program(text: str) -> Block:
@@ -22,7 +22,9 @@ def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list
     """Every finding of every rule in the block's files."""
     write(block, folder)
     config = Config(root=str(folder), certainty=Certainty.POSSIBLE, jobs=1, wrappers=wrappers)
-    run = app.check(*app.prepare(app.Request(config, frozenset(CODES), (str(folder),))), {})
+    run = driver.check(
+        *driver.prepare(driver.Request(config, frozenset(CODES), (str(folder),))), {}
+    )
     assert not run.failed, run.messages
     return list(run.findings)
 

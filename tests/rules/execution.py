@@ -25,7 +25,7 @@ from time import monotonic
 from typing import Any, TypedDict
 
 from tests.rules.pages import MAIN, Block, write
-from tpulint.launch.failure import Failure, failure_of
+from tpulint.cli.run.failure import Failure, failure_of
 
 SECONDS_A_PROGRAM = 60
 AT_ONCE = 2

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import findings, program
+from tpulint.diagnostics.fix import edited_text
 from tpulint.finding import Applicability
-from tpulint.verdict.fix import edited_text
 
 HEAD = "import tensorflow.compat.v1 as tf\n\n\ndef build(f, x, make):\n    return tf.tpu."
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tpulint import app
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Finding
+from tpulint.pipeline import driver
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -19,8 +19,8 @@ def check(name: str, target: str | None = None) -> list[Finding]:
     config = Config(
         root=str(EXAMPLES), certainty=Certainty.POSSIBLE, jobs=1, target_tensorflow=target
     )
-    request = app.Request(config, frozenset(CODES), (str(EXAMPLES / name),))
-    run = app.check(*app.prepare(request), {})
+    request = driver.Request(config, frozenset(CODES), (str(EXAMPLES / name),))
+    run = driver.check(*driver.prepare(request), {})
     assert not run.failed, run.messages
     return run.findings
 

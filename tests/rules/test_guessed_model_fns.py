@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-from tpulint.program.understand import understand
+from tpulint.pipeline.analyze import understand
 
 NETWORK = """
 import tensorflow.compat.v1 as tf

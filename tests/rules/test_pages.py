@@ -9,8 +9,8 @@ import pytest
 from tests.rules.analysis import said
 from tests.rules.execution import Outcome, execute, within
 from tests.rules.pages import HEADINGS, RULES, Block, Page, pages, write
+from tpulint.cli.run.explain import explain
 from tpulint.codes import CODES
-from tpulint.launch.explain import explain
 
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in page.blocks]

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import pytest
 
 from tests.rules.analysis import findings, program
-from tpulint import app
 from tpulint.config import Config
+from tpulint.diagnostics.fix import edited_text
 from tpulint.finding import Applicability, Certainty
-from tpulint.verdict.fix import edited_text
+from tpulint.pipeline import driver
 
 TF = "import tensorflow as tf\n"
 EITHER = """\
@@ -281,6 +281,6 @@ def test_a_name_of_the_other_generation_is_sure_where_the_target_is_configured(
 ) -> None:
     (tmp_path / "train.py").write_text(f"{TF}tf.contrib.tpu.core(0)\n", encoding="utf-8")
     config = Config(root=str(tmp_path), jobs=1, target_tensorflow="2.13")
-    request = app.Request(config, frozenset(["TPU802"]), (str(tmp_path),))
-    (found,) = app.check(*app.prepare(request), {}).findings
+    request = driver.Request(config, frozenset(["TPU802"]), (str(tmp_path),))
+    (found,) = driver.check(*driver.prepare(request), {}).findings
     assert found.certainty is Certainty.DEFINITE

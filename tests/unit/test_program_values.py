@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.program.model import ApiCall, Argument, Site
-from tpulint.program.module import Module
-from tpulint.program.values import (
+from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.program import ApiCall, Argument, Site
+from tpulint.analysis.domain.values import (
     CHOICES,
     NONE,
     UNKNOWN,
@@ -19,7 +19,7 @@ from tpulint.program.values import (
     Value,
     join,
 )
-from tpulint.program.where import Where
+from tpulint.analysis.resolver.module import Module
 from tpulint.syntax import ir
 
 MODULE = Module("example.py", "example.py", "", ir.ModuleFacts([], [], [], [], [0] * ir.KINDS))

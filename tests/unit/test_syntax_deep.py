@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import libcst
 import pytest
 
-from tpulint.syntax.deep import deeply, until_done
+from tpulint.syntax.deep_stack import deeply, until_done
 from tpulint.syntax.tree import tree_of
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from tpulint.finding import Location
 from tpulint.syntax import ir
+from tpulint.syntax.lazy_module import Pieces
+from tpulint.syntax.lazy_parse import outside, summarize
 from tpulint.syntax.lower import lower
-from tpulint.syntax.outside import outside, summarize
 from tpulint.syntax.parse import SyntaxProblem, parse
-from tpulint.syntax.pieces import Pieces
 
 SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
 KINDS = ("call", "name", "attr", "return", "if")

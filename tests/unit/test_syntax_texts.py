@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tpulint.syntax import words
+from tpulint.syntax import text_scan
+from tpulint.syntax.lazy_module import Pieces
+from tpulint.syntax.lazy_parse import outside
 from tpulint.syntax.literals import literal
-from tpulint.syntax.outside import outside
-from tpulint.syntax.pieces import Pieces
 
 SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
 
@@ -53,23 +53,23 @@ def test_no_name_and_no_setter_of_a_body_is_overlooked_in_its_text(name: str) ->
     cut = {each.index: pieces.text(each) for each in facts.functions if each.rows is not None}
     for index, body in cut.items():
         mentions = facts.functions[index].mentions
-        assert [each for each in mentions if not words.stands(each, body)] == []
+        assert [each for each in mentions if not text_scan.stands(each, body)] == []
     for owner in facts.classes:
         for attribute, methods in owner.setters.items():
             bodies = [cut[each] for each in methods if each in cut]
-            assert all(words.may_be_set(attribute, each) for each in bodies)
+            assert all(text_scan.may_be_set(attribute, each) for each in bodies)
 
 
 @pytest.mark.parametrize("text", ["refit()", "fit_all = 1", "# a benefit"])
 def test_a_part_of_a_name_is_not_the_name(text: str) -> None:
-    assert not words.stands("fit", text)
+    assert not text_scan.stands("fit", text)
 
 
 @pytest.mark.parametrize("text", ["self.a = 1", "self.a: int = 1", "(self.a, b) = c", "del x.a"])
 def test_what_sets_an_attribute(text: str) -> None:
-    assert words.may_be_set("a", text)
+    assert text_scan.may_be_set("a", text)
 
 
 @pytest.mark.parametrize("text", ["self.a()", "self.a [0] = 1", "self.a.b = 1", "self.ab = 1"])
 def test_what_does_not_set_it(text: str) -> None:
-    assert not words.may_be_set("a", text)
+    assert not text_scan.may_be_set("a", text)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.diagnostics import baseline
 from tpulint.finding import Finding, Location, Span
 from tpulint.source import read_source
-from tpulint.verdict import baseline
 
 CODES = ("TPU101", "TPU201")
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
+from tpulint.diagnostics.annotate import annotate
+from tpulint.diagnostics.fix import ROUNDS, apply, difference, edited, fix_all
 from tpulint.finding import Applicability, Edit, Finding, Fix, Location, Span
 from tpulint.source import Source, read_source
-from tpulint.verdict.annotate import annotate
-from tpulint.verdict.fix import ROUNDS, apply, difference, edited, fix_all
 
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tpulint.codes import CODES
-from tpulint.verdict.select import Layer, selected
+from tpulint.diagnostics.rule_selection import Layer, selected
 
 
 def test_everything_by_default() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tpulint.diagnostics.fix import edited
+from tpulint.diagnostics.suppress import read_comments, unused
 from tpulint.finding import Certainty, Finding, Location, Span
 from tpulint.source import Source, read_source
-from tpulint.verdict.fix import edited
-from tpulint.verdict.suppress import read_comments, unused
 
 
 def source_of(text: str) -> Source:

@@ -167,7 +167,7 @@ def loaded_after(*arguments: str, folder: Path) -> set[str]:
     """The top-level modules that a run of `tpulint ARGUMENTS` has loaded at its end."""
     script = (
         "import sys\n"
-        "from tpulint.cli import main\n"
+        "from tpulint.cli.main import main\n"
         "try:\n"
         "    status = main(sys.argv[1:])\n"
         "except SystemExit as exit:\n"

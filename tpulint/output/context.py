@@ -67,7 +67,7 @@ class Context(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def joined_rows(source: Source) -> Mapping[int, int]:
-    from tpulint.verdict.suppress import read_comments
+    from tpulint.diagnostics.suppress import read_comments
 
     return read_comments(source).joined
 

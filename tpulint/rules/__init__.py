@@ -7,9 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import cast
 
+from tpulint.analysis.domain.program import Program
 from tpulint.codes import CODES
 from tpulint.finding import Finding
-from tpulint.program.model import Program
 from tpulint.rules.base import Reporter, Rule
 
 HERE = Path(__file__).parent

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.names.api_names import Spelled, having_of, is_missing
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
 from tpulint.knowledge import names
 from tpulint.knowledge.renames import methods, renamed
-from tpulint.program.model import Program
-from tpulint.program.spelling import Spelled, having_of, is_missing
-from tpulint.syntax.spelled import ATTRIBUTE, IMPORT, METHOD
+from tpulint.syntax.api_spellings import ATTRIBUTE, IMPORT, METHOD
 
 LOOSE = ("tensorflow.contrib", "tensorflow.python")
 # Modules that stand in the wheel beside the public API, whose names the table holds.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty, Finding, Fix, Span, Step
-from tpulint.program.model import Program
 
 
 class Report(Protocol):

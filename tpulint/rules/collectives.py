@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tpulint.analysis.domain.context import Layer
+from tpulint.analysis.domain.program import ApiCall, Computation, Program
+from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.values import Built, Const, Tensor, Value, Variable, options
 from tpulint.finding import Step
 from tpulint.knowledge import seam
-from tpulint.program.model import ApiCall, Computation, Program
-from tpulint.program.structures import tensors
-from tpulint.program.values import Built, Const, Tensor, Value, Variable, options
-from tpulint.program.where import Layer
-from tpulint.rules.ways import device, way
+from tpulint.rules.trace_steps import device, way
 
 # Keras' way to say that gradients are already summed, in older and newer releases.
 ALONE = {"experimental_aggregate_gradients": False, "skip_gradients_aggregation": True}

@@ -6,8 +6,8 @@ import io
 import tokenize
 from dataclasses import dataclass
 
+from tpulint.analysis.domain.program import ApiCall, Argument
 from tpulint.finding import Edit, Location
-from tpulint.program.model import ApiCall, Argument
 from tpulint.source import LINE_END
 
 LAYOUT = frozenset(

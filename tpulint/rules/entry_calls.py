@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tpulint.finding import Certainty
-from tpulint.program.apis.operations import is_tensorflow
-from tpulint.program.model import Argument, Computation, Program
-from tpulint.program.values import (
+from tpulint.analysis.domain.program import Argument, Computation, Program
+from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
     Const,
@@ -22,6 +20,8 @@ from tpulint.program.values import (
     Value,
     options,
 )
+from tpulint.analysis.models.operations import is_tensorflow
+from tpulint.finding import Certainty
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tpulint.program.model import ApiCall, Argument
-from tpulint.program.values import Built, Mapping, Opaque, Sequence, Tensor, Value
+from tpulint.analysis.domain.program import ApiCall, Argument
+from tpulint.analysis.domain.values import Built, Mapping, Opaque, Sequence, Tensor, Value
 
 SESSION = re.compile(r"sess(ion)?\b", re.IGNORECASE)
 RUNS = frozenset(["run", "partial_run", "make_callable"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tpulint.analysis.domain.program import Cluster, Computation, Program
+from tpulint.diagnostics import traces
 from tpulint.finding import Step
-from tpulint.program import trace
-from tpulint.program.estimators import SPEC_FUNCTIONS
-from tpulint.program.model import Cluster, Computation, Program
+from tpulint.queries.estimators import SPEC_FUNCTIONS
 
 
 def host_calls(program: Program) -> Iterator[tuple[Computation, Cluster]]:
@@ -20,4 +20,4 @@ def host_calls(program: Program) -> Iterator[tuple[Computation, Cluster]]:
 
 def to_host_call(computation: Computation, cluster: Cluster) -> tuple[Step, ...]:
     """From the model_fn over the calls to where the pair stands."""
-    return (trace.entry(computation), *trace.to_cluster(computation, cluster))
+    return (traces.entry(computation), *traces.to_cluster(computation, cluster))

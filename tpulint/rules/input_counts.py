@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.program.estimators import argument
-from tpulint.program.model import Computation
-from tpulint.program.values import NONE, Built, Const, Sequence, Value
+from tpulint.analysis.domain.program import Computation
+from tpulint.analysis.domain.values import NONE, Built, Const, Sequence, Value
+from tpulint.queries.estimators import argument
 from tpulint.rules.entry_calls import REPLICATES, given
 
 

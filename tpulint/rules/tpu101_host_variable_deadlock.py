@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tpulint.program import trace
-from tpulint.program.conflicts import Conflict, conflicts, is_on_device
-from tpulint.program.mend import pass_by_value
-from tpulint.program.model import Program
+from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics import traces
+from tpulint.diagnostics.conflict_fix import pass_by_value
+from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 from tpulint.rules.base import Report
 
 
@@ -16,7 +16,7 @@ def check(program: Program, report: Report) -> None:
                 each.host.site.span,
                 message(each),
                 certainty=each.certainty,
-                trace=trace.deadlock(each),
+                trace=traces.deadlock(each),
                 fix=pass_by_value(each),
             )
 
@@ -24,7 +24,7 @@ def check(program: Program, report: Report) -> None:
 def message(conflict: Conflict) -> str:
     name = conflict.variable.name
     verb = "writes" if conflict.host.mode == "write" else "reads"
-    host = trace.callee_name(conflict.cluster.callee)
+    host = traces.callee_name(conflict.cluster.callee)
     return (
         f"{host} {verb} `{name}` on the host, while the device program holds `{name}`"
         f" and waits for {host}: deadlock"

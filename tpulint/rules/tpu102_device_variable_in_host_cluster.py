@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Access, Computation, Program
+from tpulint.diagnostics import traces
 from tpulint.finding import Certainty
-from tpulint.program import trace
-from tpulint.program.conflicts import conflicts, host_touches, is_on_device, is_sure
-from tpulint.program.model import Access, Computation, Program
+from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device, is_sure
 from tpulint.rules.base import Report
 
 
@@ -18,7 +18,7 @@ def check(program: Program, report: Report) -> None:
                     access.site.span,
                     message(access),
                     certainty=certainty(computation, access),
-                    trace=trace.alone(computation, access),
+                    trace=traces.alone(computation, access),
                 )
 
 
@@ -31,7 +31,7 @@ def certainty(computation: Computation, access: Access) -> Certainty:
 
 def message(access: Access) -> str:
     assert access.where.cluster is not None
-    host = trace.callee_name(access.where.cluster.callee)
+    host = traces.callee_name(access.where.cluster.callee)
     verb = "writes" if access.mode == "write" else "reads"
     return (
         f"{host} {verb} `{access.variable.name}` on the host, but that variable of a TPUStrategy"

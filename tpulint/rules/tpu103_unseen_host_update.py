@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.values import NONE
+from tpulint.diagnostics import traces
 from tpulint.finding import Certainty
-from tpulint.program import trace
-from tpulint.program.conflicts import Conflict, conflicts, is_on_device
-from tpulint.program.model import Program
-from tpulint.program.structures import tensors
-from tpulint.program.values import NONE
+from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 from tpulint.rules.base import Report
 
 
@@ -19,7 +19,7 @@ def check(program: Program, report: Report) -> None:
             continue
         # What runs before the device program is unseen only by what stands before it.
         sure = each.certainty if each.cluster.computed_inputs else Certainty.POSSIBLE
-        report(each.host.site.span, message(each), certainty=sure, trace=trace.apart(each))
+        report(each.host.site.span, message(each), certainty=sure, trace=traces.apart(each))
 
 
 def _ends_the_step(conflict: Conflict) -> bool:
@@ -30,7 +30,7 @@ def _ends_the_step(conflict: Conflict) -> bool:
 
 def message(conflict: Conflict) -> str:
     name = conflict.variable.name
-    host = trace.callee_name(conflict.cluster.callee)
+    host = traces.callee_name(conflict.cluster.callee)
     if conflict.host.mode == "write":
         return f"{host} writes `{name}` on the host, unseen by the device program that uses it"
     return f"{host} reads `{name}` on the host, and does not see what the device program writes"

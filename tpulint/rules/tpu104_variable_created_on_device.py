@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.knowledge import seam
-from tpulint.program import trace
-from tpulint.program.creation import Creation, creations, is_kept, is_traced_again
-from tpulint.program.model import Program
 from tpulint.rules.base import Report
+from tpulint.rules.tpu104_variable_creation import Creation, creations, is_kept, is_traced_again
 
 
 def check(program: Program, report: Report) -> None:
@@ -22,9 +22,9 @@ def check(program: Program, report: Report) -> None:
             )
             certainty = computation.certainty if sure else Certainty.POSSIBLE
             steps = (
-                trace.entry(computation),
-                *trace.calls(DEVICE_LANE, computation.where, each.where, skip=1),
-                trace.step(DEVICE_LANE, each.site, f"creates {each.words}"),
+                traces.entry(computation),
+                *traces.calls(DEVICE_LANE, computation.where, each.where, skip=1),
+                traces.step(DEVICE_LANE, each.site, f"creates {each.words}"),
             )
             report(each.site.span, message(each), certainty=certainty, trace=steps)
 

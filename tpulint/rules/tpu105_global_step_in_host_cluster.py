@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics import traces
+from tpulint.diagnostics.conflict_fix import pass_by_value
 from tpulint.finding import Certainty
-from tpulint.program import trace
-from tpulint.program.conflicts import Conflict, conflicts
-from tpulint.program.mend import pass_by_value
-from tpulint.program.model import Program
+from tpulint.queries.variable_conflicts import Conflict, conflicts
 from tpulint.rules.base import Report
 
 
@@ -18,14 +18,14 @@ def check(program: Program, report: Report) -> None:
             each.host.site.span,
             message(each),
             certainty=each.certainty if each.waits else Certainty.POSSIBLE,
-            trace=trace.deadlock(each) if each.waits else trace.apart(each),
+            trace=traces.deadlock(each) if each.waits else traces.apart(each),
             fix=pass_by_value(each),
         )
 
 
 def message(conflict: Conflict) -> str:
     name = conflict.variable.name
-    host = trace.callee_name(conflict.cluster.callee)
+    host = traces.callee_name(conflict.cluster.callee)
     if conflict.waits:
         return (
             f"{host} reads the step `{name}` on the host, while the device program counts it"

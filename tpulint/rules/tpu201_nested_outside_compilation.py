@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Cluster, Program
+from tpulint.diagnostics import traces
 from tpulint.finding import Certainty
-from tpulint.program import trace
-from tpulint.program.model import Cluster, Program
-from tpulint.program.nesting import (
+from tpulint.queries.nesting import (
     OPENED_BY_CALL,
     after_the_step,
     guards_nesting,
@@ -27,7 +27,7 @@ def check(program: Program, report: Report) -> None:
             cluster.named.span,
             message(cluster, outer, graph),
             certainty=certainty(cluster, outer, graph),
-            trace=trace.nested(cluster, outer),
+            trace=traces.nested(cluster, outer),
         )
 
 
@@ -40,7 +40,7 @@ def certainty(cluster: Cluster, outer: Cluster, graph: bool) -> Certainty:
 
 
 def message(cluster: Cluster, outer: Cluster, graph: bool) -> str:
-    inner, around = trace.callee_name(cluster.callee), trace.callee_name(outer.callee)
+    inner, around = traces.callee_name(cluster.callee), traces.callee_name(outer.callee)
     if graph or cluster.computation is None:
         return (
             f"{inner} is sent to the host from {around}, which runs on the host already:"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Computation, Program
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
-from tpulint.program import trace
-from tpulint.program.model import Computation, Program
-from tpulint.program.nesting import after_the_step
+from tpulint.queries.nesting import after_the_step
 from tpulint.rules.base import Report
 
 
@@ -16,7 +16,7 @@ def check(program: Program, report: Report) -> None:
         if outer is None or inner.kind == "model_fn" or after_the_step(inner.where):
             continue
         sure = all(each.certainty is Certainty.DEFINITE for each in (inner, outer))
-        name = trace.callee_name(inner.callee)
+        name = traces.callee_name(inner.callee)
         report(
             inner.site.span,
             message(inner, outer),
@@ -24,15 +24,15 @@ def check(program: Program, report: Report) -> None:
             if sure and not inner.where.is_guess
             else Certainty.POSSIBLE,
             trace=(
-                trace.entry(outer),
-                *trace.calls(DEVICE_LANE, outer.where, inner.where, skip=1),
-                trace.step(DEVICE_LANE, inner.site, f"`{inner.kind}` compiles {name} once more"),
+                traces.entry(outer),
+                *traces.calls(DEVICE_LANE, outer.where, inner.where, skip=1),
+                traces.step(DEVICE_LANE, inner.site, f"`{inner.kind}` compiles {name} once more"),
             ),
         )
 
 
 def message(inner: Computation, outer: Computation) -> str:
-    name = trace.callee_name(inner.callee)
+    name = traces.callee_name(inner.callee)
     return (
         f"`{inner.kind}` builds a TPU computation of {name} inside the one that `{outer.kind}`"
         " builds: TPU computations cannot be nested"

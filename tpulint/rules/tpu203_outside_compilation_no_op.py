@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tpulint.program import trace
-from tpulint.program.loose import places
-from tpulint.program.model import Program
+from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics import traces
 from tpulint.rules.base import Report
+from tpulint.rules.tpu203_orphan_clusters import places
 
 
 def check(program: Program, report: Report) -> None:
@@ -13,5 +13,5 @@ def check(program: Program, report: Report) -> None:
         report(
             cluster.named.span,
             f"outside_compilation has no effect {place}: no TPU computation is active, and"
-            f" {trace.callee_name(cluster.callee)} is simply called",
+            f" {traces.callee_name(cluster.callee)} is simply called",
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.program.guards import COUNTER, Guard, guards
-from tpulint.program.model import Program
+from tpulint.analysis.domain.program import Program
+from tpulint.queries.nesting_guards import COUNTER, Guard, guards
 from tpulint.rules.base import Report
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpulint.finding import Certainty
-from tpulint.program.model import Argument, Cluster, Program
-from tpulint.program.nesting import OPENED_BY_CALL
-from tpulint.program.values import (
+from tpulint.analysis.domain.program import Argument, Cluster, Program
+from tpulint.analysis.domain.values import (
     NONE,
     Const,
     Mapping,
@@ -16,6 +14,8 @@ from tpulint.program.values import (
     Value,
     options,
 )
+from tpulint.finding import Certainty
+from tpulint.queries.nesting import OPENED_BY_CALL
 from tpulint.rules.base import Report
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
-from tpulint.program import trace
-from tpulint.program.gradients import Gradient, uncolocated
-from tpulint.program.model import Program
 from tpulint.rules.base import Report
+from tpulint.rules.tpu206_gradients import Gradient, uncolocated
 
 
 def check(program: Program, report: Report) -> None:
@@ -18,17 +18,17 @@ def check(program: Program, report: Report) -> None:
                 message(each),
                 certainty=computation.certainty if sure else Certainty.POSSIBLE,
                 trace=(
-                    trace.entry(computation),
-                    *trace.to_cluster(computation, each.cluster),
-                    trace.step(DEVICE_LANE, each.cluster.site, "takes the host's result"),
-                    *trace.calls(DEVICE_LANE, each.cluster.where, each.call.where),
-                    trace.step(DEVICE_LANE, each.call.site, "takes the gradient through it"),
+                    traces.entry(computation),
+                    *traces.to_cluster(computation, each.cluster),
+                    traces.step(DEVICE_LANE, each.cluster.site, "takes the host's result"),
+                    *traces.calls(DEVICE_LANE, each.cluster.where, each.call.where),
+                    traces.step(DEVICE_LANE, each.call.site, "takes the gradient through it"),
                 ),
             )
 
 
 def message(found: Gradient) -> str:
-    host = trace.callee_name(found.cluster.callee)
+    host = traces.callee_name(found.cluster.callee)
     if found.call.last == "gradient":
         mend = "a GradientTape never places gradients with their operations"
     else:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE
-from tpulint.program import trace
-from tpulint.program.escapes import Escape, escapes
-from tpulint.program.model import Program
 from tpulint.rules.base import Report
+from tpulint.rules.tpu207_tensor_escape import Escape, escapes
 
 
 def check(program: Program, report: Report) -> None:
@@ -15,12 +15,12 @@ def check(program: Program, report: Report) -> None:
             tensor = each.use.tensor
             assert tensor.made is not None and tensor.site is not None
             steps = [
-                trace.entry(computation),
-                *trace.to_cluster(computation, each.cluster),
-                *trace.into_cluster(each.cluster, tensor.made),
-                trace.step(HOST_LANE, tensor.site, "makes the tensor, and keeps it aside"),
-                *trace.calls(DEVICE_LANE, each.cluster.where, each.use.where),
-                trace.step(DEVICE_LANE, each.use.site, "uses the host's tensor"),
+                traces.entry(computation),
+                *traces.to_cluster(computation, each.cluster),
+                *traces.into_cluster(each.cluster, tensor.made),
+                traces.step(HOST_LANE, tensor.site, "makes the tensor, and keeps it aside"),
+                *traces.calls(DEVICE_LANE, each.cluster.where, each.use.where),
+                traces.step(DEVICE_LANE, each.use.site, "uses the host's tensor"),
             ]
             report(
                 each.use.site.span,
@@ -31,7 +31,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def message(escape: Escape) -> str:
-    host = trace.callee_name(escape.cluster.callee)
+    host = traces.callee_name(escape.cluster.callee)
     return (
         f"the device uses a tensor that {host} made on the host and did not return:"
         " return it from the host function"

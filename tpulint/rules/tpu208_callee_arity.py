@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tpulint.program.arity import misfit
-from tpulint.program.model import Program
-from tpulint.program.nesting import OPENED_BY_CALL
+from tpulint.analysis.arity import misfit
+from tpulint.analysis.domain.program import Program
+from tpulint.queries.nesting import OPENED_BY_CALL
 from tpulint.rules.base import Report
-from tpulint.rules.callees import misfit_in
+from tpulint.rules.callable_arity import misfit_in
 
 
 def check(program: Program, report: Report) -> None:

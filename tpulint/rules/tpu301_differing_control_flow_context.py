@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from tpulint.analysis.domain.program import Cluster, ContextChange, Program
+from tpulint.analysis.interpreter.context_managers import CLEARS, CONTROL, STACK
 from tpulint.finding import Certainty
-from tpulint.program.evaluate.managers import CLEARS, CONTROL, STACK
-from tpulint.program.model import Cluster, ContextChange, Program
 from tpulint.rules.base import Report
 
 # An `init_scope` that nobody holds is left when it is collected; dependencies change no context.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from tpulint.analysis.domain.context import Layer
+from tpulint.analysis.domain.program import Cluster, Program, Site
+from tpulint.analysis.interpreter.context_managers import CLEARS, INIT_SCOPE
 from tpulint.finding import Certainty, Step
-from tpulint.program.evaluate.managers import CLEARS, INIT_SCOPE
-from tpulint.program.model import Cluster, Program, Site
-from tpulint.program.where import Layer
 from tpulint.rules.base import Report
-from tpulint.rules.ways import device, way
+from tpulint.rules.trace_steps import device, way
 
 KINDS = ("outside_compilation", "map_outside_compilation")
 NAMES = {CLEARS: "tf.control_dependencies(None)", INIT_SCOPE: "tf.init_scope()"}

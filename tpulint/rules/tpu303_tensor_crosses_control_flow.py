@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.context import COND, WHILE, Layer
+from tpulint.analysis.domain.program import Computation, Program, Use
 from tpulint.finding import Certainty, Step
-from tpulint.program.model import Computation, Program, Use
-from tpulint.program.where import COND, WHILE, Layer
 from tpulint.rules.base import Report
-from tpulint.rules.ways import device, way
+from tpulint.rules.trace_steps import device, way
 
 PLACES = {COND: "a branch", WHILE: "a loop's body"}
 

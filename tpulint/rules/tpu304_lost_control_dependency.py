@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from tpulint.analysis.domain.program import Dependencies, Program, Site
+from tpulint.analysis.domain.values import Sequence
 from tpulint.finding import Certainty
-from tpulint.program.model import Dependencies, Program, Site
-from tpulint.program.values import Sequence
 from tpulint.rules.base import Report
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty
-from tpulint.program.model import Program
 from tpulint.rules.base import Report
 from tpulint.rules.collectives import deciding, differs, told, under_control
 

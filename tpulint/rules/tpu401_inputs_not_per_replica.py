@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.finding import Certainty
-from tpulint.program.model import Program
-from tpulint.program.values import (
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import (
     NONE,
     Built,
     Const,
@@ -15,6 +14,7 @@ from tpulint.program.values import (
     Variable,
     options,
 )
+from tpulint.finding import Certainty
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import REPLICATES, argument, certainty, entries
 

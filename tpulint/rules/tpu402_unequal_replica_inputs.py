@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from tpulint.program.apis.literals import described
-from tpulint.program.model import Program
-from tpulint.program.values import NONE, Const, Mapping, Sequence, Tensor, Value, options
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import NONE, Const, Mapping, Sequence, Tensor, Value, options
+from tpulint.analysis.models.tensor_constants import described
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import REPLICATES, argument, certainty, entries
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.program.apis.literals import Shape, described, shape_of
-from tpulint.program.model import Computation, Program
-from tpulint.program.values import NONE, Built, Mapping, Sequence, Tensor, Value, options
+from tpulint.analysis.domain.program import Computation, Program
+from tpulint.analysis.domain.values import NONE, Built, Mapping, Sequence, Tensor, Value, options
+from tpulint.analysis.models.tensor_constants import Shape, described, shape_of
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import (
     REPLICATES,

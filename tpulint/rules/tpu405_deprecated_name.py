@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Argument, Computation, Program
+from tpulint.analysis.domain.values import NONE
 from tpulint.finding import Applicability, Fix
-from tpulint.program.model import Argument, Computation, Program
-from tpulint.program.values import NONE
 from tpulint.rules.base import Report
 from tpulint.rules.dropped_argument import dropped
 from tpulint.rules.entry_calls import certainty, entries

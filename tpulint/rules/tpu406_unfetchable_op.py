@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tpulint.analysis.domain.context import COMPUTATION
+from tpulint.analysis.domain.program import ApiCall, Argument, Computation, Program
+from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.values import Sequence, Tensor, Value
 from tpulint.finding import Certainty, Step
-from tpulint.program.model import ApiCall, Argument, Computation, Program
-from tpulint.program.structures import told_apart
-from tpulint.program.values import Sequence, Tensor, Value
-from tpulint.program.where import COMPUTATION
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import SIGNATURES, replicas
 from tpulint.rules.fetches import taken_by
-from tpulint.rules.ways import device, way
+from tpulint.rules.trace_steps import device, way
 
 HOOKS = ("training_hooks", "evaluation_hooks", "prediction_hooks")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import Choice, Mapping, Sequence, Tensor, Value, options
 from tpulint.finding import Certainty
-from tpulint.program.model import Program
-from tpulint.program.values import Choice, Mapping, Sequence, Tensor, Value, options
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import entries, is_tensorflows
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import ApiCall, Program
+from tpulint.analysis.domain.values import NONE, Const
 from tpulint.finding import Certainty
-from tpulint.program.model import ApiCall, Program
-from tpulint.program.values import NONE, Const
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import entries, given, is_tensorflows, replicas
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.program.apis.literals import described
-from tpulint.program.model import Computation, Program
-from tpulint.program.values import NONE, Sequence, Value
+from tpulint.analysis.domain.program import Computation, Program
+from tpulint.analysis.domain.values import NONE, Sequence, Value
+from tpulint.analysis.models.tensor_constants import described
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import (
     REPLICATES,

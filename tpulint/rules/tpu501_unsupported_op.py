@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.program import ApiCall, Computation, Program, Site
+from tpulint.analysis.domain.values import Const
 from tpulint.finding import Certainty
 from tpulint.knowledge.operations import Built, builds
-from tpulint.program.model import ApiCall, Computation, Program, Site
-from tpulint.program.values import Const
-from tpulint.program.where import Where
 from tpulint.rules.base import Report
-from tpulint.rules.device_code import certainty, device_calls, is_compiled, placed_softly, way
+from tpulint.rules.device_rules import certainty, device_calls, is_compiled, placed_softly, way
 
 # What a table or a queue does is never compiled: its state lives on the host.
 HELD_BY_THE_HOST = {"table": "a lookup table", "queue": "a queue"}

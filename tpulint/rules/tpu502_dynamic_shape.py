@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tpulint.analysis.domain.context import COMPUTATION, WHILE
+from tpulint.analysis.domain.program import ApiCall, Argument, Program, Site
+from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.values import NONE, Sequence, Value
 from tpulint.finding import Certainty
-from tpulint.program.model import ApiCall, Argument, Program, Site
-from tpulint.program.structures import told_apart
-from tpulint.program.values import NONE, Sequence, Value
-from tpulint.program.where import COMPUTATION, WHILE
 from tpulint.rules.base import Report
-from tpulint.rules.device_code import certainty, device_calls, placed_softly, way
+from tpulint.rules.device_rules import certainty, device_calls, placed_softly, way
 
 TENSORFLOW = ("tensorflow.", "keras.")
 # The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,

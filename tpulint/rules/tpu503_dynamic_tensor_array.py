@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import ApiCall, Program
+from tpulint.analysis.domain.values import NONE, Const
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty, Step
-from tpulint.program import trace
-from tpulint.program.model import ApiCall, Program
-from tpulint.program.values import NONE, Const
 from tpulint.rules.base import Report
 
 EMPTY = (None, NONE, Const(0))
@@ -29,9 +29,9 @@ def check(program: Program, report: Report) -> None:
                 " is written to it is dropped without a word; give it its `size`",
                 certainty=computation.certainty if sure else Certainty.POSSIBLE,
                 trace=(
-                    trace.entry(computation),
-                    *trace.calls(DEVICE_LANE, computation.where, made.where, skip=1),
-                    trace.step(DEVICE_LANE, made.site, "makes room for no element"),
+                    traces.entry(computation),
+                    *traces.calls(DEVICE_LANE, computation.where, made.where, skip=1),
+                    traces.step(DEVICE_LANE, made.site, "makes room for no element"),
                     *told(writes[:1]),
                 ),
             )
@@ -46,4 +46,4 @@ def grows(made: ApiCall) -> bool:
 
 
 def told(writes: list[ApiCall]) -> list[Step]:
-    return [trace.step(DEVICE_LANE, each.site, "writes beyond its end") for each in writes]
+    return [traces.step(DEVICE_LANE, each.site, "writes beyond its end") for each in writes]

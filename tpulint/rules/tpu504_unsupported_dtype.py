@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tpulint.analysis.domain.program import ApiCall, Argument, Computation, Program
+from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.values import Const, External, Value
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
 from tpulint.knowledge import names
 from tpulint.knowledge.operations import builds, dtypes, lacks
-from tpulint.program.model import ApiCall, Argument, Computation, Program
-from tpulint.program.structures import told_apart
-from tpulint.program.values import Const, External, Value
 from tpulint.rules.base import Report
-from tpulint.rules.device_code import certainty, device_calls, placed_softly, way
+from tpulint.rules.device_rules import certainty, device_calls, placed_softly, way
 
 # What computes in another way than was meant: why, and what is meant.
 SLOW = {

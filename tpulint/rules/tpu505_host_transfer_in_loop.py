@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.context import WHILE, Layer, Where
+from tpulint.analysis.domain.program import Computation, Program
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge.operations import builds
-from tpulint.program import trace
-from tpulint.program.model import Computation, Program
-from tpulint.program.scopes import is_guessed
-from tpulint.program.where import WHILE, Layer, Where
+from tpulint.queries.strategy_scopes import is_guessed
 from tpulint.rules.base import Report
-from tpulint.rules.device_code import device_calls, placed_softly, way
+from tpulint.rules.device_rules import device_calls, placed_softly, way
 
 COST = "one round trip each time"
 
@@ -21,14 +21,14 @@ def check(program: Program, report: Report) -> None:
             continue
         report(
             cluster.named.span,
-            f"{trace.callee_name(cluster.callee)} runs on the host in every iteration of a loop"
+            f"{traces.callee_name(cluster.callee)} runs on the host in every iteration of a loop"
             f" on the device: {COST}",
             certainty=certainty(cluster.computation, cluster.where),
             trace=(
-                trace.entry(cluster.computation),
-                trace.step(DEVICE_LANE, loop.site, "in each iteration of this loop"),
-                *trace.to_cluster(cluster.computation, cluster),
-                trace.step(HOST_LANE, cluster.named, "crosses to the host, and back"),
+                traces.entry(cluster.computation),
+                traces.step(DEVICE_LANE, loop.site, "in each iteration of this loop"),
+                *traces.to_cluster(cluster.computation, cluster),
+                traces.step(HOST_LANE, cluster.named, "crosses to the host, and back"),
             ),
         )
     if placed_softly(program):

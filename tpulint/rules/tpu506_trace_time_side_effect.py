@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tpulint.analysis.domain.program import ApiCall, Computation, Effect, Program
+from tpulint.analysis.interpreter.trace_time_value import Frozen
+from tpulint.analysis.models.operations import is_tensorflow
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.trace_time import FIXED
-from tpulint.program import trace
-from tpulint.program.apis.operations import is_tensorflow
-from tpulint.program.evaluate.frozen import Frozen
-from tpulint.program.model import ApiCall, Computation, Effect, Program
 from tpulint.rules.base import Report
 
 STEPS = frozenset(["run", "experimental_run_v2"])
@@ -39,9 +39,9 @@ def check(program: Program, report: Report) -> None:
                     HARM[each.kind].format(each.name),
                     certainty=computation.certainty if sure else Certainty.POSSIBLE,
                     trace=(
-                        trace.entry(computation),
-                        *trace.calls(DEVICE_LANE, computation.where, each.where, skip=1),
-                        trace.step(DEVICE_LANE, each.source, f"calls `{each.name}` while tracing"),
+                        traces.entry(computation),
+                        *traces.calls(DEVICE_LANE, computation.where, each.where, skip=1),
+                        traces.step(DEVICE_LANE, each.source, f"calls `{each.name}` while tracing"),
                     ),
                 )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Cluster, Computation, Program, Use
+from tpulint.analysis.models.clusters import SENT
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
-from tpulint.program import trace
-from tpulint.program.apis.clusters import SENT
-from tpulint.program.model import Cluster, Computation, Program, Use
 from tpulint.rules.base import Report
 from tpulint.rules.host_calls import host_calls
 
@@ -26,13 +26,13 @@ def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -
     assert use.tensor.site is not None
     report(
         use.site.span,
-        f"{trace.callee_name(cluster.callee)} takes a tensor of the TPU computation that is not "
+        f"{traces.callee_name(cluster.callee)} takes a tensor of the TPU computation that is not "
         f"among the tensors of `{cluster.kind}`: it does not exist on the host",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
         trace=(
-            trace.entry(computation),
-            trace.step(DEVICE_LANE, use.tensor.site, "is made on the device"),
-            *trace.into_cluster(cluster, use.where),
-            trace.step(HOST_LANE, use.site, "is taken on the host, though it was not sent"),
+            traces.entry(computation),
+            traces.step(DEVICE_LANE, use.tensor.site, "is made on the device"),
+            *traces.into_cluster(cluster, use.where),
+            traces.step(HOST_LANE, use.site, "is taken on the host, though it was not sent"),
         ),
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
-from tpulint.program.arity import misfit, signature_of
-from tpulint.program.model import Argument, Program
-from tpulint.program.values import Partial, Value
+from tpulint.analysis.arity import misfit, signature_of
+from tpulint.analysis.domain.program import Argument, Program
+from tpulint.analysis.domain.values import Partial, Value
 from tpulint.rules.base import Report
-from tpulint.rules.callees import misfit_in
+from tpulint.rules.callable_arity import misfit_in
 from tpulint.rules.host_calls import host_calls, to_host_call
 
 PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

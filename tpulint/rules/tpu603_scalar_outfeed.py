@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Argument, Cluster, Computation, Program
+from tpulint.analysis.domain.scalars import is_scalar
+from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.values import Choice, Tensor, options
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
-from tpulint.program import trace
-from tpulint.program.estimators import broadcasts
-from tpulint.program.model import Argument, Cluster, Computation, Program
-from tpulint.program.scalars import is_scalar
-from tpulint.program.structures import tensors
-from tpulint.program.values import Choice, Tensor, options
+from tpulint.queries.estimators import broadcasts
 from tpulint.rules.base import Report
 from tpulint.rules.host_calls import host_calls
 
@@ -43,7 +43,7 @@ def _say(
         f"and this{named} {chosen} a scalar: give it one with `tf.reshape(x, [1])`",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
         trace=(
-            trace.entry(computation),
-            trace.step(DEVICE_LANE, made, "has no batch dimension"),
+            traces.entry(computation),
+            traces.step(DEVICE_LANE, made, "has no batch dimension"),
         ),
     )

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.finding import Certainty
-from tpulint.knowledge import seam
-from tpulint.program.apis.operations import is_tensorflow
-from tpulint.program.estimators import may_have_one_replica
-from tpulint.program.evaluate.attributes import mro
-from tpulint.program.model import ApiCall, Computation, Program, Site
-from tpulint.program.structures import tensors
-from tpulint.program.values import (
+from tpulint.analysis.domain.program import ApiCall, Computation, Program, Site
+from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.values import (
     Built,
     Choice,
     Class,
@@ -18,8 +13,13 @@ from tpulint.program.values import (
     Instance,
     Value,
 )
+from tpulint.analysis.interpreter.attributes import mro
+from tpulint.analysis.models.operations import is_tensorflow
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+from tpulint.queries.estimators import may_have_one_replica
 from tpulint.rules.base import Report
-from tpulint.rules.ways import device, way
+from tpulint.rules.trace_steps import device, way
 
 UPDATES = ("minimize", "apply_gradients")
 WRAPPER = "CrossShardOptimizer"

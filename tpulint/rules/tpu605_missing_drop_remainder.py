@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Built, Strategy
+from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
-from tpulint.program import trace
-from tpulint.program.estimators import argument
-from tpulint.program.model import Feed, Program
-from tpulint.program.pipelines import (
+from tpulint.queries.estimators import argument
+from tpulint.queries.input_pipelines import (
     before,
     calls_of,
     data_of,
@@ -14,7 +15,6 @@ from tpulint.program.pipelines import (
     keeps_remainder,
     last_batches,
 )
-from tpulint.program.values import NONE, UNKNOWN, Built, Strategy
 from tpulint.rules.base import Report
 
 # What gives a tensor a static shape by hand, after all.
@@ -61,7 +61,7 @@ def _say(feed: Feed, batch: Built, sure: bool, report: Report) -> None:
         f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {why}",
         certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
         trace=(
-            trace.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
-            trace.step(HOST_LANE, batch.site, "makes batches of which the last may be smaller"),
+            traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
+            traces.step(HOST_LANE, batch.site, "makes batches of which the last may be smaller"),
         ),
     )

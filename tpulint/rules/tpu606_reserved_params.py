@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import ApiCall, Program
+from tpulint.analysis.domain.values import NONE, Built, Const, Mapping, Value, options
 from tpulint.finding import Certainty
-from tpulint.program.estimators import argument, broadcasts, on_tpu, setting
-from tpulint.program.model import ApiCall, Program
-from tpulint.program.values import NONE, Built, Const, Mapping, Value, options
+from tpulint.queries.estimators import argument, broadcasts, on_tpu, setting
 from tpulint.rules.base import Report
 
 RESERVED = ("batch_size", "context")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tpulint.analysis.domain.program import ApiCall, Feed, Program
+from tpulint.analysis.domain.values import Built, Sequence, Strategy, Value, Variable
+from tpulint.analysis.interpreter.operators import start_of
+from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.knowledge import folders, seam
-from tpulint.program import trace
-from tpulint.program.estimators import on_tpu, run_config
-from tpulint.program.evaluate.operators import start_of
-from tpulint.program.model import ApiCall, Feed, Program
-from tpulint.program.pipelines import calls_of, data_of, steps
-from tpulint.program.remote import remoteness
-from tpulint.program.values import Built, Sequence, Strategy, Value, Variable
+from tpulint.queries.estimators import on_tpu, run_config
+from tpulint.queries.input_pipelines import calls_of, data_of, steps
 from tpulint.rules.base import Report
+from tpulint.rules.tpu607_remote_workers import remoteness
 
 PYTHON = "runs Python of this machine"
 TABLE = "asks a table of this machine"
@@ -94,7 +94,7 @@ def _say(feed: Feed, call: ApiCall, what: str, sure: Certainty, report: Report) 
         f"`{call.last}` {what}, and the pipeline runs on the host of a TPU, which is another one",
         certainty=sure,
         trace=(
-            trace.step(HOST_LANE, feed.site, "the TPU takes its input from this pipeline"),
-            trace.step(HOST_LANE, call.site, what),
+            traces.step(HOST_LANE, feed.site, "the TPU takes its input from this pipeline"),
+            traces.step(HOST_LANE, call.site, what),
         ),
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Computation, Program
+from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
-from tpulint.program import trace
-from tpulint.program.eager import is_eager, is_traced_function
-from tpulint.program.model import Computation, Program
+from tpulint.queries.eager_calls import is_eager, is_traced_function
 from tpulint.rules.base import Report
 
 NAMES = frozenset(["run", "experimental_run_v2"])
@@ -22,8 +22,8 @@ def check(program: Program, report: Report) -> None:
             message(computation),
             certainty=certainty(computation),
             trace=(
-                *trace.calls(HOST_LANE, computation.where._replace(frames=()), computation.where),
-                trace.step(HOST_LANE, computation.site, f"calls `{computation.kind}` eagerly"),
+                *traces.calls(HOST_LANE, computation.where._replace(frames=()), computation.where),
+                traces.step(HOST_LANE, computation.site, f"calls `{computation.kind}` eagerly"),
             ),
         )
 
@@ -34,7 +34,7 @@ def certainty(computation: Computation) -> Certainty:
 
 
 def message(computation: Computation) -> str:
-    function = trace.callee_name(computation.callee)
+    function = traces.callee_name(computation.callee)
     return (
         f"no tf.function is around this `{computation.kind}` of {function}: a TPUStrategy does not"
         " run a step eagerly"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.names.target_release import allowed
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
-from tpulint.program import trace
-from tpulint.program.model import Program
-from tpulint.program.scopes import Outside, Scopes
-from tpulint.program.target import allowed
+from tpulint.queries.strategy_scopes import Outside, Scopes
 from tpulint.rules.base import Report
 
 KERAS_3 = (">=", "2.16")  # the first TensorFlow that installs it
@@ -28,9 +28,9 @@ def check(program: Program, report: Report) -> None:
             message(found),
             certainty=certainty(program, found),
             trace=(
-                *trace.calls(HOST_LANE, found.user, found.made),
-                trace.step(HOST_LANE, found.site, f"makes {words(found)} under no scope"),
-                trace.step(lane(found), found.use, f"uses the {found.kind}"),
+                *traces.calls(HOST_LANE, found.user, found.made),
+                traces.step(HOST_LANE, found.site, f"makes {words(found)} under no scope"),
+                traces.step(lane(found), found.use, f"uses the {found.kind}"),
             ),
         )
 

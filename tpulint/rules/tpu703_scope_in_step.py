@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.context import CONTEXT, LOOP, WHILE, Layer
+from tpulint.analysis.domain.program import Computation, Program
+from tpulint.analysis.domain.values import Strategy
+from tpulint.analysis.interpreter.context_managers import SCOPE
+from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
-from tpulint.program import trace
-from tpulint.program.eager import is_built_in_graph, may_be_tpus
-from tpulint.program.evaluate.managers import SCOPE
-from tpulint.program.model import Computation, Program
-from tpulint.program.values import Strategy
-from tpulint.program.where import CONTEXT, LOOP, WHILE, Layer
-from tpulint.program.written import is_written_in
+from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
 from tpulint.rules.base import Report
+from tpulint.rules.tpu703_loop_nesting import is_written_in
 
 RUNS = frozenset(["run", "experimental_run_v2"])
 
@@ -31,9 +31,9 @@ def check(program: Program, report: Report) -> None:
                     " and what belongs under it is made before the step",
                     certainty=certainty(computation, call.receiver, call.where.is_guess),
                     trace=(
-                        trace.entry(computation),
-                        *trace.calls(DEVICE_LANE, computation.where, call.where, skip=1),
-                        trace.step(DEVICE_LANE, call.site, "enters the scope on a replica"),
+                        traces.entry(computation),
+                        *traces.calls(DEVICE_LANE, computation.where, call.where, skip=1),
+                        traces.step(DEVICE_LANE, call.site, "enters the scope on a replica"),
                     ),
                 )
         for scope, loop in scopes_in_loops(computation):
@@ -44,9 +44,9 @@ def check(program: Program, report: Report) -> None:
                 " around what makes variables; `run` needs none",
                 certainty=certainty(computation, scope.payload[1], guess),
                 trace=(
-                    trace.step(HOST_LANE, loop.site, "for each step"),
-                    trace.step(HOST_LANE, scope.site, "enters the scope again"),
-                    trace.step(HOST_LANE, computation.site, f"calls `{computation.kind}` in it"),
+                    traces.step(HOST_LANE, loop.site, "for each step"),
+                    traces.step(HOST_LANE, scope.site, "enters the scope again"),
+                    traces.step(HOST_LANE, computation.site, f"calls `{computation.kind}` in it"),
                 ),
             )
 

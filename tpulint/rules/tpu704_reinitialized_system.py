@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.program import ApiCall, Program
+from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE
-from tpulint.program import trace
-from tpulint.program.model import ApiCall, Program
-from tpulint.program.systems import Again, initialized_again
-from tpulint.program.where import Where
 from tpulint.rules.base import Report
+from tpulint.rules.tpu704_tpu_system import Again, initialized_again
 
 
 def check(program: Program, report: Report) -> None:
@@ -17,9 +17,9 @@ def check(program: Program, report: Report) -> None:
             message(found),
             certainty=found.certainty,
             trace=(
-                trace.step(HOST_LANE, found.before.site, does(found.before)),
-                *trace.calls(HOST_LANE, Where(), found.call.where),
-                trace.step(HOST_LANE, found.call.site, "initializes the system, and clears it"),
+                traces.step(HOST_LANE, found.before.site, does(found.before)),
+                *traces.calls(HOST_LANE, Where(), found.call.where),
+                traces.step(HOST_LANE, found.call.site, "initializes the system, and clears it"),
             ),
         )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
+from tpulint.analysis.domain.program import ApiCall, Argument, Program
+from tpulint.analysis.names.target_release import Target
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
 from tpulint.knowledge import names
-from tpulint.program.model import ApiCall, Argument, Program
-from tpulint.program.target import Target
 from tpulint.rules.api_names import Absent, absent, first_with, newest, shown
 from tpulint.rules.base import Report
 

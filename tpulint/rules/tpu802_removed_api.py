@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.program.model import Program
+from tpulint.analysis.domain.program import Program
 from tpulint.rules.api_names import absent, first_without, shown
 from tpulint.rules.base import Report
 

@@ -27,7 +27,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tpulint.syntax import words
+from tpulint.syntax import text_scan
 
 VERSION = 4
 
@@ -123,7 +123,7 @@ class Function:
 
     def names_any(self, names: frozenset[str]) -> bool:
         """Whether one of `names` is an identifier in it; its text may tell that none is."""
-        self.read_if(lambda text: any(words.stands(name, text) for name in names))
+        self.read_if(lambda text: any(text_scan.stands(name, text) for name in names))
         return self.known is not None and not names.isdisjoint(self.known.mentions)
 
     def read_if(self, may_matter: Callable[[str], bool]) -> None:
@@ -174,7 +174,7 @@ class ModuleFacts:
     def setters(self, owner: Class, name: str) -> list[int]:
         """The methods of `owner` that set `self.name`, in source order."""
         for index in owner.methods:
-            self.functions[index].read_if(lambda text: words.may_be_set(name, text))
+            self.functions[index].read_if(lambda text: text_scan.may_be_set(name, text))
         return sorted(owner.setters.get(name, []))
 
 

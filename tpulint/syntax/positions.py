@@ -15,7 +15,7 @@ from typing import Any
 
 from tpulint.finding import Location
 from tpulint.syntax import ir
-from tpulint.syntax.deep import deeply
+from tpulint.syntax.deep_stack import deeply
 
 Range = tuple[Location, Location]
 

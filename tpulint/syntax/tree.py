@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import libcst
 
-from tpulint.syntax.deep import deeply, until_done
+from tpulint.syntax.deep_stack import deeply, until_done
 
 
 def tree_of(text: str) -> libcst.Module:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from tpulint import __version__, single
+from tpulint import __version__
 from tpulint.config import ConfigError
+from tpulint.pipeline import per_file
 from tpulint.source import declared_encoding
 
 Row = tuple[int, int, str, type]
@@ -32,12 +33,12 @@ class Plugin:
         except ConfigError as error:
             yield 1, 0, f"TPU000 configuration: {error}", type(self)
         except Exception as error:  # one file's trouble must not end flake8's run
-            from tpulint.analyse import describe
+            from tpulint.pipeline.projects import describe
 
             yield 1, 0, f"TPU000 internal error: {describe(error)}", type(self)
 
     def rows(self) -> Iterator[Row]:
-        answer = single.check(self.filename, self.data())
+        answer = per_file.check(self.filename, self.data())
         for finding in answer.findings:
             start = finding.span.start
             yield start.row, start.column - 1, f"{finding.code} {finding.message}", type(self)

@@ -1,0 +1,101 @@
+"""Whether a callable of the project can take the arguments that it is given."""
+
+from __future__ import annotations
+
+from inspect import Parameter, Signature
+
+from tpulint.analysis.domain.program import Argument
+from tpulint.analysis.domain.values import Bound, Class, Function, Instance, Partial, Value
+from tpulint.analysis.interpreter.attributes import mro
+from tpulint.knowledge import seam
+from tpulint.syntax import ir
+
+Given = tuple[list[None], dict[str, None]]
+
+
+def misfit(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
+    """What Python would say of the call; None where it fits, or where that is not known."""
+    signature = signature_of(callee)
+    if signature is None or any(each.star for each in arguments):
+        return None
+    plain: list[None] = [None for each in arguments if each.keyword is None]
+    named: dict[str, None] = {each.keyword: None for each in arguments if each.keyword}
+    first, kept = _already_given(callee)
+    try:
+        signature.bind(*first, *plain, **{**kept, **named})
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+def _already_given(callee: Value) -> Given:
+    """What partials have put in before."""
+    if not isinstance(callee, Partial):
+        return [], {}
+    first, kept = _already_given(callee.function)
+    first += [None for _ in callee.args]
+    return first, {**kept, **{name: None for name, _ in callee.kwargs}}
+
+
+def signature_of(callee: Value) -> Signature | None:
+    """The parameters of a callable, None where they are not seen or a decorator may change them."""
+    if isinstance(callee, Partial):
+        return signature_of(callee.function)
+    if isinstance(callee, Bound):
+        inner = signature_of(callee.function)
+        return None if inner is None else _without_first(inner)
+    if isinstance(callee, Instance):
+        method = call_method(callee.cls)
+        return None if method is None else signature_of(Bound(method, callee))
+    if not isinstance(callee, Function) or not all(map(_keeps, callee.code.decorators)):
+        return None
+    return Signature(_parameters(callee.code.parameters))
+
+
+def _parameters(code: ir.Parameters) -> list[Parameter]:
+    found = []
+    for kind, rows in (
+        (Parameter.POSITIONAL_ONLY, code.positional_only),
+        (Parameter.POSITIONAL_OR_KEYWORD, code.positional),
+    ):
+        found += [_parameter(name, kind, default) for name, default in rows]
+    if code.star is not None:
+        found.append(Parameter(code.star, Parameter.VAR_POSITIONAL))
+    found += [_parameter(name, Parameter.KEYWORD_ONLY, each) for name, each in code.keyword_only]
+    if code.star_star is not None:
+        found.append(Parameter(code.star_star, Parameter.VAR_KEYWORD))
+    return found
+
+
+def _parameter(name: str, kind: object, default: object) -> Parameter:
+    empty = Parameter.empty
+    return Parameter(name, kind, default=empty if default is None else default)  # type: ignore[arg-type]
+
+
+def _without_first(signature: Signature) -> Signature | None:
+    """A bound method's; None where there is no first parameter to bind."""
+    rows = list(signature.parameters.values())
+    if rows and rows[0].kind is Parameter.VAR_POSITIONAL:
+        return signature
+    plain = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return Signature(rows[1:]) if rows and rows[0].kind in plain else None
+
+
+def call_method(cls: Class) -> Value | None:
+    """What a call of an object of `cls` calls; None where a base that is not seen may say it."""
+    for each in mro(cls):
+        if not isinstance(each, Class):
+            return None
+        if "__call__" in each.names:
+            return each.names["__call__"]
+    return None
+
+
+def _keeps(decorator: ir.Node) -> bool:
+    """Whether a decorator leaves the parameters as they are."""
+    node = decorator[2] if decorator[0] == "call" else decorator
+    name = node[3] if node[0] == "attr" else node[2] if node[0] == "name" else ""
+    return name in seam.TRACERS or name in seam.TRANSPARENT or name in _METHODS
+
+
+_METHODS = ("staticmethod", "classmethod", "cache", "contextmanager")

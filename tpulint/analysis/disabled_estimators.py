@@ -1,0 +1,41 @@
+"""Guessed model_fns of projects whose estimators all say, in so many words, `use_tpu=False`."""
+
+from __future__ import annotations
+
+import os
+
+from tpulint.analysis.domain.program import ApiCall, Computation, Program
+from tpulint.analysis.domain.values import Const
+
+
+def drop(program: Program) -> None:
+    """Take the guesses away: what makes a TPUEstimatorSpec there is never compiled for a TPU."""
+    says: dict[str, set[bool]] = {}
+    for call in program.all_calls():
+        if call.last == "TPUEstimator":
+            says.setdefault(_home(call.site.module.path), set()).add(_refuses(call))
+    without = {home for home, answers in says.items() if answers == {True}}
+    if without:
+        program.computations = [
+            each
+            for each in program.computations
+            if not (_is_guess(each) and _home(each.site.module.path) in without)
+        ]
+
+
+def _refuses(call: ApiCall) -> bool:
+    use_tpu = call.argument("use_tpu", 4)
+    return use_tpu is not None and use_tpu.value == Const(False)
+
+
+def _is_guess(computation: Computation) -> bool:
+    """Whether no estimator was seen that takes the model_fn (see `roots`)."""
+    return computation.kind == "model_fn" and not computation.call.arguments
+
+
+def _home(path: str) -> str:
+    """The folder of a module's outermost package, or its own."""
+    folder = os.path.dirname(path)
+    while os.path.exists(os.path.join(folder, "__init__.py")):
+        folder = os.path.dirname(folder)
+    return folder

@@ -1,0 +1,157 @@
+"""Where a piece of code runs: the layers around it, outermost first.
+
+One tuple tells everything that the rules ask of a place: whether a TPU computation
+is being built, which host cluster is open, what stands between the two (a
+tf.function, a tensor condition, a cleared context), and under which Python
+conditions the place is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from tpulint.analysis.domain.program import Cluster, Computation, Frame, Site
+
+# The kinds of layer.
+COMPUTATION, CLUSTER = "computation", "cluster"
+FUNCTION = "function"  # the body of a tf.function
+COND, WHILE = "cond", "while"  # a branch or body that TensorFlow traces on its own
+CONTEXT = "context"  # a with block whose meaning matters; `payload` names it
+ONCE = "once"  # under a test that is true the first time only
+LOOP = "loop"  # a Python loop
+UNSEEN_CALLER = "unseen caller"  # a function that nothing read calls
+DATA = "data"  # a function of an input pipeline
+
+# Keys of conditions that are no test in the source: one of several callees, a function that
+# is given to an operation and may be called, one of several values.
+CALLEE, CALLED, ALTERNATIVE = "callee", "called", "alternative"
+GUESSES = frozenset([CALLEE, CALLED, ALTERNATIVE])
+VALUE, NAME = "value", "name"
+FLAGS = (VALUE, NAME)  # keys of tests that have one answer in a whole run
+PLACE = "site"  # the key of a test that is only known by its place
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One thing around a place.
+
+    autograph: control flow that is written as Python's. perhaps: it may be another, or none.
+    """
+
+    kind: str
+    site: Site
+    payload: Any = None
+    autograph: bool = False
+    perhaps: bool = False
+
+
+class Where(NamedTuple):
+    """`conditions` are (key, branch taken) pairs; equal keys are the same Python test.
+
+    `run` numbers the root whose reading led here: places of different runs say nothing
+    of one another, for an object's attributes outlive a run.
+    """
+
+    layers: tuple[Layer, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    conditions: frozenset[tuple[Any, Any]] = frozenset()
+    muted: bool = False
+    run: int = 0
+
+    def inside(self, layer: Layer) -> Where:
+        return self._replace(layers=(*self.layers, layer))
+
+    def called(self, frame: Frame) -> Where:
+        return self._replace(frames=(*self.frames, frame))
+
+    def when(self, key: Any, branch: Any) -> Where:
+        while key[0] == VALUE and key[2].negates is not None:
+            opposite = key[2].negates
+            key, branch = (VALUE, id(opposite), opposite), not branch
+        if key[0] == PLACE:
+            key = (*key, self.frames)  # asked in another call, it may be answered otherwise
+        return self._replace(conditions=self.conditions | {(key, branch)})
+
+    def quietly(self) -> Where:
+        """The same place, with nothing recorded."""
+        return self._replace(muted=True)
+
+    @property
+    def computation(self) -> Computation | None:
+        """The innermost TPU computation being built here."""
+        for layer in reversed(self.layers):
+            if layer.kind == COMPUTATION:
+                found: Computation = layer.payload
+                return found
+        return None
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The innermost open host cluster of the innermost computation."""
+        for layer in reversed(self.layers):
+            if layer.kind == COMPUTATION:
+                return None
+            if layer.kind == CLUSTER:
+                found: Cluster = layer.payload
+                return found
+        return None
+
+    @property
+    def on_device(self) -> bool:
+        """Whether an operation built here is compiled for the TPU."""
+        return self.computation is not None and self.cluster is None
+
+    @property
+    def traced(self) -> bool:
+        """Whether a tf.function is around this place, in or outside the computation."""
+        return any(layer.kind == FUNCTION for layer in self.layers)
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether it hangs on which of several functions or values is meant here."""
+        return any(key[0] in GUESSES for key, _ in self.conditions)
+
+    @property
+    def loops(self) -> int:
+        """How many Python loops are around this place: each is read once."""
+        return sum(layer.kind == LOOP for layer in self.layers)
+
+    def since(self, kind: str) -> Iterator[Layer]:
+        """The layers inside the innermost layer of `kind`, innermost first."""
+        for layer in reversed(self.layers):
+            if layer.kind == kind:
+                return
+            yield layer
+
+    def control(self) -> tuple[Layer, ...]:
+        """The traced control flow around this place inside the computation, outermost first."""
+        found = [each for each in self.since(COMPUTATION) if each.kind in (COND, WHILE)]
+        return tuple(reversed(found))
+
+    def contexts(self, name: str, within: str = COMPUTATION) -> list[Layer]:
+        """The contexts called `name` that are open since the innermost layer of kind `within`."""
+        return [
+            each for each in self.since(within) if each.kind == CONTEXT and each.payload[0] == name
+        ]
+
+    def excludes(self, other: Where) -> bool:
+        """Whether no run reaches both: they stand under one flag, taken differently."""
+        mine = {key: branch for key, branch in self.conditions if key[0] in FLAGS}
+        if any(mine.get(key, branch) != branch for key, branch in other.conditions):
+            return True
+        held = [key[2] for key, branch in mine.items() if key[0] == VALUE and branch]
+        theirs = [key[2] for key, branch in other.conditions if key[0] == VALUE and branch]
+        return any(one.contradicts(each) for one in held for each in theirs)
+
+    def runs_once_with(self, other: Where | None) -> bool:
+        """Whether this place is reached, and no loop repeats it, when `other` is."""
+        if other is None:
+            return not self.conditions and not self.loops
+        return self.conditions <= other.conditions and self.loops <= other.loops
+
+    def reached_whenever(self, other: Where) -> bool:
+        """Whether this place is reached on every run that reaches `other`."""
+        return self.conditions <= other.conditions

@@ -1,0 +1,67 @@
+"""The tensors inside nested structures; putting into dicts and taking out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.values import Choice, Mapping, Sequence, Tensor, Value, join
+
+DEPTH = 5  # structures within structures
+
+
+def tensors(value: Value) -> Iterator[Tensor]:
+    """The tensors in `value`, structures opened."""
+    for tensor, _ in told_apart(value):
+        yield tensor
+
+
+def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[tuple[Tensor, bool]]:
+    """The tensors in `value`, each with whether something else may stand in its place."""
+    if isinstance(value, Tensor):
+        yield value, chosen
+    elif depth < DEPTH:
+        if isinstance(value, Choice):
+            inner: Iterable[Value] = value.options
+            chosen = True
+        elif isinstance(value, Sequence):
+            inner = value.items
+        elif isinstance(value, Mapping):
+            inner = value.items.values()
+        else:
+            return
+        for item in list(inner):
+            yield from told_apart(item, depth + 1, chosen)
+
+
+def put(mapping: Mapping, key: Any, item: Value, where: Where) -> None:
+    """`mapping[key] = item` at `where`; perhaps, if that is under a condition."""
+    known = mapping.items.get(key)
+    if known is None or key in mapping.set_at:
+        mapping.set_at[key] = where
+    if where.runs_once_with(mapping.made):
+        mapping.perhaps.discard(key)
+    elif known is not None:
+        item = join([known, item])
+    else:
+        mapping.perhaps.add(key)
+        mapping.open = True
+    mapping.items[key] = item
+
+
+def copied(mapping: Mapping, made: Where | None) -> Mapping:
+    """A copy that is made at `made`: what is put into `mapping` later it does not hold."""
+    items, keys, set_at = dict(mapping.items), list(mapping.keys), dict(mapping.set_at)
+    perhaps = set(mapping.perhaps)
+    return Mapping(items, mapping.open, mapping.site, keys, set_at, made, perhaps)
+
+
+def drop(mapping: Mapping, key: Any, where: Where) -> None:
+    """`del mapping[key]` at `where`; perhaps, if that is under a condition."""
+    if where.runs_once_with(mapping.made):
+        mapping.items.pop(key, None)
+        mapping.set_at.pop(key, None)
+    elif key in mapping.items:
+        mapping.perhaps.add(key)
+        mapping.open = True

@@ -1,0 +1,169 @@
+"""Where reading starts: modules that show the seam, and the functions that nothing read calls."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.context import UNSEEN_CALLER, Layer
+from tpulint.analysis.domain.program import ApiCall, Site
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    Class,
+    Env,
+    Function,
+    ModuleValue,
+    Partial,
+    Value,
+)
+from tpulint.analysis.interpreter import calls
+from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.interpreter.interpreter import Machine, opaque_arguments
+from tpulint.analysis.models import feeds
+from tpulint.analysis.models.call import Call
+from tpulint.analysis.models.estimators import NOT_TENSORS
+from tpulint.analysis.models.tracing import trace
+from tpulint.analysis.resolver.module import Module
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+from tpulint.knowledge.strategies import INITIALIZES
+from tpulint.syntax.prefilter import opens_clusters
+
+ENTRY_NAMES = (
+    seam.REPLICATE_FAMILY
+    | seam.UNMISTAKABLE
+    | seam.STRATEGY_RUN
+    | seam.TPU_STRATEGIES
+    | INITIALIZES
+    | feeds.DISTRIBUTES
+    | feeds.FROM_FUNCTION
+    | {"_outside_compilation_counter", "train_and_evaluate", "fit"}
+)
+
+MAKES_ESTIMATOR = frozenset(["TPUEstimator"])
+MAIN = "main"  # what is called so is run as a script: by itself, or by absl and tf.app
+CALLERS = 2  # how often the callers of functions that left something open are read
+
+
+def read_all(machine: Machine, modules: list[Module]) -> None:
+    """Read what shows the seam, then the callers of what depends on its arguments."""
+    names = ENTRY_NAMES | {each.rpartition(".")[2] for each in machine.settings.wrappers}
+    for module in modules:
+        read(machine, module, frozenset(names))
+    for _ in range(CALLERS):
+        wanted, machine.wanted = frozenset(machine.wanted), set()
+        if not wanted:
+            return
+        for module in modules:
+            if module.facts.names_any(wanted):
+                read(machine, module, wanted)
+
+
+def read(machine: Machine, module: Module, names: frozenset[str]) -> None:
+    """Read the module's body, then each function that mentions `names` and is still unread."""
+    machine.follow_all = opens_clusters(module.text.encode(), machine.settings.wrappers)
+    with machine.ledger.guarded(module.filename):
+        machine.module_env(module)
+    seen: set[int] = set()
+    for value in sorted(machine.module_env(module).names.values(), key=_names_no_estimator):
+        _read_value(machine, module, value, names, seen)
+
+
+def _names_no_estimator(value: Value) -> bool:
+    """What makes a TPUEstimator comes first: it says how its model_fn is called."""
+    return not (isinstance(value, Function) and value.code.names_any(MAKES_ESTIMATOR))
+
+
+def _read_value(
+    machine: Machine, module: Module, value: Value, names: frozenset[str], seen: set[int]
+) -> None:
+    """Read a function, or the methods of a class: each class once, for some hold themselves."""
+    function = value.function if isinstance(value, (Bound, Partial)) else value
+    if isinstance(function, Function) and function.module is module:
+        _read_function(machine, function, None, names)
+    elif isinstance(value, Class) and value.module is module and id(value) not in seen:
+        seen.add(id(value))
+        instance = machine.generic_instance(value)
+        for method in list(value.names.values()):
+            inner = method.function if isinstance(method, (Bound, Partial)) else method
+            if isinstance(inner, Function) and inner.module is module:
+                static = "staticmethod" in inner.hints
+                receiver = None if static else instance
+                _read_function(machine, inner, receiver, names)
+            elif isinstance(inner, Class):
+                _read_value(machine, module, inner, names, seen)
+
+
+def _read_function(
+    machine: Machine, function: Function, receiver: Value | None, names: frozenset[str]
+) -> None:
+    """Read one root with opaque arguments, unless it cannot matter or was read already.
+
+    Where it opens host clusters although not everything on the way was read, it is read
+    again with everything: only then does every access count.
+    """
+    code = function.code
+    if id(code) in machine.called or not code.names_any(names):
+        return
+    with machine.ledger.guarded(f"{function.module.filename}: {function.name}"):
+        mark = machine.ledger.mark()
+        machine.passed_by = False
+        _read_once(machine, function, receiver, names)
+        if machine.passed_by and machine.ledger.opened_since(mark) and not machine.follow_all:
+            machine.ledger.forget_since(mark)
+            machine.follow_all = True
+            _read_once(machine, function, receiver, names)
+            machine.follow_all = False
+        if machine.ledger.left_open_since(mark):
+            machine.wanted.add(function.name)
+            if function.owner is not None:
+                machine.wanted.add(function.owner.code.name)
+
+
+def _read_once(
+    machine: Machine, function: Function, receiver: Value | None, names: frozenset[str]
+) -> None:
+    site = Site(function.module, function.code.place)
+    where = machine.new_run()
+    if function.name != MAIN:
+        where = where.inside(Layer(UNSEEN_CALLER, site))
+    act = Activation(machine, function.module, Env({}), where)
+    if makes_spec(function):
+        _read_model_fn(act, function, receiver, site)
+    else:
+        made = calls.call_function(act, function, opaque_arguments(function, receiver), site)
+        _read_escaped(act, made, site, names)
+
+
+def makes_spec(function: Function) -> bool:
+    """Whether this function itself builds a TPUEstimatorSpec: then it is a model_fn."""
+    if not function.code.names_any(frozenset(["TPUEstimatorSpec"])):
+        return False
+    inner = [
+        each
+        for each in function.module.facts.functions
+        if each.parent == function.code.index and "TPUEstimatorSpec" in each.mentions
+    ]
+    return not inner
+
+
+def _read_model_fn(act: Activation, function: Function, receiver: Value | None, site: Site) -> None:
+    """No estimator that takes it was seen: one with `use_tpu=False` makes it no TPU code."""
+    callee = Bound(function, receiver) if receiver is not None else function
+    record = ApiCall("tensorflow.estimator.tpu.TPUEstimator", site, act.where, (), None, UNKNOWN)
+    model_fn = (Call(act, record), "model_fn", callee, None)
+    trace(*model_fn, certainty=Certainty.POSSIBLE, mode="graph", opaque=NOT_TENSORS)
+
+
+def _read_escaped(act: Activation, made: Value, site: Site, names: frozenset[str]) -> None:
+    """A function that a root hands back may be called by whoever called the root."""
+    machine = act.machine
+    function = machine.function_of(made)
+    if function is None or isinstance(made, (ModuleValue, Class)) or made == NONE:
+        return
+    if id(function.code) in machine.called or not function.code.names_any(names):
+        return
+    if makes_spec(function):
+        _read_model_fn(act, function, None, site)
+    else:
+        receiver = made.receiver if isinstance(made, Bound) else None
+        calls.call_function(act, function, opaque_arguments(function, receiver), site)

@@ -1,0 +1,220 @@
+"""Reading and writing attributes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tpulint.analysis.domain.program import Site
+from tpulint.analysis.domain.values import (
+    UNKNOWN,
+    Asked,
+    Bound,
+    Built,
+    Choice,
+    Class,
+    Const,
+    External,
+    Function,
+    Instance,
+    Managed,
+    Mapping,
+    ModuleValue,
+    Opaque,
+    Partial,
+    Sequence,
+    Strategy,
+    Super,
+    Tensor,
+    Value,
+    Variable,
+    join,
+    options,
+)
+from tpulint.analysis.interpreter.frame import Activation, christen
+from tpulint.knowledge import seam
+
+METHOD = "?."  # the path of a method whose receiver the call carries
+
+
+def is_dataset(value: Value) -> bool:
+    """Whether this is an input pipeline, as its name says."""
+    return all(isinstance(each, Built) and "data" in each.path.lower() for each in options(value))
+
+
+def method(receiver: Value, name: str) -> Bound:
+    return Bound(External(METHOD + name), receiver)
+
+
+def get(act: Activation, base: Value, name: str, site: Site) -> Value:
+    """`base.name`."""
+    if name in seam.CONTEXT_STATE and not isinstance(base, (Instance, Class)):
+        return Asked(name)
+    if isinstance(base, Choice):
+        if name in seam.DATASET_METHODS and is_dataset(base):
+            return method(base, name)  # one step more, whatever came before
+        return join(get(act, option, name, site) for option in base.options)
+    if isinstance(base, External):
+        return External(f"{base.path}.{name}")
+    if isinstance(base, ModuleValue):
+        return act.machine.module_attribute(base, name, act)
+    if isinstance(base, Instance):
+        return _of_instance(act, base, name, site)
+    if isinstance(base, Class):
+        found = _in_class(base, name)
+        return _outer_attribute(base, name) if found is None else _unbound(found, base)
+    if isinstance(base, Opaque):
+        return base.child(name, f"{base.path}.{name}")
+    if isinstance(base, Super):
+        return _of_super(act, base, name)
+    if isinstance(base, Built):
+        return _of_built(act, base, name, site)
+    if isinstance(base, (Variable, Tensor)):
+        if name in seam.STATIC_ATTRIBUTES:
+            return UNKNOWN
+        if isinstance(base, Tensor) and name in seam.REPLICA_ID:
+            return base
+        return method(base, name)
+    if isinstance(base, Strategy):
+        if name == "extended":
+            return base
+        return method(base, name)
+    if isinstance(base, (Sequence, Mapping, Managed, Const, Function, Partial, Bound)):
+        return method(base, name)
+    return method(UNKNOWN, name)
+
+
+def _of_built(act: Activation, base: Built, name: str, site: Site) -> Value:
+    known = base.attributes.get(name)
+    if known is not None:
+        return known
+    if name == "iterations":
+        made = Variable(f"{base.last}.iterations", "step", base.site, base.where)
+        made.strategy = act.machine.strategy_of(base.where)
+        return base.attributes.setdefault(name, made)
+    if name in seam.WEIGHT_ATTRIBUTES:
+        return Sequence("list", [weights(act, base)], True, base.site)
+    if name in seam.SINGLE_WEIGHTS and base.last in seam.LAYERS_WITH_WEIGHTS:
+        whole = weights(act, base)
+        made = replace(whole, name=f"{base.last}.{name}", whole=whole)
+        return base.attributes.setdefault(name, made)
+    if name in seam.REPLICA_ID:
+        return Tensor(act.where, site, replica_id=True, per_replica=True)
+    return method(base, name)
+
+
+def weights(act: Activation, layer: Built) -> Variable:
+    """The variables that a layer or a model of an outside class owns, as one."""
+    found = layer.attributes.get("weights")
+    if not isinstance(found, Variable):
+        found = Variable(f"{layer.last}.weights", "weights", layer.site, layer.where)
+        found.strategy = act.machine.strategy_of(layer.where)
+        layer.attributes["weights"] = found
+    return found
+
+
+def _of_instance(act: Activation, base: Instance, name: str, site: Site) -> Value:
+    found = base.attributes.get(name)
+    if found is None:
+        found = _bound_name(act, base, name, site)
+    if found is None and act.machine.set_up(act, base, name):
+        found = base.attributes.get(name)
+    if found is not None:
+        return found
+    if name == "__class__":
+        return base.cls
+    if name == "__dict__":
+        return Mapping(base.attributes, True, made=base.where)
+    if any(isinstance(each, External) for each in mro(base.cls)):
+        return method(base, name)
+    return base.attributes.setdefault(name, Opaque(f"self.{name}"))
+
+
+def _bound_name(act: Activation, base: Instance, name: str, site: Site) -> Value | None:
+    """A method or a class attribute seen through the instance; properties are called."""
+    found = _in_class(base.cls, name)
+    if not isinstance(found, Function):
+        return found
+    if "property" in found.hints:
+        from tpulint.analysis.interpreter import calls
+
+        return calls.call(act, Bound(found, base), (), site, name)
+    if "staticmethod" in found.hints:
+        return found
+    return Bound(found, base.cls if "classmethod" in found.hints else base)
+
+
+def _of_super(act: Activation, base: Super, name: str) -> Value:
+    """The next definition after the owner's in the instance's order, bound to the instance."""
+    line = mro(base.instance.cls) if isinstance(base.instance, Instance) else []
+    line = line if base.owner in line else mro(base.owner)
+    for each in line[line.index(base.owner) + 1 :]:
+        if isinstance(each, Class) and name in each.names:
+            found = each.names[name]
+            return Bound(found, base.instance) if isinstance(found, Function) else found
+    return method(base.instance, name)
+
+
+def _unbound(found: Value, cls: Class) -> Value:
+    if isinstance(found, Function) and "classmethod" in found.hints:
+        return Bound(found, cls)
+    return found
+
+
+def _in_class(cls: Class, name: str) -> Value | None:
+    for each in mro(cls):
+        if isinstance(each, Class) and name in each.names:
+            return each.names[name]
+    return None
+
+
+def _outer_attribute(cls: Class, name: str) -> Value:
+    for each in mro(cls):
+        if isinstance(each, External):
+            return External(f"{each.path}.{name}")
+    return UNKNOWN
+
+
+def mro(cls: Class) -> list[Value]:
+    """The class and its bases, each before its own and in the order given, as Python has them."""
+    return _line(cls, {})
+
+
+def _line(cls: Class, known: dict[Class, list[Value]]) -> list[Value]:
+    """The same; `known` are the orders of bases, of which one may be reached in many ways."""
+    if cls not in known:
+        lines = [_line(each, known) if isinstance(each, Class) else [each] for each in cls.bases]
+        known[cls] = [cls, *_merged([*lines, list(cls.bases)])]
+    return known[cls]
+
+
+def _merged(lines: list[list[Value]]) -> list[Value]:
+    rows = [row for row in lines if row]
+    found: list[Value] = []
+    while rows:
+        heads = [row[0] for row in rows]
+        free = [each for each in heads if not any(each in row[1:] for row in rows)]
+        first = free[0] if free else heads[0]  # Python refuses a class without such an order
+        found.append(first)
+        rows = [left for row in rows if (left := [each for each in row if each != first])]
+    return found
+
+
+def put(act: Activation, base: Value, name: str, item: Value) -> None:
+    """`base.name = item`; under a condition the old value stays possible."""
+    christen(item, name)
+    if isinstance(base, Choice):
+        for option in base.options:
+            put(act, option, name, item)
+        return
+    if isinstance(base, (Instance, Built)):
+        store, since = base.attributes, base.where
+    elif isinstance(base, Opaque):
+        store, since = base.children, None
+    elif isinstance(base, Class):
+        store, since = base.names, None
+    else:
+        return
+    before = store.get(name)
+    if before is not None and not act.where.runs_once_with(since):
+        item = join([before, item])
+    store[name] = item

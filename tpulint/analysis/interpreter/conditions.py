@@ -1,0 +1,89 @@
+"""Whether a Python test is known, and under which key two tests are the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tpulint.analysis.domain.context import NAME, PLACE, VALUE
+from tpulint.analysis.domain.program import Site
+from tpulint.analysis.domain.values import (
+    Asked,
+    Class,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    ModuleValue,
+    Opaque,
+    Sequence,
+    Strategy,
+    Value,
+    options,
+)
+from tpulint.analysis.interpreter.attributes import mro
+
+# Kinds of keys.
+GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
+STATE = "state"  # a test of what is open just now: the TPU context, a flag that changes
+
+
+def truth(value: Value) -> bool | None:
+    """Python's truth of `value`, None where it is not known."""
+    results = {_truth(option) for option in options(value)}
+    return results.pop() if len(results) == 1 else None
+
+
+def _truth(value: Value) -> bool | None:
+    if isinstance(value, Const):
+        return bool(value.value)
+    if isinstance(value, (Sequence, Mapping)):
+        return None if value.open else bool(value.items)
+    if isinstance(value, Instance):
+        return None if any(_may_be_false(each) for each in mro(value.cls)) else True
+    if isinstance(value, (Function, Class, ModuleValue, Strategy)):
+        return True
+    return None
+
+
+def _may_be_false(cls: Value) -> bool:
+    """Whether objects of a class may say that they are false, or empty."""
+    if isinstance(cls, Class):
+        return "__bool__" in cls.names or "__len__" in cls.names
+    return cls != External("builtins.object")
+
+
+def condition_key(value: Value, node: Any, site: Site) -> tuple[Any, ...]:
+    """The identity of an unknown test: the same opaque thing, else the place of the test."""
+    if is_state(value):
+        return (STATE, site)
+    if guards_creation(node):
+        return (GUARD, site)
+    if isinstance(value, Opaque):
+        return (VALUE, id(value), value)
+    if isinstance(value, External):
+        return (NAME, value.path)
+    return (PLACE, site)
+
+
+def is_state(value: Value) -> bool:
+    """Whether this is a flag that takes several values, or asks the graph's TPU context."""
+    found = options(value)
+    if any(isinstance(each, Asked) for each in found):
+        return True
+    return len(found) > 1 and all(isinstance(each, Const) for each in found)
+
+
+def guards_creation(node: Any) -> bool:
+    """A test that is true the first time only, as those around lazily made state are."""
+    op = node[0]
+    if op == "not":
+        inner = node[1]
+        return inner[0] == "attr" or guards_creation(inner)
+    if op == "bool":
+        return any(guards_creation(each) for each in node[2])
+    if op == "cmp":
+        return any(each[0] in ("Is", "IsNot", "In", "NotIn") for each in node[2])
+    if op == "call":
+        return bool(node[2][0] == "name" and node[2][2] in ("hasattr", "getattr"))
+    return False

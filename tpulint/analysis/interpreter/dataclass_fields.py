@@ -1,0 +1,36 @@
+"""Attributes that no assignment sets: the fields of dataclasses and of named tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.program import Argument
+from tpulint.analysis.domain.values import UNKNOWN, Class, Instance
+from tpulint.analysis.interpreter.attributes import mro
+
+
+def fill(made: Instance, args: tuple[Argument, ...]) -> None:
+    """Give an object without an `__init__` the fields that its class declares."""
+    fields = list(dict.fromkeys(_declared(made.cls)))
+    plain = iter(fields)
+    starred = False
+    for each in args:
+        name = each.keyword
+        if each.star:
+            starred = True
+        elif name is None and not starred:
+            name = next(plain, None)
+        if name in fields:
+            made.attributes[name] = each.value
+    if starred:
+        for name in fields:
+            made.attributes.setdefault(name, UNKNOWN)
+
+
+def _declared(cls: Class) -> Iterator[str]:
+    """The annotated names in the bodies of a class and its bases, those of the last base first."""
+    for each in reversed(mro(cls)):
+        if isinstance(each, Class):
+            for statement in each.code.body:
+                if statement[0] == "ann" and statement[1][0] == "name":
+                    yield statement[1][2]

@@ -1,0 +1,130 @@
+"""`def` and `class`: functions as their decorators make them, classes with their names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tpulint.analysis.domain.program import Site
+from tpulint.analysis.domain.values import (
+    Bound,
+    Built,
+    Class,
+    Env,
+    External,
+    Function,
+    Imported,
+    Managed,
+    Partial,
+    Value,
+)
+from tpulint.analysis.interpreter import calls
+from tpulint.knowledge import seam
+from tpulint.knowledge.strategies import PLAIN_DECORATORS
+
+if TYPE_CHECKING:
+    from tpulint.analysis.interpreter.frame import Activation
+    from tpulint.syntax import ir
+
+HINTS = frozenset(
+    [
+        "contextmanager",
+        "property",
+        "cached_property",
+        "staticmethod",
+        "classmethod",
+        "setter",
+        "wraps",
+    ]
+)
+
+
+def define_function(act: Activation, code: ir.Function) -> Value:
+    """The value of a `def` in a function or a module."""
+    found = Function(code, act.module, act.env, defaults=named_defaults(act, code))
+    return _with_decorators(act, found, code)
+
+
+def named_defaults(act: Activation, code: ir.Function) -> dict[str, Value]:
+    """The defaults that are names bound around the function: these may mean others later."""
+    rows = code.parameters
+    found = {
+        name: act.env.names.get(default[2])
+        for name, default in (*rows.positional_only, *rows.positional, *rows.keyword_only)
+        if default is not None and default[0] == "name"
+    }
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not None and not isinstance(value, Imported)
+    }
+
+
+def _with_decorators(act: Activation, found: Value, code: ir.Function) -> Value:
+    """Decorators applied, innermost first."""
+    for node in reversed(code.decorators):
+        decorator = act.machine.value(act, node)
+        before = found
+        found = _decorated(act, found, decorator, Site(act.module, code.place))
+        if found is before and not isinstance(decorator, Managed):
+            found = _perhaps_traced(found, node)
+    return found
+
+
+def _perhaps_traced(found: Value, node: Any) -> Value:
+    """A decorator that is not seen may make a tf.function, unless its name says what it does."""
+    named = node[2] if node[0] == "call" else node
+    name = named[3] if named[0] == "attr" else named[2] if named[0] == "name" else ""
+    if name in PLAIN_DECORATORS or not isinstance(found, Function):
+        return found
+    return replace(found, hints=found.hints | {calls.DECORATED})
+
+
+def _decorated(act: Activation, found: Value, decorator: Value, site: Site) -> Value:
+    if isinstance(decorator, Partial) and isinstance(decorator.function, External):
+        decorator = decorator.function
+    if isinstance(decorator, (Built, Managed)) or not isinstance(found, (Function, Bound)):
+        return found
+    if isinstance(decorator, External):
+        last = decorator.last
+        if last in seam.TRACERS:
+            return calls.traced(found)
+        if last in HINTS and isinstance(found, Function):
+            hint = "property" if last == "cached_property" else last
+            return replace(found, hints=found.hints | {hint})
+        if last in seam.OUTSIDE_COMPILATION:
+            return Partial(decorator, (found,), ())
+    if isinstance(decorator, (Function, Bound, Partial)):
+        wrapped = calls.call(act, decorator, (calls.given(found, site),), site)
+        if isinstance(wrapped, (Function, Bound, Partial)):
+            return wrapped
+    return found
+
+
+def define_class(act: Activation, code: ir.Class) -> Class:
+    """The value of a `class`: its body is read once, in names of its own."""
+    from tpulint.analysis.interpreter.frame import Activation as NewActivation
+
+    bases = tuple(
+        each
+        for node in code.bases
+        for each in [act.machine.value(act, node)]
+        if isinstance(each, (Class, External))
+    )
+    made = Class(code, act.module, act.env, bases, {})
+    inner = NewActivation(act.machine, act.module, Env({}, act.env), act.where, None)
+    for statement in code.body:
+        if statement[0] == "def":
+            function = act.module.facts.functions[statement[1]]
+            inner.env.names[function.name] = define_method(inner, function, made)
+        else:
+            act.machine.block(inner, [statement])
+    made.names = inner.env.names
+    return made
+
+
+def define_method(inner: Activation, code: ir.Function, owner: Class) -> Value:
+    """A method closes over what is around its class, not over the class's names."""
+    defaults = named_defaults(inner, code)
+    found = Function(code, inner.module, inner.env.outer, owner, defaults=defaults)
+    return _with_decorators(inner, found, code)

@@ -1,0 +1,245 @@
+"""Operators, subscripts and iteration over abstract values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tpulint.analysis.domain.program import Site
+from tpulint.analysis.domain.scalars import of_scalars
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Asked,
+    Built,
+    Choice,
+    Class,
+    Const,
+    External,
+    Function,
+    Instance,
+    Mapping,
+    Opaque,
+    Sequence,
+    Tensor,
+    Text,
+    Value,
+    Variable,
+    join,
+    options,
+)
+from tpulint.analysis.interpreter import trace_time_value, transfer
+from tpulint.analysis.interpreter.frame import Activation
+from tpulint.finding import Certainty
+
+REPEAT = 64
+
+
+def operation(act: Activation, items: Iterable[Value], site: Site, name: str) -> Value:
+    """An operator on tensors or variables builds an operation here; on others nothing is known."""
+    act.machine.may_build(act)
+    listed = list(items)
+    if name == "not" and len(listed) == 1 and isinstance(listed[0], Asked):
+        return listed[0]
+    touched = any(
+        isinstance(option, (Tensor, Variable)) for item in listed for option in options(item)
+    )
+    drawn = trace_time_value.among(listed)
+    if not touched:
+        return drawn or UNKNOWN
+    if drawn is not None:
+        trace_time_value.note(act, "computes", drawn, site)
+    transfer.touch(act, listed, site, name)
+    made = transfer.result(act, listed, site)
+    made.uniform = transfer.uniform(listed)
+    made.shape = () if name != "getitem" and of_scalars(listed) else None
+    return made
+
+
+def compare(act: Activation, op: str, left: Value, right: Value, site: Site) -> Value:
+    asked = [each for side in (left, right) for each in options(side) if isinstance(each, Asked)]
+    if asked:
+        return asked[0]
+    if op in ("Is", "IsNot"):
+        same = _identical(left, right)
+        return UNKNOWN if same is None else Const(same is (op == "Is"))
+    if isinstance(left, Const) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
+        return Const((left.value == right.value) is (op == "Equal"))
+    if _are_modes(left, right) and op in ("Equal", "NotEqual"):
+        return Const((left == right) is (op == "Equal"))
+    if isinstance(left, Opaque) and op == "Equal" and isinstance(right, (Const, External)):
+        return left.equal_to(right.last if isinstance(right, External) else repr(right.value))
+    if op in ("In", "NotIn"):
+        inside = _held(left, right)
+        return UNKNOWN if inside is None else Const(inside is (op == "In"))
+    return operation(act, [left, right], site, op)
+
+
+def _are_modes(*values: Value) -> bool:
+    """Whether all are members of `ModeKeys`: no two of these are one."""
+    return all(isinstance(each, External) and ".ModeKeys." in each.path for each in values)
+
+
+def _held(key: Value, holder: Value) -> bool | None:
+    """`in`, of a dict (the others are not modelled)."""
+    if not isinstance(holder, Mapping) or not isinstance(key, Const):
+        return None
+    if key.value in holder.items and key.value not in holder.perhaps:
+        return True
+    return None if holder.open else False
+
+
+def _identical(left: Value, right: Value) -> bool | None:
+    """`is`, where one side is None (the other uses of `is` are not modelled)."""
+    if right != NONE:
+        return None
+    verdicts: set[bool | None] = set()
+    for option in options(left):
+        if isinstance(option, Const):
+            verdicts.add(option.value is None)
+        elif isinstance(option, (Tensor, Variable, Function, Class, Instance, Sequence, Mapping)):
+            verdicts.add(False)
+        else:
+            verdicts.add(None)
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def binary(act: Activation, op: str, left: Value, right: Value, site: Site) -> Value:
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and op == "Add":
+        is_open = left.open or right.open
+        return Sequence(left.kind, left.items + right.items, is_open, site)
+    if isinstance(left, Sequence) and op == "Multiply":
+        return repeated(left, right, site)
+    if isinstance(right, Sequence) and op == "Multiply":
+        return repeated(right, left, site)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return folded(op, left.value, right.value)
+    made = operation(act, [left, right], site, op)
+    starts = start_of(left)
+    return made if starts is None else _begun(op, starts, made)
+
+
+def start_of(value: Value) -> str | None:
+    """How a string surely begins; None where that is not known, or it is no string."""
+    if isinstance(value, Const):
+        return value.value if isinstance(value.value, str) else None
+    return value.starts if isinstance(value, (Text, Tensor)) else None
+
+
+def _begun(op: str, starts: str, made: Value) -> Value:
+    """`"text" + unknown`, and `"text %s" % unknown`."""
+    if op == "Modulo":
+        starts = starts.partition("%")[0]
+    elif op != "Add":
+        return made
+    if isinstance(made, Tensor):
+        made.starts = starts
+        return made
+    return Text(starts) if made is UNKNOWN else made
+
+
+def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
+    """`[x] * n`: the same items n times, or at least once where n is not known."""
+    count = times.value if isinstance(times, Const) else None
+    if isinstance(count, int) and 0 <= count * max(len(base.items), 1) <= REPEAT:
+        return Sequence(base.kind, base.items * count, base.open, site)
+    return Sequence(base.kind, list(base.items), True, site)
+
+
+def folded(op: str, left: object, right: object) -> Value:
+    """Small integer arithmetic, so that `2 * 4` replicas are eight, and joined strings."""
+    if isinstance(left, str) and isinstance(right, str) and op == "Add":
+        return Const(left + right)
+    if isinstance(left, str) and op == "Modulo":
+        return Text(left.partition("%")[0])
+    if type(left) is int and type(right) is int and abs(left) < 1 << 31 and abs(right) < 1 << 31:
+        if op == "Add":
+            return Const(left + right)
+        if op == "Subtract":
+            return Const(left - right)
+        if op == "Multiply":
+            return Const(left * right)
+        if op == "FloorDivide" and right:
+            return Const(left // right)
+    return UNKNOWN
+
+
+def subscript(act: Activation, base: Value, index: Value, site: Site) -> Value:
+    if isinstance(base, Choice):
+        return join(subscript(act, option, index, site) for option in base.options)
+    if isinstance(base, Sequence) and isinstance(index, Const) and isinstance(index.value, int):
+        if -len(base.items) <= index.value < len(base.items) and not base.open:
+            return base.items[index.value]
+        return join(base.items) if base.items and base.open else UNKNOWN
+    if isinstance(base, Sequence):
+        return join(base.items) if base.items else UNKNOWN
+    if isinstance(base, Mapping):
+        if isinstance(index, Const):
+            known = base.items.get(index.value, UNKNOWN)
+            keyless = [item for key, item in base.items.items() if isinstance(key, tuple)]
+            return join([known, *keyless])
+        return join([*base.items.values(), UNKNOWN]) if base.items else UNKNOWN
+    if isinstance(base, Tensor):
+        if base.sort == "structure":
+            act.machine.may_build(act)
+            return replace(base, sort="tensor")
+        return operation(act, [base, index], site, "getitem")
+    if isinstance(base, Variable):
+        return operation(act, [base, index], site, "getitem")
+    if isinstance(base, Opaque):
+        act.machine.may_build(act)
+        key = f"[{index.value!r}]" if isinstance(index, Const) else "[?]"
+        if key == "[?]":
+            return UNKNOWN
+        return base.child(key, base.path + key)
+    act.machine.may_build(act)
+    return UNKNOWN
+
+
+def items_of(act: Activation, value: Value) -> list[Value] | None:
+    """The items that iteration gives, where all are known."""
+    if isinstance(value, Sequence) and not value.open:
+        return list(value.items)
+    if isinstance(value, Mapping) and not value.open:
+        return [Const(key) for key in value.items]
+    return None
+
+
+def element_of(act: Activation, value: Value, site: Site) -> Value:
+    """One item of an iteration over `value`."""
+    if isinstance(value, Choice):
+        return join(element_of(act, option, site) for option in value.options)
+    if isinstance(value, Sequence):
+        return join(value.items) if value.items else UNKNOWN
+    if isinstance(value, Mapping):
+        keys = [Const(key) for key in value.items if not isinstance(key, tuple)]
+        return join(keys) if keys and not value.open else UNKNOWN
+    act.machine.may_build(act)
+    if isinstance(value, Tensor):
+        return replace(value, shape=None)
+    return UNKNOWN
+
+
+def unpack(act: Activation, value: Value, count: int, site: Site) -> list[Value]:
+    """The values that `a, b = value` binds."""
+    if isinstance(value, Choice):
+        rows = [unpack(act, option, count, site) for option in value.options]
+        return [join(row[n] for row in rows) for n in range(count)]
+    if isinstance(value, Sequence):
+        if not value.open and len(value.items) == count:
+            return list(value.items)
+        return [join(value.items) if value.items and value.open else UNKNOWN] * count
+    if isinstance(value, Tensor):
+        act.machine.may_build(act)
+        sort = "unseen" if value.sort == "unseen" else "tensor"
+        return [replace(value, sort=sort, shape=None) for _ in range(count)]
+    if isinstance(value, Opaque):
+        return [value.child(f"[{n}]", f"{value.path}[{n}]") for n in range(count)]
+    if isinstance(value, Built) and value.last == "get_next":
+        return [value] * count  # the components of one element come the same way
+    return [UNKNOWN] * count
+
+
+def merged(act: Activation, results: list[Value], predicate: Value, site: Site) -> Value:
+    """The result of traced branches: their tensors leave through the conditional, properly."""
+    return transfer.leave_control(act, join(results), [predicate], site, Certainty.DEFINITE)

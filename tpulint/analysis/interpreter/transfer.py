@@ -1,0 +1,205 @@
+"""What happens to a tensor or a variable when an operation takes it, by where that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, Where
+from tpulint.analysis.domain.program import Access, Site, Use
+from tpulint.analysis.domain.structures import tensors, told_apart
+from tpulint.analysis.domain.values import (
+    Choice,
+    Const,
+    External,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    Variable,
+    join,
+    options,
+)
+from tpulint.analysis.interpreter.frame import Activation
+from tpulint.finding import Certainty
+
+DEPTH = 5
+
+
+def touch(
+    act: Activation,
+    items: Iterable[Value],
+    site: Site,
+    taker: str,
+    certainty: Certainty = Certainty.DEFINITE,
+    mode: str = "read",
+) -> None:
+    """An operation at `site` takes `items`: tensors cross, variables are read."""
+    for item in items:
+        for tensor, alternative in told_apart(item):
+            take(act, tensor, site, taker, certainty, alternative)
+        for variable, alternative in variables_told_apart(item):
+            access(act, variable, mode, taker, site, alternative)
+
+
+def variables(value: Value) -> Iterable[Variable]:
+    """The variables in `value`, structures opened."""
+    for variable, _ in variables_told_apart(value):
+        yield variable
+
+
+def variables_told_apart(
+    value: Value, alternative: bool = False, depth: int = 0
+) -> Iterable[tuple[Variable, bool]]:
+    """The variables in `value`, each with whether something else may stand there instead."""
+    if isinstance(value, Variable):
+        yield value, alternative
+    elif depth < DEPTH and isinstance(value, (Choice, Sequence, Mapping)):
+        alternative = alternative or isinstance(value, Choice)
+        for item in list(_parts(value)):
+            yield from variables_told_apart(item, alternative, depth + 1)
+
+
+def _parts(value: Choice | Sequence | Mapping) -> Iterable[Value]:
+    if isinstance(value, Choice):
+        return value.options
+    return value.items if isinstance(value, Sequence) else value.items.values()
+
+
+def access(
+    act: Activation,
+    variable: Variable,
+    mode: str,
+    how: str,
+    site: Site,
+    alternative: bool = False,
+) -> None:
+    """Write down that `variable` is touched here, or another one: an `alternative`."""
+    if act.where.muted:
+        return
+    where = act.where.when((ALTERNATIVE, site), variable) if alternative else act.where
+    found = Access(variable, mode, how, site, where)
+    computation = act.where.computation
+    (computation.accesses if computation else act.machine.program.accesses).append(found)
+
+
+def take(
+    act: Activation,
+    tensor: Tensor,
+    site: Site,
+    taker: str,
+    certainty: Certainty,
+    alternative: bool = False,
+) -> None:
+    """Write down what it means that `tensor` is used here: a transfer, a wait, an escape."""
+    where, home = act.where, tensor.made
+    if where.muted or home is None or home.run != where.run:
+        return
+    use = Use(tensor, site, where, certainty, taker, alternative)
+    cluster = where.cluster
+    source = tensor.result_of
+    if source is not None and source is not cluster:
+        if cluster is not None:
+            source.feeds.append(cluster)
+            cluster.fed_by.append(source)
+        elif where.computation is source.computation:
+            source.uses.append(use)
+    elif cluster is not None and home.cluster is None and home.computation is where.computation:
+        cluster.receives.append(use)
+    if escapes(home, where):
+        owner = home.computation or where.computation
+        (owner.uses if owner else act.machine.program.uses).append(use)
+
+
+def escapes(home: Where, where: Where) -> bool:
+    """Whether a tensor made at `home` is out of reach at `where`: its layer has ended."""
+    open_layers = {id(layer) for layer in where.layers}
+    enclosing = ("computation", "cluster", COND, WHILE, FUNCTION)
+    return any(layer.kind in enclosing and id(layer) not in open_layers for layer in home.layers)
+
+
+def result(act: Activation, items: Iterable[Value], site: Site, sort: str = "tensor") -> Tensor:
+    """The tensor that an operation on `items` makes here."""
+    taken = [tensor for item in items for tensor in tensors(item)]
+    return flow(act, taken, site, sort)
+
+
+def flow(act: Activation, taken: list[Tensor], site: Site, sort: str = "tensor") -> Tensor:
+    """A new tensor with what flows into it out of `taken`."""
+    clusters = frozenset(each for tensor in taken for each in tensor.clusters)
+    here = act.where.cluster
+    return Tensor(
+        act.where,
+        site,
+        sort,
+        clusters | {here} if here is not None else clusters,
+        any(tensor.per_replica for tensor in taken),
+        any(tensor.replica_id for tensor in taken),
+        act.where.on_device or any(tensor.computed for tensor in taken),
+        data=sort != "unseen" and any(tensor.data for tensor in taken),
+    )
+
+
+def passed_on(act: Activation, tensor: Tensor, site: Site) -> Tensor:
+    """`tensor` as it is seen here: the same content, made here."""
+    made = flow(act, [tensor], site, tensor.sort)
+    made.uniform = tensor.uniform
+    return made
+
+
+def uniform(items: Iterable[Value]) -> bool:
+    """Whether every replica surely has the same in `items`: literals, and what they agreed on."""
+    return all(_uniform(item) for item in items)
+
+
+def _uniform(value: Value) -> bool:
+    if isinstance(value, Tensor):
+        return value.uniform
+    if isinstance(value, Sequence):
+        return not value.open and uniform(value.items)
+    return isinstance(value, (Const, External))
+
+
+def each_tensor(value: Value, change: Callable[[Tensor], Value], depth: int = 0) -> Value:
+    """`value` with every tensor in it changed; the structure stays."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if depth >= DEPTH:
+        return value
+    if isinstance(value, Choice):
+        return join(each_tensor(option, change, depth + 1) for option in value.options)
+    if isinstance(value, Sequence):
+        items = [each_tensor(item, change, depth + 1) for item in value.items]
+        return Sequence(value.kind, items, value.open, value.site)
+    if isinstance(value, Mapping):
+        pairs = {key: each_tensor(item, change, depth + 1) for key, item in value.items.items()}
+        return Mapping(pairs, value.open, value.site)
+    return value
+
+
+def leave_control(
+    act: Activation,
+    value: Value,
+    predicates: list[Value],
+    site: Site,
+    certainty: Certainty = Certainty.DEFINITE,
+) -> Value:
+    """The outputs of traced control flow: made here, of what its bodies returned."""
+    touch(act, predicates, site, "predicate", certainty)
+    chosen = [tensor for each in predicates for tensor in tensors(each)]
+
+    def out(tensor: Tensor) -> Value:
+        if tensor.result_of is not None:
+            tensor.result_of.uses.append(Use(tensor, site, act.where, certainty, "control flow"))
+        return flow(act, [tensor, *chosen], site, tensor.sort)
+
+    return each_tensor(value, out)
+
+
+def only_operation(value: Value) -> bool:
+    """Whether `value` is surely an Operation (it carries no data)."""
+    return all(isinstance(each, Tensor) and each.sort == "operation" for each in options(value))
+
+
+def as_tensor(tensor: Tensor) -> Tensor:
+    return replace(tensor, sort="tensor")

@@ -1,0 +1,135 @@
+"""`outside_compilation` and its kin: what is lifted out to the host."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.context import CLUSTER, Layer
+from tpulint.analysis.domain.program import Argument, Cluster, Site
+from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Mapping,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    Variable,
+)
+from tpulint.analysis.interpreter import calls, transfer
+from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.models.call import Call
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+
+SENT = "outside_compilation"  # who takes an argument that crosses to the host
+
+
+def answer(this: Call) -> Value | None:
+    if this.name in seam.OUTSIDE_COMPILATION:
+        return _outside_compilation(this)
+    return None
+
+
+def _outside_compilation(this: Call) -> Value:
+    first = this.record.argument("computation", 0)
+    callee = this.act.machine.read_after_all(first.value) if first is not None else UNKNOWN
+    args = tuple(each for each in this.arguments if each is not first)
+    kind = this.name.removeprefix("experimental_")
+    return open_cluster(this, kind, callee, _spread(args))
+
+
+def _spread(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
+    """The first version's `args=[...]` stands for the positional arguments."""
+    found: list[Argument] = []
+    for each in args:
+        known = isinstance(each.value, Sequence) and not each.value.open
+        if each.keyword == "args" and known:
+            assert isinstance(each.value, Sequence)
+            found += [Argument(None, "", item, each.site, []) for item in each.value.items]
+        elif not (each.keyword == "args" and each.value == NONE):
+            found.append(each)
+    return tuple(found)
+
+
+def open_cluster(
+    this: Call,
+    kind: str,
+    callee: Value,
+    args: tuple[Argument, ...],
+    waits: bool = True,
+    named: Site | None = None,
+) -> Value:
+    """Read `callee` on the host; its tensors come back as the cluster's results.
+
+    named: where the host function is named, if that is not the call itself.
+    """
+    act = this.act
+    where = act.where
+    first = this.record.argument("computation", 0)
+    naming, given = act.naming(first, this.site) if first is not None else (this.site, None)
+    cluster = Cluster(
+        kind,
+        this.site,
+        named or naming,
+        given,
+        where,
+        callee,
+        this.record,
+        args,
+        where.computation,
+        where.cluster,
+    )
+    if not where.muted:
+        owner = where.computation
+        (owner.clusters if owner else act.machine.program.loose_clusters).append(cluster)
+    act.where = where.inside(Layer(CLUSTER, this.site, cluster))
+    for each in args:
+        _send(act, cluster, each)
+    if not waits:
+        args = tuple(each._replace(value=_dequeued(act, each)) for each in args)
+    made = calls.call(act, callee, args, this.site)
+    for variable in transfer.variables(made):
+        transfer.access(act, variable, "read", "return", this.site)
+    act.where = where
+    cluster.result = made
+    if not waits:
+        return UNKNOWN
+    return received(act, cluster, made)
+
+
+def _send(act: Activation, cluster: Cluster, each: Argument) -> None:
+    """An argument crosses to the host, used there or not."""
+    for tensor, alternative in told_apart(each.value):
+        transfer.take(act, tensor, each.site, SENT, Certainty.DEFINITE, alternative)
+    if each.value is UNKNOWN or isinstance(each.value, Opaque) or each.star:
+        cluster.vague = True
+    if isinstance(each.value, (Sequence, Mapping)) and each.value.open:
+        cluster.vague = True
+
+
+def _dequeued(act: Activation, each: Argument) -> Value:
+    """What comes out of the outfeed: other tensors than those that were sent."""
+    return transfer.each_tensor(
+        each.value, lambda tensor: transfer.passed_on(act, tensor, each.site)
+    )
+
+
+def received(act: Activation, cluster: Cluster, made: Value) -> Value:
+    """The results as the device (or an outer cluster) sees them.
+
+    A tensor that the host function only hands back was never sent.
+    """
+
+    def back(tensor: Tensor) -> Value:
+        if tensor.made is not None and not cluster.is_around(tensor.made):
+            return tensor
+        flags = [tensor, *(use.tensor for use in cluster.receives)]
+        found = transfer.flow(act, flags, cluster.site, tensor.sort)
+        found.clusters = found.clusters | {cluster}
+        found.result_of = cluster
+        found.computed = True
+        return found
+
+    if made is UNKNOWN or isinstance(made, (Opaque, Variable)):
+        return back(Tensor(None, cluster.site, "structure"))
+    return transfer.each_tensor(made, back)

@@ -1,0 +1,42 @@
+"""What replicas do together, and which replica one is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tpulint.analysis.domain.values import (
+    UNKNOWN,
+    Bound,
+    Function,
+    Sequence,
+    Tensor,
+    Value,
+)
+from tpulint.analysis.interpreter.calls import call, given
+from tpulint.analysis.models.call import Call
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+
+
+def answer(this: Call) -> Value | None:
+    if this.name in seam.REPLICA_ID:
+        return Tensor(this.act.where, this.site, per_replica=True, replica_id=True)
+    if this.name in seam.COLLECTIVES:
+        return _collective(this)
+    return None
+
+
+def _collective(this: Call) -> Value:
+    """`merge_call(fn, args)` calls its function once; the others take tensors."""
+    callee = this.get("merge_fn", 0)
+    if this.name == "merge_call" and isinstance(callee, (Function, Bound)):
+        args = this.get("args", 1)
+        items = args.items if isinstance(args, Sequence) else []
+        first = given(UNKNOWN, this.site)
+        return call(
+            this.act, callee, (first, *(given(each, this.site) for each in items)), this.site
+        )
+    made = this.operation(certainty=Certainty.DEFINITE)
+    if this.name in seam.AGREEMENTS:
+        return replace(made, per_replica=False, replica_id=False, uniform=True)
+    return made

@@ -1,0 +1,187 @@
+"""Traced control flow, tf.function, and the contexts that change where an operation stands."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.context import COND, WHILE, Layer
+from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    Built,
+    Choice,
+    Class,
+    External,
+    Function,
+    Managed,
+    Mapping,
+    Opaque,
+    Partial,
+    Sequence,
+    Tensor,
+    Value,
+    join,
+    options,
+)
+from tpulint.analysis.interpreter import transfer
+from tpulint.analysis.interpreter.calls import traced
+from tpulint.analysis.interpreter.context_managers import (
+    CLEARS,
+    CONTROL,
+    DEPENDENCIES,
+    DEVICE,
+    GRAPH,
+    INIT_SCOPE,
+)
+from tpulint.analysis.models.call import Call, parameter_count
+from tpulint.knowledge import seam
+
+CALLABLE = (Function, Bound, Partial)
+CONTEXT_CLASSES = frozenset(["XLAControlFlowContext", "CondContext", "WhileContext"])
+CURRENT = frozenset(["_get_control_flow_context", "GetControlFlowContext"])
+
+
+def answer(this: Call) -> Value | None:
+    name = this.name
+    if name in CURRENT:
+        return Managed(CONTROL, this.site)
+    if name == "as_default" and _is_graph(this):
+        return Managed(GRAPH, this.site)
+    if this.receiver is not None and not isinstance(this.receiver, Opaque):
+        return None
+    if name in seam.TRACERS:
+        return _trace(this)
+    if name in seam.CONDITIONALS:
+        return _conditional(this)
+    if name in seam.LOOPS and any(_is_callable(each) for each in this.values):
+        return _loop(this)
+    if name == "control_dependencies":
+        cleared = this.get("control_inputs", 0) == NONE
+        payload = this.get("control_inputs", 0) or UNKNOWN
+        return Managed(CLEARS if cleared else DEPENDENCIES, this.site, payload)
+    if name == "outside_all_rewrites":  # the name of Mesh TensorFlow, Lingvo and their kin
+        return Managed(CLEARS, this.site, NONE)
+    if name == "device":
+        return Managed(DEVICE, this.site, this.get("device_name", 0) or UNKNOWN)
+    if name == "init_scope":
+        return Managed(INIT_SCOPE, this.site)
+    if name in CONTEXT_CLASSES:
+        return Managed(CONTROL, this.site)
+    if name in seam.TRANSPARENT and len(this.values) == 1:
+        return _given_back(this.values[0])
+    return None
+
+
+def _is_graph(this: Call) -> bool:
+    """`tf.Graph().as_default()`, and that of a name that says graph: a writer has one too."""
+    receiver = this.receiver.last if isinstance(this.receiver, Built) else this.base
+    return "graph" in receiver.lower()
+
+
+def _elements(this: Call, callee: Value, element: Value) -> list[Value]:
+    """A dataset's function takes the components of an element, or the element."""
+    return [element] * parameter_count(this, callee)
+
+
+def _trace(this: Call) -> Value:
+    """`tf.function(f)`, or the decorator `tf.function(...)`."""
+    callee = this.get("func", 0) or this.get("function")
+    if callee is None or callee == NONE:
+        return External(this.path)
+    return traced(callee)
+
+
+def _given_back(value: Value) -> Value | None:
+    return value if isinstance(value, (*CALLABLE, Class)) else None
+
+
+def _conditional(this: Call) -> Value | None:
+    """`cond(pred, f, g)`, `case([(pred, f), ...])`, `switch_case(index, [f, ...])`."""
+    predicate = this.get("pred", 0) or UNKNOWN
+    branches = _callables(this.values)
+    if not branches:
+        return None
+    chosen: Value = predicate
+    if this.name == "case":
+        chosen = join(_tensors_of(this.values) or [UNKNOWN])
+    results = [this.run_inside(Layer(COND, this.site, chosen), each, []) for each in branches]
+    return transfer.leave_control(this.act, join(results), [chosen], this.site)
+
+
+def _is_callable(value: Value) -> bool:
+    return any(isinstance(each, CALLABLE) for each in options(value))
+
+
+def _callables(values: list[Value]) -> list[Value]:
+    """The functions among `values`, lists, pairs and dicts opened."""
+    found: list[Value] = []
+    for value in values:
+        if isinstance(value, CALLABLE):
+            found.append(value)
+        elif isinstance(value, Choice):
+            found += [join(inner) for inner in [_callables(list(value.options))] if inner]
+        elif isinstance(value, Sequence):
+            found += _callables(value.items)
+        elif isinstance(value, Mapping):
+            found += _callables(list(value.items.values()))
+    return found
+
+
+def _tensors_of(values: list[Value]) -> list[Value]:
+    found: list[Value] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, Sequence):
+            found += _tensors_of(value.items)
+    return found
+
+
+def _loop(this: Call) -> Value:
+    """`while_loop(cond, body, loop_vars)`; `map_fn(fn, elems)` and its kin."""
+    layer = Layer(WHILE, this.site)
+    if this.name != "while_loop":
+        data = [each for each in this.values if not _is_callable(each)]
+        element = transfer.flow(this.act, _flat(data), this.site)
+        for callee in _callables(this.values):
+            made = this.run_inside(layer, callee, _elements(this, callee, element))
+        return transfer.leave_control(this.act, made, data, this.site)
+    given = this.get("loop_vars", 2) or UNKNOWN
+    transfer.touch(this.act, [given], this.site, "while_loop")
+    test = this.get("cond", 0) or UNKNOWN
+    predicate = this.run_inside(layer, test, _loop_values(this, given, layer))
+    # The body is a graph of its own. What it makes decides, too, how long the loop goes on.
+    predicates = Sequence("tuple", [predicate])
+    layer = Layer(WHILE, this.site, predicates)
+    body = this.get("body", 1) or UNKNOWN
+    made = this.run_inside(layer, body, _loop_values(this, given, layer))
+    before = this.act.where
+    this.act.where = before.quietly()
+    again = Layer(WHILE, this.site)
+    predicates.items.append(this.run_inside(again, test, _loop_values(this, made, again)))
+    this.act.where = before
+    decided = transfer.leave_control(this.act, predicate, [], this.site)
+    return transfer.leave_control(this.act, join([given, made]), [decided], this.site)
+
+
+def _flat(values: list[Value]) -> list[Tensor]:
+    return [tensor for value in values for tensor in tensors(value)]
+
+
+def _loop_values(this: Call, value: Value, layer: Layer) -> list[Value]:
+    """The loop variables, one an argument."""
+    found = _inside(this, value, layer)
+    if isinstance(found, Sequence) and not found.open:
+        return list(found.items)
+    return [found]
+
+
+def _inside(this: Call, value: Value, layer: Layer) -> Value:
+    """Loop variables as the body sees them: tensors of the body."""
+    before = this.act.where
+    this.act.where = before.inside(layer)
+    found = transfer.each_tensor(
+        value, lambda tensor: transfer.passed_on(this.act, tensor, this.site)
+    )
+    this.act.where = before
+    return found

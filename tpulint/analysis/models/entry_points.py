@@ -1,0 +1,110 @@
+"""`replicate` and its family: the functions that build a TPU computation."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.context import WHILE, Layer
+from tpulint.analysis.domain.program import Argument
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Choice,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    Variable,
+    join,
+)
+from tpulint.analysis.models.call import Call
+from tpulint.analysis.models.frozen_arguments import snapshot
+from tpulint.analysis.models.tracing import trace
+from tpulint.knowledge import seam
+
+SHARDED = frozenset(["shard", "split_compile_and_shard", "batch_parallel", "rewrite"])
+
+# Where an infeed queue is given by position.
+QUEUES = {
+    "replicate": 2,
+    "split_compile_and_replicate": 2,
+    "rewrite": 2,
+    "batch_parallel": 3,
+    "shard": 6,
+    "split_compile_and_shard": 6,
+}
+
+
+def answer(this: Call) -> Value | None:
+    if this.name in seam.REPLICATE_FAMILY and is_tpu_name(this):
+        return _entry(this)
+    if this.base == "training_loop" and this.name in ("while_loop", "repeat"):
+        return _training_loop(this)
+    return None
+
+
+def is_tpu_name(this: Call) -> bool:
+    """Whether the name is the TPU module's: by itself, or by the module before it."""
+    if this.name in seam.UNMISTAKABLE or this.base in seam.TPU_MODULES:
+        return True
+    return this.path.startswith("tpulint.runtime.")
+
+
+def _entry(this: Call) -> Value:
+    if _has_no_replica(this):
+        return Sequence("list", [])
+    this.record.arguments = snapshot(this.arguments)
+    callee = this.get("computation", 0) or UNKNOWN
+    mode = "function" if this.act.where.traced else "graph"
+    trace(this, this.name, callee, _inputs(this), mode=mode)
+    return Tensor(this.act.where, this.site, "structure")
+
+
+def _has_no_replica(this: Call) -> bool:
+    """Whether the list of the replicas' inputs is empty: TensorFlow calls nothing then."""
+    given = None if this.name in SHARDED else this.get("inputs", 1)
+    return isinstance(given, Sequence) and not given.open and not given.items
+
+
+def _inputs(this: Call) -> list[Argument] | None:
+    """The arguments of one replica, None where their number is not known."""
+    if this.get("infeed_queue", QUEUES[this.name]) not in (None, NONE):
+        return None
+    given = this.get("inputs", 1)
+    if given is None or given == NONE:
+        return []
+    if this.name not in SHARDED:
+        if not isinstance(given, Sequence) or not given.items:
+            return None
+        given = given.items[0]
+        if given == NONE:
+            return []
+    if isinstance(given, Tensor) and this.name in SHARDED:
+        return [Argument(None, "", given, this.site, [])]
+    if not isinstance(given, Sequence) or given.open:
+        return None
+    return [Argument(None, "", _converted(each), this.site, []) for each in given.items]
+
+
+def _converted(value: Value) -> Value:
+    """TensorFlow makes tensors of inputs before the computation: a variable is read out there."""
+    if isinstance(value, Variable):
+        return UNKNOWN
+    if isinstance(value, Choice):
+        return join(_converted(option) for option in value.options)
+    if isinstance(value, Sequence) and not value.open:
+        return Sequence(value.kind, [_converted(each) for each in value.items])
+    if isinstance(value, Mapping) and not value.open:
+        return Mapping({key: _converted(each) for key, each in value.items.items()})
+    return value
+
+
+def _training_loop(this: Call) -> Value:
+    """`training_loop.repeat(n, body, inputs)` and `.while_loop(condition, body, inputs)`."""
+    inputs = this.get("inputs", 2)
+    values = list(inputs.items) if isinstance(inputs, Sequence) and not inputs.open else None
+    layer = Layer(WHILE, this.site)
+    for position, keyword in ((0, "condition"), (1, "body")):
+        callee = this.get(keyword, position)
+        if callee is not None and not isinstance(callee, Tensor):
+            args: list[Value] = [UNKNOWN] if values is None else values
+            this.run_inside(layer, callee, args)
+    return this.operation()

@@ -1,0 +1,98 @@
+"""`TPUEstimator`, and the host functions of a `TPUEstimatorSpec`."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.program import Argument
+from tpulint.analysis.domain.scalars import is_scalar
+from tpulint.analysis.domain.structures import copied
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Built,
+    Const,
+    Mapping,
+    Sequence,
+    Value,
+    join,
+    options,
+)
+from tpulint.analysis.interpreter import transfer
+from tpulint.analysis.interpreter.module_linking import MODEL_FN
+from tpulint.analysis.models.call import Call
+from tpulint.analysis.models.clusters import open_cluster
+from tpulint.analysis.models.deferred_modules import after_all
+from tpulint.analysis.models.tracing import trace
+
+NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
+HOST_FUNCTIONS = {"host_call": "host_call", "eval_metrics": "eval_metrics"}
+POSITIONS = {"eval_metrics": 4, "host_call": 7}
+
+
+def answer(this: Call) -> Value | None:
+    if this.name == "TPUEstimator":
+        return _estimator(this)
+    if this.name == "TPUEstimatorSpec":
+        return _spec(this)
+    return None
+
+
+def _estimator(this: Call) -> Value:
+    """The model_fn is a computation, unless `use_tpu=False` stands there in so many words."""
+    made = Built(this.path, this.site, this.act.where)
+    made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
+    params = options(after_all(this, this.get("params", 3) or NONE))
+    made.attributes["params"] = join(_kept(this, each) for each in params)
+    use_tpu = this.get("use_tpu", 4)
+    model_fn = this.get("model_fn", 0)
+    if use_tpu == Const(False) and model_fn is not None:
+        this.act.machine.known(model_fn)
+    if use_tpu == Const(False) or model_fn is None:
+        return made
+    trace(this, MODEL_FN, model_fn, None, mode="graph", opaque=NOT_TENSORS)
+    return made
+
+
+def _kept(this: Call, params: Value) -> Value:
+    """TPUEstimator keeps a copy: what is put into `params` later it does not see."""
+    return copied(params, this.act.where) if isinstance(params, Mapping) else params
+
+
+def _spec(this: Call) -> Value:
+    """`host_call=(fn, tensors)` and `eval_metrics=(...)` run on the host, after the step.
+
+    A TPUEstimator sees to that; a computation of one's own just holds the specification.
+    """
+    computation = this.act.where.computation
+    if computation is not None and computation.kind == MODEL_FN:
+        for keyword, kind in HOST_FUNCTIONS.items():
+            given = after_all(this, this.get(keyword, POSITIONS[keyword]) or NONE)
+            for pair in options(given):
+                if isinstance(pair, Sequence) and len(pair.items) == 2 and not pair.open:
+                    callee, sent = after_all(this, pair.items[0]), pair.items[1]
+                    args = _sent(this, sent)
+                    open_cluster(this, kind, callee, args, waits=False, named=pair.site)
+    return Built(this.path, this.site, this.act.where)
+
+
+def _outfed(this: Call, value: Value) -> Value:
+    """What goes to the host through the outfeed: a variable is read on the device."""
+    if not any(True for _ in transfer.variables(value)):
+        return value
+    transfer.touch(this.act, [value], this.site, "outfeed")
+    made = transfer.result(this.act, [value], this.site)
+    made.shape = () if is_scalar(value) else None
+    return made
+
+
+def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
+    """The tensors as the host function's arguments: a list by position, a dict by name."""
+    if isinstance(sent, Sequence) and not sent.open:
+        site = sent.site or this.site
+        return tuple(Argument(None, "", _outfed(this, each), site, []) for each in sent.items)
+    if isinstance(sent, Mapping) and not sent.open:
+        site = sent.site or this.site
+        return tuple(
+            Argument(str(key), "", _outfed(this, each), site, [])
+            for key, each in sent.items.items()
+        )
+    return (Argument(None, "*", UNKNOWN, this.site, []),)

@@ -1,0 +1,131 @@
+"""What feeds a TPU: `input_fn` of a TPUEstimator, the datasets of a TPUStrategy, `fit`."""
+
+from __future__ import annotations
+
+from tpulint.analysis.arity import signature_of
+from tpulint.analysis.domain.context import DATA, Layer
+from tpulint.analysis.domain.program import Argument, Feed
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Built,
+    Const,
+    External,
+    Instance,
+    Mapping,
+    Opaque,
+    Strategy,
+    Value,
+    join,
+    options,
+)
+from tpulint.analysis.models.call import Call
+from tpulint.analysis.models.deferred_modules import after_all
+from tpulint.queries.estimators import argument
+
+ESTIMATES = frozenset(["train", "evaluate", "predict"])
+SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
+FITS = {"fit": ("x", "validation_data"), "evaluate": ("x",), "predict": ("x",)}
+DISTRIBUTES = frozenset(["experimental_distribute_dataset", "make_dataset_iterator"])
+FROM_FUNCTION = frozenset(
+    [
+        "distribute_datasets_from_function",
+        "experimental_distribute_datasets_from_function",
+        "make_input_fn_iterator",
+    ]
+)
+# What TPUEstimator gives to an input_fn that asks for it.
+GIVEN = ("params", "config", "mode", "input_context")
+
+
+def answer(this: Call) -> Value | None:
+    """A call that hands an input pipeline to a TPU; its own answer is left to others."""
+    receiver = this.receiver
+    if isinstance(receiver, Built) and receiver.last == "TPUEstimator" and this.name in ESTIMATES:
+        _estimate(this, receiver, this.name, this.get("input_fn", 0))
+    elif this.name == "train_and_evaluate":
+        _train_and_evaluate(this)
+    elif isinstance(receiver, (Built, Instance)) and this.name in FITS:
+        _fit(this, receiver)
+    elif isinstance(receiver, Strategy) and receiver.kind == "tpu":
+        return _distribute(this, receiver)
+    return None
+
+
+def _train_and_evaluate(this: Call) -> None:
+    estimator = this.get("estimator", 0)
+    if not isinstance(estimator, Built) or estimator.last != "TPUEstimator":
+        return
+    for each in this.values[1:]:
+        if isinstance(each, Built) and each.last in SPECS:
+            given = argument(each.arguments, "input_fn", 0)
+            _estimate(this, estimator, SPECS[each.last], given)
+
+
+def _estimate(this: Call, estimator: Built, kind: str, input_fn: Value | None) -> None:
+    """TPUEstimator calls its input_fn on the host of the TPU."""
+    use_tpu = argument(estimator.arguments, "use_tpu", 4)
+    on_tpu = argument(estimator.arguments, "eval_on_tpu", 9)
+    if input_fn is None or use_tpu == Const(False):
+        return
+    if kind == "evaluate" and on_tpu == Const(False):
+        return
+    params = [_params(each) for each in options(estimator.attributes.get("params", NONE))]
+    _read(this, kind, estimator, input_fn, join(params))
+
+
+def _params(params: Value) -> Value:
+    """What an input_fn finds in `params`: what the user gave, and the size of a batch."""
+    if params == NONE:
+        params = Mapping({})
+    if not isinstance(params, Mapping):
+        return Opaque("params")
+    items = {"context": Opaque("context"), "batch_size": Opaque("batch_size"), **params.items}
+    return Mapping(items, True, params.site)
+
+
+def _distribute(this: Call, strategy: Strategy) -> Value | None:
+    if this.name in DISTRIBUTES:
+        data = after_all(this, this.values[0]) if this.values else UNKNOWN
+        _note(this, Feed("distribute", this.site, this.act.where, strategy, data))
+        return data
+    if this.name in FROM_FUNCTION and this.values:
+        return _read(this, "distribute", strategy, this.values[0], NONE)
+    return None
+
+
+def _fit(this: Call, model: Built | Instance) -> None:
+    """`fit` of a model that was made under the scope of a TPUStrategy."""
+    strategy = this.act.machine.strategy_of(model.where) if model.where is not None else None
+    if strategy is None or strategy.kind != "tpu":
+        return
+    for keyword in FITS[this.name]:
+        given = this.get(keyword, 0 if keyword == "x" else None)
+        if given is not None:
+            data = after_all(this, given)
+            _note(this, Feed("fit", this.site, this.act.where, strategy, data))
+
+
+def _note(this: Call, feed: Feed) -> None:
+    if not this.act.where.muted:
+        this.act.machine.program.feeds.append(feed)
+
+
+def _read(this: Call, kind: str, owner: Value, input_fn: Value, params: Value) -> Value:
+    """Call the input function as TensorFlow does: on the host, outside every computation."""
+    feed = Feed(kind, this.site, this.act.where, owner, UNKNOWN)
+    _note(this, feed)
+    found = []
+    for each in options(after_all(this, input_fn)):
+        if not isinstance(each, (Built, External)):
+            args = _arguments(this, each, params)
+            found.append(this.run_inside(Layer(DATA, this.site, feed), each, args))
+    feed.data = after_all(this, join(found)) if found else UNKNOWN
+    return feed.data
+
+
+def _arguments(this: Call, input_fn: Value, params: Value) -> tuple[Argument, ...]:
+    signature = signature_of(input_fn)
+    names = [each for each in GIVEN if signature is not None and each in signature.parameters]
+    known = {"params": params} if params != NONE else {}
+    return tuple(Argument(name, "", known.get(name, Opaque(name)), this.site, []) for name in names)

@@ -1,0 +1,44 @@
+"""What Keras' `fit` runs on the device: the steps, or `call`, of a model of a project's class."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.context import FUNCTION, Layer
+from tpulint.analysis.domain.program import Argument
+from tpulint.analysis.domain.values import UNKNOWN, Bound, Instance, Value
+from tpulint.analysis.interpreter import attributes
+from tpulint.analysis.models.call import Call
+from tpulint.analysis.models.tracing import trace
+from tpulint.queries.keras_objects import is_model
+
+# keras/src/backend/tensorflow/trainer.py: `make_train_function` and its kin.
+STEPS = {"fit": "train_step", "evaluate": "test_step", "predict": "predict_step"}
+
+
+def answer(this: Call) -> Value | None:
+    """`fit` of a model made under a TPUStrategy's scope runs its step by `strategy.run`."""
+    model = this.receiver
+    if this.name not in STEPS or not isinstance(model, Instance) or model.where is None:
+        return None
+    strategy = this.act.machine.strategy_of(model.where)
+    if strategy is None or strategy.kind != "tpu" or not is_model(model):
+        return None
+    steps = [STEPS[this.name]]
+    if this.name == "fit" and this.get("validation_data") is not None:
+        steps.append(STEPS["evaluate"])
+    for name in steps:
+        _step(this, model, name)
+    return None
+
+
+def _step(this: Call, model: Instance, name: str) -> None:
+    """Keras traces the step in a tf.function of its own, and gives it one batch."""
+    act = this.act
+    step = attributes.get(act, model, name, this.site)
+    if not isinstance(step, Bound) or act.machine.function_of(step) is None:
+        step = attributes.get(act, model, "call", this.site)
+    if not isinstance(step, Bound) or act.machine.function_of(step) is None:
+        return
+    before = act.where
+    act.where = before.inside(Layer(FUNCTION, this.site))
+    trace(this, "run", step, [Argument(None, "", UNKNOWN, this.site, [])], mode="function")
+    act.where = before

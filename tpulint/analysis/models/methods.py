@@ -1,0 +1,148 @@
+"""Methods of values whose kind is known: containers, context managers, tensors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tpulint.analysis.domain.structures import copied, drop, put
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    Function,
+    Managed,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    join,
+)
+from tpulint.analysis.interpreter import context_managers, transfer
+from tpulint.analysis.interpreter.calls import call
+from tpulint.analysis.models.call import Call
+from tpulint.finding import Certainty
+
+OF_DICTS = frozenset(["get", "pop", "values", "keys", "items", "copy"])
+REORDERS = frozenset(["clear", "remove", "discard", "sort", "reverse", "update"])
+SHAPES = frozenset(["get_shape", "set_shape", "as_list", "with_rank", "is_fully_defined"])
+
+
+def answer(this: Call) -> Value | None:
+    receiver = this.receiver
+    if isinstance(receiver, Sequence):
+        return _of_sequence(this, receiver)
+    if isinstance(receiver, Mapping):
+        return _of_mapping(this, receiver)
+    if isinstance(receiver, Managed):
+        return context_managers.by_hand(this.act, receiver, this.name, this.values, this.site)
+    if isinstance(receiver, Tensor):
+        return _of_tensor(this, receiver)
+    if isinstance(receiver, Const):
+        return UNKNOWN
+    if isinstance(receiver, Function):
+        return _of_function(this, receiver)
+    return None
+
+
+def _of_sequence(this: Call, receiver: Sequence) -> Value:
+    name, values = this.name, this.values
+    conditional = not this.act.where.runs_once_with(receiver.made)
+    if name in ("append", "add", "appendleft") and values:
+        receiver.items.append(values[0])
+        receiver.open = receiver.open or conditional
+    elif name == "insert" and len(values) == 2:
+        receiver.items.append(values[1])
+        receiver.open = True
+    elif name == "extend" and values:
+        source = values[0]
+        receiver.items.extend(source.items if isinstance(source, Sequence) else [UNKNOWN])
+        known = isinstance(source, Sequence) and not source.open
+        receiver.open = receiver.open or conditional or not known
+    elif name in ("pop", "popleft"):
+        receiver.open = True
+        return join(receiver.items) if receiver.items else UNKNOWN
+    elif name in ("copy", "union"):
+        return Sequence(receiver.kind, list(receiver.items), receiver.open, this.site)
+    else:
+        receiver.open = receiver.open or name in REORDERS
+        return UNKNOWN
+    return NONE
+
+
+def _of_mapping(this: Call, receiver: Mapping) -> Value:
+    name, values = this.name, this.values
+    key = values[0].value if values and isinstance(values[0], Const) else None
+    if name in ("get", "pop", "setdefault"):
+        found = receiver.items.get(key)
+        default = values[1] if len(values) > 1 else NONE
+        if found is not None and key in receiver.perhaps:
+            found = join([found, default])
+        if name == "pop" and key is not None:
+            drop(receiver, key, this.act.where)
+        if found is not None:
+            return found
+        if name == "setdefault" and key is not None:
+            put(receiver, key, default, this.act.where)
+        return UNKNOWN if receiver.open else default
+    if name == "update":
+        return _update(this, receiver)
+    items = list(receiver.items.items())
+    if name == "values":
+        return Sequence("list", [item for _, item in items], receiver.open)
+    if name == "keys":
+        keys: list[Value] = [Const(key) for key, _ in items if not isinstance(key, tuple)]
+        return Sequence("list", keys, receiver.open)
+    if name == "items":
+        pairs: list[Value] = [
+            Sequence("tuple", [UNKNOWN if isinstance(key, tuple) else Const(key), item])
+            for key, item in items
+        ]
+        return Sequence("list", pairs, receiver.open)
+    if name in ("clear", "popitem"):
+        receiver.perhaps.update(receiver.items)
+        receiver.open = True
+    if name == "copy":
+        return copied(receiver, this.act.where)
+    return UNKNOWN
+
+
+def _update(this: Call, receiver: Mapping) -> Value:
+    for each in this.arguments:
+        if each.keyword is not None:
+            put(receiver, each.keyword, each.value, this.act.where)
+        elif isinstance(each.value, Mapping):
+            for key, item in each.value.items.items():
+                put(receiver, key, item, this.act.where)
+            receiver.open = receiver.open or each.value.open
+        else:
+            receiver.open = True
+            for key, item in receiver.items.items():
+                receiver.items[key] = join([item, UNKNOWN])
+    return NONE
+
+
+def _of_tensor(this: Call, receiver: Tensor) -> Value:
+    """A method of a tensor is an operation on it; of a structure of tensors, a part of it."""
+    if this.name in SHAPES:
+        return UNKNOWN
+    if receiver.sort == "structure" or (receiver.sort == "unseen" and this.name in OF_DICTS):
+        return _of_structure(this, receiver)
+    transfer.touch(this.act, [receiver, *this.values], this.site, this.name, Certainty.DEFINITE)
+    return transfer.result(this.act, [receiver, *this.values], this.site)
+
+
+def _of_structure(this: Call, receiver: Tensor) -> Value:
+    """A method of a structure of tensors gives a part of it; the keys are no tensors."""
+    if this.name == "items":
+        return Sequence("list", [Sequence("tuple", [UNKNOWN, replace(receiver)])], True)
+    if this.name in OF_DICTS and this.name != "keys":
+        return replace(receiver)
+    return UNKNOWN
+
+
+def _of_function(this: Call, receiver: Function) -> Value:
+    if this.name == "get_concrete_function":
+        return replace(receiver, traced=True)
+    if this.name in ("python_function", "__wrapped__"):
+        return call(this.act, replace(receiver, traced=False), this.arguments, this.site)
+    return UNKNOWN

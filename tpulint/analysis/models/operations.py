@@ -1,0 +1,102 @@
+"""Everything else: an operation of TensorFlow, an object of an outside class, or unknown."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.context import CALLED
+from tpulint.analysis.domain.scalars import gives_scalar
+from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.values import UNKNOWN, Bound, Built, Function, Partial, Tensor, Value
+from tpulint.analysis.interpreter import transfer
+from tpulint.analysis.interpreter.attributes import weights
+from tpulint.analysis.interpreter.calls import call, given
+from tpulint.analysis.models.call import Call, parameter_count
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+
+ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
+
+
+def answer(this: Call) -> Value:
+    if this.path.startswith("builtins."):
+        return UNKNOWN
+    if isinstance(this.receiver, Built):
+        return _of_built(this, this.receiver)
+    if this.receiver is not None:
+        return unseen(this)
+    if is_tensorflow(this.path) and _gives_operation(this.name):
+        return this.operation("operation")
+    if this.name[:1].isupper() or _makes_object(this):
+        return _object(this)
+    if is_tensorflow(this.path):
+        if this.name in seam.PYTHON_RESULTS:
+            return UNKNOWN
+        if this.name == "stop_gradient":
+            made = this.operation()
+            made.clusters = frozenset()
+            return made
+        _call_given(this)
+        made = this.operation()
+        made.uniform = "random" not in this.path and transfer.uniform(this.values)
+        made.data = this.name not in seam.SHAPES_ONLY and (made.data or "random" in this.path)
+        made.shape = () if gives_scalar(this.record) else None
+        return made
+    return unseen(this)
+
+
+def _gives_operation(name: str) -> bool:
+    return name in seam.OPERATIONS or name.startswith("assert_")
+
+
+def is_tensorflow(path: str) -> bool:
+    """Whether a dotted name is TensorFlow's, or of a project's shim over it."""
+    first = path.partition(".")[0]
+    return first.lstrip(".") in ROOTS or ".compat." in path
+
+
+def _makes_object(this: Call) -> bool:
+    data = ".data." in this.path or "dataset" in this.path.lower()
+    return data or this.name in seam.OBJECTS
+
+
+def _object(this: Call) -> Value:
+    """An object of an outside class. What it is given it may keep."""
+    transfer.touch(this.act, this.values, this.site, this.name, Certainty.POSSIBLE, "unknown")
+    made = Built(this.path, this.site, this.act.where)
+    made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
+    return made
+
+
+def _call_given(this: Call) -> None:
+    """A function given to an operation that is not modelled may be called, on tensors."""
+    for each in this.values:
+        if isinstance(each, (Function, Bound, Partial)):
+            before = this.act.where
+            this.act.where = before.when((CALLED, this.site), True)
+            element = Tensor(this.act.where, this.site, "structure")
+            count = parameter_count(this, each)
+            args = tuple(given(element, this.site) for _ in range(count))
+            call(this.act, each, args, this.site)
+            this.act.where = before
+
+
+def _of_built(this: Call, receiver: Built) -> Value:
+    """A method of an outside object: a layer reads its weights, a dataset gives another."""
+    if this.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
+        mode = seam.METRIC_METHODS[this.name]
+        transfer.access(this.act, weights(this.act, receiver), mode, this.name, this.site)
+    sure = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE
+    transfer.touch(this.act, this.values, this.site, this.name, sure, "unknown")
+    if any(True for each in this.values for _ in tensors(each)):
+        if this.name in ("call", "__call__", "apply"):
+            return this.act.machine.call_built(this.act, receiver, this.arguments, this.site)
+        return transfer.result(this.act, this.values, this.site, "unseen")
+    return Built(f"{receiver.path}.{this.name}", this.site, this.act.where)
+
+
+def unseen(this: Call) -> Value:
+    """A call of something that is not seen: tensors go in, perhaps; a tensor comes out, perhaps."""
+    values = this.values
+    transfer.touch(this.act, values, this.site, this.name, Certainty.POSSIBLE, "unknown")
+    if any(True for each in values for _ in tensors(each)):
+        return transfer.result(this.act, values, this.site, "unseen")
+    return UNKNOWN

@@ -1,0 +1,128 @@
+"""Who answers a call: the first of the families that knows the name; else it is an operation."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.program import ApiCall, Argument, Site
+from tpulint.analysis.domain.values import (
+    UNKNOWN,
+    Const,
+    External,
+    Instance,
+    Mapping,
+    Opaque,
+    Sequence,
+    Unread,
+    Value,
+)
+from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.models import (
+    builtins,
+    clusters,
+    collectives,
+    control,
+    datasets,
+    deferred_modules,
+    entry_points,
+    estimators,
+    feeds,
+    keras_steps,
+    methods,
+    operations,
+    side_effects,
+    strategies,
+    tensor_constants,
+    variables,
+)
+from tpulint.analysis.models.call import Answer, Call
+from tpulint.analysis.models.frozen_arguments import snapshot
+from tpulint.knowledge import seam
+
+# Receivers with methods of their own come first, then the seam, then the rest.
+FAMILIES: tuple[Answer, ...] = (
+    side_effects.answer,
+    methods.answer,
+    clusters.answer,
+    entry_points.answer,
+    estimators.answer,
+    feeds.answer,
+    keras_steps.answer,
+    datasets.answer,
+    strategies.answer,
+    variables.answer,
+    control.answer,
+    collectives.answer,
+    builtins.answer,
+    tensor_constants.answer,
+    operations.answer,
+)
+# For a callee that is not seen only what its name says for sure counts.
+UNSEEN: tuple[Answer, ...] = (
+    clusters.answer,
+    entry_points.answer,
+    estimators.answer,
+    strategies.answer,
+    variables.answer_unseen,
+    collectives.answer,
+)
+
+
+def answer(
+    act: Activation,
+    callee: External,
+    receiver: Value | None,
+    args: tuple[Argument, ...],
+    site: Site,
+) -> Value:
+    """The result of calling `callee`, with its meaning for the lanes written down."""
+    record = ApiCall(callee.path, site, act.where, args, receiver, UNKNOWN)
+    found = _ask(act, record, FAMILIES) or UNKNOWN
+    if isinstance(callee, Unread):
+        found = deferred_modules.kept(record, callee, found)
+    return _recorded(act, record, found)
+
+
+def answer_unknown(
+    act: Activation, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+) -> Value:
+    """The result of calling something that is not seen."""
+    receiver: Value | None = callee if isinstance(callee, Instance) else None
+    if isinstance(callee, Opaque):
+        receiver = callee.parent
+    path = callee.path if isinstance(callee, Opaque) else named or "?"
+    record = ApiCall(path, site, act.where, args, receiver, UNKNOWN)
+    found = _ask(act, record, UNSEEN)
+    if found is None:
+        found = operations.unseen(Call(act, record))
+    return _recorded(act, record, found)
+
+
+def _recorded(act: Activation, record: ApiCall, found: Value) -> Value:
+    """Keep for the rules what the call was given, and not what becomes of it."""
+    if not act.where.muted:
+        record.arguments = snapshot(record.arguments)
+    return found
+
+
+def _builds_nothing(record: ApiCall) -> bool:
+    """Whether the call itself surely builds no operation: Python's own, logging, scopes."""
+    return (
+        isinstance(record.receiver, (Sequence, Mapping, Const))
+        or builtins.knows(record.path)
+        or record.last in seam.SCOPES
+        or "logging" in record.path
+    )
+
+
+def _ask(act: Activation, record: ApiCall, families: tuple[Answer, ...]) -> Value | None:
+    if not act.where.muted:
+        computation = act.where.computation
+        (computation.calls if computation else act.machine.program.calls).append(record)
+    if not _builds_nothing(record):
+        act.machine.may_build(act)
+    call = Call(act, record)
+    for family in families:
+        found = family(call)
+        if found is not None:
+            record.result = found
+            return found
+    return None

@@ -1,0 +1,111 @@
+"""Python's side effects in device code: they happen once, while it is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tpulint.analysis.domain.program import Effect
+from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.values import Const, Sequence, Tensor, Value
+from tpulint.analysis.interpreter import expressions, trace_time_value
+from tpulint.analysis.interpreter.trace_time_value import Frozen
+from tpulint.analysis.models.call import Call
+from tpulint.knowledge.trace_time import (
+    CLOCKS,
+    DRAWING_MODULES,
+    DRAWS,
+    KEEPS,
+    NAMES,
+    NUMBERS,
+    OPENS,
+    SHOWS,
+    WRITE_MODES,
+)
+
+PLAIN = frozenset(["name", "attr", "sub"])
+
+
+def answer(this: Call) -> Value | None:
+    """Notes the effect; only what reads a clock or draws a number is answered here."""
+    if this.name not in NAMES or not this.act.where.on_device:
+        return None
+    if this.path in CLOCKS or (this.name in DRAWS and this.path.startswith(DRAWING_MODULES)):
+        return Frozen(this.path, this.site)
+    if this.path in NUMBERS:
+        return trace_time_value.among(this.values)
+    if this.act.where.muted:
+        return None
+    if isinstance(this.receiver, Sequence):
+        if this.name in KEEPS:
+            _keep(this, this.receiver)
+    elif this.name in SHOWS and (this.path == "builtins.print" or "logging" in this.path):
+        shown = [maybe for each in this.arguments for maybe in _shown(this, each.node)]
+        if shown:
+            _note(this, "shows", not all(shown))
+    elif this.name in OPENS and (this.path == "builtins.open" or "gfile" in this.path):
+        _write(this)
+    return None
+
+
+def _note(this: Call, kind: str, sure: bool) -> None:
+    computation = this.act.where.computation
+    assert computation is not None
+    found = Effect(kind, this.name, this.site, this.act.where, this.site, sure)
+    computation.effects.append(found)
+
+
+def _keep(this: Call, receiver: Sequence) -> None:
+    """A tensor goes into a list that was made outside the computation."""
+    made = receiver.made
+    if made is None or made.computation is this.act.where.computation:
+        return
+    kept = [maybe for each in this.values for maybe in _tensors(each)]
+    if kept:
+        _note(this, "keeps", not made.muted and not all(kept))
+
+
+def _write(this: Call) -> None:
+    mode = this.get("mode", 1)
+    text = mode.value if isinstance(mode, Const) else None
+    if isinstance(text, str) and text.startswith(WRITE_MODES):
+        _note(this, "writes", True)
+
+
+def _shown(this: Call, node: list[Any]) -> Iterator[bool]:
+    """The tensors that are put into the words: by themselves, or in a format."""
+    for part in _parts(node):
+        if part[0] in PLAIN:
+            yield from _tensors(expressions.value(this.act, part))
+
+
+def _tensors(value: Value) -> Iterator[bool]:
+    """Of each tensor in `value`, whether something else may stand in its place."""
+    return (maybe for tensor, maybe in told_apart(value) if _is_tensor(tensor))
+
+
+def _parts(node: list[Any]) -> Iterator[list[Any]]:
+    """What an f-string, `%` or `format` puts into its text; else the expression itself."""
+    op = node[0] if node else ""
+    if op == "fstr":
+        for part in node[1]:
+            yield from _parts(part)
+    elif op == "bin" and node[1] == "Modulo":
+        yield from _parts(node[3])
+    elif op == "tuple":
+        for part in node[2]:
+            yield from _parts(part)
+    elif op == "call" and node[2][0] == "attr" and node[2][3] == "format" and _is_text(node[2][2]):
+        for argument in node[3]:
+            yield from _parts(argument[2])
+    elif node:
+        yield node
+
+
+def _is_text(node: list[Any]) -> bool:
+    return bool(node[0] == "const" and isinstance(node[1], str))
+
+
+def _is_tensor(tensor: Tensor) -> bool:
+    """Whether it surely is one: what a function that is not seen gives may be a number."""
+    return tensor.sort in ("tensor", "structure")

@@ -1,0 +1,117 @@
+"""Distribution strategies: which kind, their scope, and what `run` traces."""
+
+from __future__ import annotations
+
+import re
+
+from tpulint.analysis.domain.context import CONTEXT, Layer
+from tpulint.analysis.domain.program import Argument
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Built,
+    Managed,
+    Mapping,
+    Opaque,
+    Sequence,
+    Strategy,
+    Tensor,
+    Value,
+)
+from tpulint.analysis.interpreter.calls import call, given
+from tpulint.analysis.interpreter.context_managers import SCOPE
+from tpulint.analysis.models.call import Call
+from tpulint.analysis.models.tracing import trace
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+
+LOOKS_LIKE_ONE = re.compile(r"(strateg|distribution|replicator)", re.IGNORECASE)
+NOT_A_TPUS = "another strategy"
+METHODS = seam.STRATEGY_RUN | {"scope"}  # what no other object has under such a name
+RESOLVER = "TPUClusterResolver"
+
+
+def answer(this: Call) -> Value | None:
+    if isinstance(this.receiver, Strategy):
+        return _method(this, this.receiver)
+    if isinstance(this.receiver, Opaque) and this.name in METHODS:
+        looks = LOOKS_LIKE_ONE.search(this.receiver.last) or this.receiver.last == "extended"
+        if looks:
+            return _method(this, _assumed(this, this.receiver))
+    if this.receiver is None or isinstance(this.receiver, (Opaque, Built)):
+        return _construct(this)
+    return None
+
+
+def _assumed(this: Call, receiver: Opaque) -> Strategy:
+    """The strategy that an opaque thing is by its name, the same each time."""
+    known = receiver.children.get("<strategy>")
+    if not isinstance(known, Strategy):
+        kind = "tpu" if this.act.machine.settings.assume_tpu else "unknown"
+        known = Strategy(kind, this.site, receiver.path)
+        receiver.children["<strategy>"] = known
+    return known
+
+
+def _construct(this: Call) -> Value | None:
+    if RESOLVER in this.path:
+        resolver = Built(this.path, this.site, this.act.where)
+        resolver.arguments = tuple((each.keyword, each.value) for each in this.arguments)
+        return resolver
+    if this.name in seam.TPU_STRATEGIES:
+        resolved = this.get("tpu_cluster_resolver", 0) or NONE
+        return Strategy("tpu", this.site, this.path, resolved)
+    if this.name in seam.OTHER_STRATEGIES:
+        return Strategy("other", this.site, this.path)
+    if this.name == "get_strategy" and "distribute" in this.path:
+        scope = this.act.machine.strategy_of(this.act.where)
+        kind = "tpu" if this.act.machine.settings.assume_tpu else "unknown"
+        return scope or Strategy(kind, this.site, this.path)
+    return None
+
+
+def _method(this: Call, strategy: Strategy) -> Value:
+    if this.name in seam.STRATEGY_RUN:
+        return _run(this, strategy)
+    if this.name == "scope":
+        return Managed(SCOPE, this.site, strategy)
+    if this.name in ("reduce", "gather", "experimental_local_results"):
+        return this.operation()
+    if "dataset" in this.name:
+        values = this.values
+        return values[0] if values else UNKNOWN
+    return UNKNOWN
+
+
+def _run(this: Call, strategy: Strategy) -> Value:
+    """`run(fn, args=(), kwargs=None)`: device code where the strategy is a TPU's."""
+    callee = this.get("fn", 0) or UNKNOWN
+    arguments = _arguments(this)
+    if strategy.kind == "other":
+        layer = Layer(CONTEXT, this.site, (NOT_A_TPUS, strategy))
+        before = this.act.where
+        this.act.where = before.inside(layer)
+        call(this.act, callee, tuple(arguments or ()), this.site)
+        this.act.where = before
+    else:
+        tpu = strategy.kind == "tpu"
+        certainty = Certainty.DEFINITE if tpu else Certainty.POSSIBLE
+        trace(this, this.name, callee, arguments, certainty=certainty, mode="function")
+    return Tensor(this.act.where, this.site, "structure")
+
+
+def _arguments(this: Call) -> list[Argument] | None:
+    args = this.get("args", 1)
+    if this.name == "experimental_run":
+        return None
+    found: list[Argument] = []
+    if isinstance(args, Sequence) and not args.open:
+        found += [given(each, this.site) for each in args.items]
+    elif args is not None and args != NONE:
+        return None
+    kwargs = this.get("kwargs", 2)
+    if isinstance(kwargs, Mapping) and not kwargs.open:
+        found += [Argument(str(key), "", each, this.site, []) for key, each in kwargs.items.items()]
+    elif kwargs is not None and kwargs != NONE:
+        found.append(Argument(None, "**", UNKNOWN, this.site, []))
+    return found

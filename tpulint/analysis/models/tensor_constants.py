@@ -1,0 +1,153 @@
+"""Tensors whose dtype and shape stand in the source: constants, zeros, placeholders, arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tpulint.analysis.domain.values import (
+    NONE,
+    Built,
+    Const,
+    External,
+    Sequence,
+    Tensor,
+    Value,
+)
+from tpulint.analysis.interpreter import transfer
+from tpulint.analysis.models.call import Call
+from tpulint.analysis.models.operations import is_tensorflow
+from tpulint.knowledge import seam
+
+Shape = tuple["int | None", ...]
+
+
+def answer(this: Call) -> Value | None:
+    """A tensor with what is known of it, or an array of NumPy's."""
+    if this.path.startswith("numpy.") and this.name in seam.ARRAYS:
+        return Built(this.path, this.site, this.act.where)
+    maker = _MAKERS.get(this.name)
+    if maker is None:
+        return None
+    base = this.path.rpartition(".")[0].rpartition(".")[2]
+    if base not in seam.TENSOR_HOMES or not is_tensorflow(this.path):
+        return None
+    made = this.operation()
+    made.dtype, made.shape = maker(this)
+    varies = "random" in this.path or this.name.startswith("placeholder")
+    made.uniform = not varies and transfer.uniform(this.values)
+    made.data = this.name not in seam.SHAPES_ONLY and (made.data or varies)
+    return made
+
+
+def dtype_of(value: Value | None) -> str | None:
+    """The dtype that `tf.float32`, `np.int32` or `"float32"` names."""
+    name = value.last if isinstance(value, External) else None
+    if isinstance(value, Const):
+        name = value.value
+    return name if name in seam.DTYPES else None
+
+
+def shape_of(value: Value | None) -> Shape | None:
+    """The shape that a list of dimensions or a `TensorShape` says; None for an unseen rank."""
+    if isinstance(value, Built) and value.last == "TensorShape" and len(value.arguments) == 1:
+        return shape_of(value.arguments[0][1])
+    if not isinstance(value, Sequence) or value.open:
+        return None
+    return tuple(_number(each) for each in value.items)
+
+
+def _number(value: Value) -> int | None:
+    found = value.value if isinstance(value, Const) else None
+    return found if type(found) is int else None
+
+
+def described(value: Value) -> tuple[str | None, Shape | None]:
+    """The dtype and the shape of what TensorFlow makes of `value` as a tensor."""
+    if isinstance(value, Tensor):
+        return value.dtype, value.shape
+    if isinstance(value, Const):
+        return _NUMBERS.get(type(value.value)), () if value != NONE else None
+    if isinstance(value, Sequence) and not value.open:
+        rows = [described(each) for each in value.items]
+        dtypes, shapes = {row[0] for row in rows}, {row[1] for row in rows}
+        if dtypes == {"int32", "float32"}:
+            dtypes = {"float32"}
+        shape = shapes.pop() if len(shapes) == 1 else None
+        return (
+            dtypes.pop() if len(dtypes) == 1 else None,
+            (len(rows), *shape) if shape is not None else None,
+        )
+    return None, None
+
+
+_NUMBERS = {bool: "bool", int: "int32", float: "float32", str: "string"}
+
+
+def _constant(this: Call) -> tuple[str | None, Shape | None]:
+    dtype, shape = described(this.get("value", 0) or NONE)
+    return _given_dtype(this, 1, dtype), _given_shape(this, 2, shape)
+
+
+def _filled(this: Call) -> tuple[str | None, Shape | None]:
+    """zeros, ones."""
+    return _given_dtype(this, 1, "float32"), shape_of(this.get("shape", 0))
+
+
+def _fill(this: Call) -> tuple[str | None, Shape | None]:
+    return described(this.get("value", 1) or NONE)[0], shape_of(this.get("dims", 0))
+
+
+def _placeholder(this: Call) -> tuple[str | None, Shape | None]:
+    return dtype_of(this.get("dtype", 0)), shape_of(this.get("shape", 1))
+
+
+def _placeholder_with_default(this: Call) -> tuple[str | None, Shape | None]:
+    return described(this.get("input", 0) or NONE)[0], shape_of(this.get("shape", 1))
+
+
+def _random(this: Call) -> tuple[str | None, Shape | None]:
+    return _given_dtype(this, 3, "float32"), shape_of(this.get("shape", 0))
+
+
+def _like(this: Call) -> tuple[str | None, Shape | None]:
+    """zeros_like, ones_like, identity, convert_to_tensor."""
+    first = this.values[0] if this.arguments else NONE
+    dtype, shape = described(first)
+    return _given_dtype(this, 1, dtype), shape
+
+
+def _range(this: Call) -> tuple[str | None, Shape | None]:
+    return None, (None,)
+
+
+def _given_dtype(this: Call, position: int, default: str | None) -> str | None:
+    given = this.get("dtype", position)
+    if given is None or given == NONE:
+        return default
+    return dtype_of(given)
+
+
+def _given_shape(this: Call, position: int, default: Shape | None) -> Shape | None:
+    given = this.get("shape", position)
+    return default if given is None or given == NONE else shape_of(given)
+
+
+_MAKERS: dict[str, Callable[[Call], tuple[str | None, Shape | None]]] = {
+    "constant": _constant,
+    "zeros": _filled,
+    "ones": _filled,
+    "fill": _fill,
+    "placeholder": _placeholder,
+    "placeholder_with_default": _placeholder_with_default,
+    "uniform": _random,
+    "normal": _random,
+    "random_uniform": _random,
+    "random_normal": _random,
+    "truncated_normal": _random,
+    "zeros_like": _like,
+    "ones_like": _like,
+    "identity": _like,
+    "convert_to_tensor": _like,
+    "cast": _like,
+    "range": _range,
+}

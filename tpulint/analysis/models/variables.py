@@ -1,0 +1,174 @@
+"""State that outlives a step: who makes it, who reads it, who writes it."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Built,
+    Const,
+    Opaque,
+    Tensor,
+    Value,
+    Variable,
+    options,
+)
+from tpulint.analysis.interpreter import transfer
+from tpulint.analysis.interpreter.attributes import get
+from tpulint.analysis.interpreter.calls import call
+from tpulint.analysis.models.call import Call
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+
+
+def answer(this: Call) -> Value | None:
+    if isinstance(this.receiver, Variable):
+        return _method(this, this.receiver)
+    if this.name in seam.GLOBAL_STEP:
+        return this.act.machine.global_step
+    if this.name in seam.STEP_SUMMARIES and _is_stepped_summary(this):
+        transfer.access(this.act, this.act.machine.global_step, "read", this.name, this.site)
+        return None
+    if this.name in seam.VARIABLE_MAKERS and _makes_here(this):
+        return _make(this)
+    if this.name in seam.ASSIGN_FUNCTIONS and this.receiver is None:
+        return _assign(this)
+    if isinstance(this.receiver, Built) and this.name in seam.OPTIMIZER_UPDATES:
+        return _update(this, this.receiver)
+    return None
+
+
+def answer_unseen(this: Call) -> Value | None:
+    """A method that only variables have says that its receiver is one."""
+    receiver = this.receiver
+    if isinstance(receiver, Opaque) and this.name in seam.VARIABLE_METHODS:
+        known = receiver.children.get("<variable>")
+        if not isinstance(known, Variable):
+            known = Variable(receiver.path, "variable", this.site, None, None, True)
+            receiver.children["<variable>"] = known
+        return _method(this, known)
+    if isinstance(receiver, Opaque) and this.name in seam.OPTIMIZER_UPDATES:
+        return _update_unseen(this, receiver)
+    return None
+
+
+def _is_stepped_summary(this: Call) -> bool:
+    """tensorflow/contrib/summary: without a step these take the global step."""
+    if not any(each in this.path for each in seam.STEP_SUMMARY_MODULES):
+        return False
+    if this.name == "record_summaries_every_n_global_steps":
+        named = this.get("global_step", 1)
+    else:
+        named = this.get("step", 3 if this.name in ("scalar", "generic", "histogram") else None)
+    return named is None or named == NONE
+
+
+def _makes_here(this: Call) -> bool:
+    """A maker of an outside module, or add_weight on a layer of one's own."""
+    if this.receiver is None:
+        return not this.path.startswith("builtins.")
+    return this.name in ("add_weight", "add_variable")
+
+
+def _make(this: Call) -> Value:
+    act = this.act
+    name, sort = _name(this), seam.VARIABLE_MAKERS[this.name]
+    # TensorFlow finds the global step by this name.
+    sort = "step" if (name, sort) == ("global_step", "variable") else sort
+    found = act.machine.variable(name, sort, this.site, act)
+    transfer.access(act, found, "create", this.name, this.site)
+    transfer.touch(act, _without_functions(this), this.site, this.name)
+    return found
+
+
+def _without_functions(this: Call) -> list[Value]:
+    return [each.value for each in this.arguments if isinstance(each.value, Tensor)]
+
+
+def _name(this: Call) -> str:
+    given = this.get("name")
+    if this.name in ("get_variable", "add_weight", "get_local_variable") and given is None:
+        given = this.get("name", 0)
+    if isinstance(given, Const) and isinstance(given.value, str):
+        return given.value
+    return this.name
+
+
+def _method(this: Call, variable: Variable) -> Value:
+    """A method of a variable: a read, a write, or nothing that matters."""
+    act = this.act
+    if this.name in seam.WRITES:
+        transfer.touch(act, this.values, this.site, this.name)
+        transfer.access(act, variable, "write", this.name, this.site)
+        if this.name == "execute" and this.arguments:
+            return call(act, this.values[0], (), this.site)
+    elif this.name in seam.READS:
+        transfer.touch(act, this.values, this.site, this.name)
+        transfer.access(act, variable, "read", this.name, this.site)
+    elif this.name in ("get_shape", "set_shape", "is_initialized", "from_proto"):
+        return UNKNOWN
+    else:
+        transfer.touch(act, [variable, *this.values], this.site, this.name)
+    return transfer.result(act, this.values, this.site)
+
+
+def _assign(this: Call) -> Value | None:
+    """`tf.compat.v1.assign(v, x)` and its kin."""
+    target = this.get("ref", 0)
+    found = [each for each in options(target or UNKNOWN) if isinstance(each, Variable)]
+    if not found:
+        return None
+    rest = [each.value for each in this.arguments[1:]]
+    transfer.touch(this.act, rest, this.site, this.name)
+    for variable in found:
+        transfer.access(this.act, variable, "write", this.name, this.site)
+    return transfer.result(this.act, rest, this.site)
+
+
+def _update(this: Call, optimizer: Built) -> Value:
+    """An optimizer's update writes the variables it is given, and the step it counts."""
+    act = this.act
+    values = this.values
+    taken = [each for each in values if not isinstance(each, Variable)]
+    transfer.touch(act, [*taken, *_kept(optimizer)], this.site, this.name)
+    _count(this)
+    iterations = optimizer.attributes.get("iterations")
+    if "keras" in optimizer.path or isinstance(iterations, Variable) or _is_v2(optimizer):
+        counted = _iterations(this, optimizer)
+        transfer.access(act, counted, "write", this.name, this.site)
+    written = this.get("var_list", 1) if this.name == "minimize" else None
+    for variable in transfer.variables(written if written is not None else UNKNOWN):
+        transfer.access(act, variable, "write", this.name, this.site)
+    return transfer.result(act, values, this.site, "operation")
+
+
+def _kept(optimizer: Built) -> list[Value]:
+    """What the optimizer was made with, and one that it wraps: the rate may be a tensor."""
+    found: list[Value] = []
+    for _, value in optimizer.arguments:
+        found += _kept(value) if isinstance(value, Built) else [value]
+    return found
+
+
+def _count(this: Call) -> None:
+    """The step that is given is counted; TF1's optimizers take it second."""
+    step = this.get("global_step", 1)
+    if isinstance(step, Variable) and step.sort == "step":
+        transfer.access(this.act, step, "write", this.name, this.site)
+
+
+def _is_v2(optimizer: Built) -> bool:
+    return ".optimizers." in f".{optimizer.path}."
+
+
+def _iterations(this: Call, optimizer: Built) -> Variable:
+    found = get(this.act, optimizer, "iterations", this.site)
+    assert isinstance(found, Variable)
+    return found
+
+
+def _update_unseen(this: Call, receiver: Opaque) -> Value:
+    """An optimizer that is not seen: it takes its arguments, and counts its own iterations."""
+    _count(this)
+    transfer.touch(this.act, this.values, this.site, this.name, Certainty.DEFINITE, "unknown")
+    return transfer.result(this.act, this.values, this.site, "operation")

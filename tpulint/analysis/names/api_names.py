@@ -1,0 +1,142 @@
+"""Names of TensorFlow that the releases a file is written for do not have.
+
+A file is first searched as bytes: one expression finds how it imports TensorFlow, another
+the dotted names of the watched part of the API, and each is looked up in the table. Only
+a file with a name that is missing somewhere is parsed.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from tpulint.analysis.names.target_release import Target, Targets
+from tpulint.finding import Location, Span
+
+if TYPE_CHECKING:
+    from tpulint.syntax.api_spellings import Name
+
+PACKAGE = b"tensorflow"
+# What can stand after `tf.` for a name to be in the table (scripts/names.py).
+_WATCHED = rb"contrib|tpu|distribute|estimator|keras|config|summary|xla|data\.experimental|compat"
+_ROOTS = frozenset(["tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2"])
+# Each expression begins with its letters: then it is searched as fast as they are.
+_FROM = re.compile(rb"from tensorflow((?:\.\w+)*) import[ \t]*(\([^)]*\)|[^\n#;]*)")
+_IMPORT = re.compile(rb"import tensorflow((?:\.\w+)*)(?:[ \t]+as[ \t]+(\w+))?")
+_LISTED = re.compile(rb"(\w+)(?:\s+as\s+(\w+))?\s*(?:,|\)|\\?\s*$|#)", re.MULTILINE)
+
+
+class Spelled(NamedTuple):
+    """A name as a file spells it, and what it can stand for.
+
+    having: the releases that have it; target: those that the file is written for. `aliases`
+    are the file's own names for modules, `asks` whether it asks for the version anywhere.
+    """
+
+    name: Name
+    span: Span
+    having: int
+    target: Target
+    aliases: dict[str, tuple[str, ...]]
+    asks: bool
+
+
+class Spelling:
+    """Looks at the bytes of every file; `found` are the names that are missing somewhere."""
+
+    def __init__(self, configured: str | None) -> None:
+        self.targets = Targets(configured)
+        self.found: list[Spelled] = []
+
+    def look(self, filename: str, data: bytes) -> None:
+        """Keep what the file names and its releases do not have."""
+        if PACKAGE in data and self._suspected(filename, data):
+            self._read(filename, data)
+
+    def _read(self, filename: str, data: bytes) -> None:
+        from tpulint.knowledge.renames import method_names
+        from tpulint.source import UnreadableSource, read_source
+        from tpulint.syntax.api_spellings import spelled
+
+        try:
+            text = read_source(filename, data).text
+        except UnreadableSource:
+            return
+        spelling = spelled(text, PACKAGE.decode(), method_names())
+        if spelling is None:
+            return
+        target = self.targets.of(filename)
+        for name in spelling.names:
+            having = functools.reduce(int.__or__, map(having_of, name.paths))
+            if is_missing(having, target):
+                span = Span(filename, Location(*name.start), Location(*name.end))
+                self.found.append(
+                    Spelled(name, span, having, target, spelling.aliases, spelling.asks)
+                )
+
+    def _suspected(self, filename: str, data: bytes) -> bool:
+        """Whether a name in these bytes is missing in some release that the file is for."""
+        from tpulint.knowledge import names
+
+        every = names.every()
+        missing = {having for path in candidates(data) if (having := having_of(path)) != every}
+        if not missing:
+            return False
+        target = self.targets.of(filename)
+        return any(is_missing(having, target) for having in missing)
+
+
+def having_of(path: str) -> int:
+    """The releases that have a dotted name, or the method of that name."""
+    from tpulint.knowledge import names
+    from tpulint.knowledge.renames import method_names, methods
+
+    return names.having(methods()[path].path if path in method_names() else path)
+
+
+def is_missing(having: int, target: Target) -> bool:
+    """Whether a name that the releases `having` have fails on the target, or on its newest."""
+    if not target.stated:
+        return having == 0
+    return having & target.newest == 0
+
+
+def candidates(data: bytes) -> Iterator[str]:
+    """The dotted names of the watched API that stand in these bytes, each at least once."""
+    aliases: dict[bytes, set[str]] = {}
+    for rest, asname in set(_IMPORT.findall(data)):
+        path = f"tensorflow{rest.decode()}"
+        yield path
+        aliases.setdefault(asname or PACKAGE, set()).add(path if asname else "tensorflow")
+    for rest, listed in set(_FROM.findall(data)):
+        for name, asname in _LISTED.findall(listed):
+            path = f"tensorflow{rest.decode()}.{name.decode()}"
+            yield path
+            aliases.setdefault(asname or name, set()).add(path)
+    for alias, paths in aliases.items():
+        for base in paths:
+            if base in _ROOTS or is_watched(base):
+                for rest in set(_uses(alias, base in _ROOTS).findall(data)):
+                    yield f"{base}.{rest.decode()}"
+    from tpulint.knowledge.renames import method_names
+
+    if aliases:
+        yield from (name for name in method_names() if f".{name}(".encode() in data)
+
+
+@functools.cache
+def is_watched(base: str) -> bool:
+    """Whether names in the module `base` are in the table."""
+    from tpulint.knowledge import names
+
+    return bool(names.members(base))
+
+
+@functools.lru_cache(maxsize=512)
+def _uses(alias: bytes, root: bool) -> re.Pattern[bytes]:
+    """What finds `alias.watched.name`, or any `alias.name`, in bytes."""
+    first = rb"(?:" + _WATCHED + rb")" if root else rb"\w+"
+    before = rb"(?<![\w.]" + alias + rb"\.)"
+    return re.compile(alias + rb"\." + before + rb"(" + first + rb"(?:\.\w+)*)")

@@ -1,0 +1,59 @@
+"""A module of the project: its text, its summary, its names."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tpulint.analysis.domain.program import Site
+from tpulint.finding import Span
+from tpulint.syntax.lazy_module import Pieces
+from tpulint.syntax.prefilter import builds_computations, makes_tpu_strategy
+
+if TYPE_CHECKING:
+    from tpulint.analysis.domain.values import Env
+    from tpulint.syntax import ir
+
+
+class Module:
+    """`filename` as the run names it, `package` the dotted names around it."""
+
+    def __init__(self, filename: str, path: str, text: str, facts: ir.ModuleFacts) -> None:
+        self.filename = filename
+        self.path = path
+        self.text = text
+        self.facts = facts
+        self.env: Env | None = None
+        self.star_imports: list[object] = []
+        self.reported = True
+        self.pieces = Pieces(text, facts)
+        self.sites: dict[int, Site] = {}
+
+    @cached_property
+    def builds_computations(self) -> bool:
+        """Whether TPU computations are built here by hand."""
+        return builds_computations(self.text.encode())
+
+    @cached_property
+    def makes_tpu_strategy(self) -> bool:
+        """Whether a TPUStrategy is made here."""
+        return makes_tpu_strategy(self.text.encode())
+
+    @cached_property
+    def speaks_of_tpus(self) -> bool:
+        """Whether a TPU is named here at all, in code or in words."""
+        return "tpu" in self.text.lower()
+
+    def site(self, place: int) -> Site:
+        """The site of `place`, made once: a reader passes most places many times."""
+        found = self.sites.get(place)
+        if found is None:
+            found = self.sites[place] = Site(self, place)
+        return found
+
+    def span(self, place: int) -> Span:
+        start, end = self.pieces.range(place)
+        return Span(self.filename, start, end)
+
+    def __repr__(self) -> str:
+        return f"Module({self.filename!r})"

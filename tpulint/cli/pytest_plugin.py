@@ -1,0 +1,141 @@
+"""pytest's tests on an emulated TPU.
+
+    pytest --tpulint-emulate 8            all of them, on eight cores
+    def test_step(emulated_tpu): ...      one of them; @pytest.mark.emulated_tpu(num_replicas=4)
+
+TensorFlow is imported when one of the two is used, and not before.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    import pluggy
+
+REPLICAS = 2
+MARKER = "emulated_tpu(num_replicas=2, *, topology=None): the TPU that the fixture emulates"
+MISSING = "an emulated TPU needs TensorFlow: pip install 'tpulint[runtime]'"
+
+_OF_THE_SESSION: pytest.StashKey[AbstractContextManager[None]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --tpulint-emulate."""
+    parser.getgroup("tpulint").addoption(
+        "--tpulint-emulate",
+        metavar="N",
+        help="run all tests on an emulated TPU of N cores, or of a topology as 2x2x2",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the marker known."""
+    config.addinivalue_line("markers", MARKER)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Says what the tests run on."""
+    asked = config.getoption("--tpulint-emulate")
+    return f"tpulint: an emulated TPU of {described(asked)}" if asked else None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Emulates the TPU before any test module is imported; xdist's workers have one each."""
+    config = session.config
+    asked = config.getoption("--tpulint-emulate")
+    if not asked or config.pluginmanager.has_plugin("dsession"):
+        return
+    if importlib.util.find_spec("tensorflow") is None:
+        raise pytest.UsageError(f"--tpulint-emulate: {MISSING}")
+    try:
+        machine = emulated(**machine_of(asked))
+        machine.__enter__()
+    except ValueError as error:
+        raise pytest.UsageError(f"--tpulint-emulate: {error}") from None
+    config.stash[_OF_THE_SESSION] = machine
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Takes it away again."""
+    machine = config.stash.get(_OF_THE_SESSION, None)
+    if machine is not None:
+        del config.stash[_OF_THE_SESSION]
+        machine.__exit__(None, None, None)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pluggy.Result[pytest.TestReport], None]:
+    """Adds to a fault of the runtime what `tpulint check` says of its lines."""
+    outcome = yield
+    error = call.excinfo.value if call.excinfo is not None else None
+    said = said_of(error, str(item.path)) if hasattr(error, "rule") else ""
+    if said:
+        outcome.get_result().sections.append(("tpulint", said))
+
+
+def said_of(error: BaseException | None, program: str) -> str:
+    """What the analyzer says of the lines of a fault; nothing of an error that is none."""
+    from tpulint.cli.run.explain import explain
+    from tpulint.cli.run.failure import failure_of
+    from tpulint.output import run_report
+    from tpulint.output.context import Context
+
+    failure = failure_of(error)
+    if failure is None or not failure.code:
+        return ""
+    found = explain([failure], program)
+    context = Context(os.getcwd(), found.sources)
+    return "\n\n".join(run_report.explained(fault, context) for fault in found.faults)
+
+
+@pytest.fixture(name="emulated_tpu")
+def emulated_tpu_fixture(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A TPU of two cores while the test runs, or the one of --tpulint-emulate.
+
+    Another number by the marker `emulated_tpu(num_replicas=4)`, or `(topology="2x2x2")`, or as an
+    indirect parameter: `@pytest.mark.parametrize("emulated_tpu", [2, 4, "2x2x2"], indirect=True)`.
+    """
+    if importlib.util.find_spec("tensorflow") is None:
+        pytest.fail(MISSING, pytrace=False)
+    asked = asked_by(request)
+    if asked is None and _OF_THE_SESSION in request.config.stash:
+        yield
+        return
+    with emulated(**(asked or {"num_replicas": REPLICAS})):
+        yield
+
+
+def asked_by(request: pytest.FixtureRequest) -> dict[str, Any] | None:
+    """What the test itself asks for: its parameter counts first, then its nearest marker."""
+    if hasattr(request, "param"):
+        return machine_of(str(request.param))
+    marker = request.node.get_closest_marker("emulated_tpu")
+    if marker is None:
+        return None
+    return {**dict(zip(("num_replicas",), marker.args)), **marker.kwargs}
+
+
+def machine_of(asked: str) -> dict[str, Any]:
+    """The arguments of `emulated_tpu` for a number of cores, or a topology."""
+    return {"num_replicas": int(asked)} if asked.isdecimal() else {"topology": asked}
+
+
+def described(asked: str) -> str:
+    if not asked.isdecimal():
+        return f"topology {asked}"
+    return "1 core" if asked == "1" else f"{asked} cores"
+
+
+def emulated(**machine: Any) -> AbstractContextManager[None]:
+    from tpulint.runtime import emulated_tpu
+
+    return emulated_tpu(**machine)

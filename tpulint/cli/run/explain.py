@@ -1,0 +1,116 @@
+"""What the analyzer says of the lines where something failed at run time."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+from typing import NamedTuple
+
+from tpulint.cli.command import start_of
+from tpulint.cli.run.failure import Failure, is_users, line_of
+from tpulint.codes import CODES
+from tpulint.config import find_config
+from tpulint.finding import Certainty, Finding, Span
+from tpulint.output.run_report import Fault
+from tpulint.pipeline import driver
+from tpulint.pipeline.discover import shown
+from tpulint.source import Source, read_all
+
+
+class Explained(NamedTuple):
+    """The faults with their findings, and the sources that those stand in."""
+
+    faults: tuple[Fault, ...]
+    sources: dict[str, Source]
+    messages: tuple[str, ...]
+
+
+def explain(failures: list[Failure], program: str) -> Explained:
+    """Asks the analyzer of each of them, as `tpulint check` would be asked of their files.
+
+    Where it is silent about an error that is not the runtime's, there is nothing to say.
+    """
+    run = driver.Run()
+    findings = all_findings(files_of(failures, program), run)
+    faults: list[Fault] = []
+    for failure in failures:
+        best = best_of(failure, findings)
+        if best is None and not failure.code:
+            continue
+        found = None if best is None else driver.trimmed(best)
+        code = failure.code or (best.code if best else "")
+        place = shown_place(failure.place)
+        faults.append(Fault(failure.kind, code, place, found, asked=not run.failed))
+    told = [fault.finding for fault in faults if fault.finding is not None]
+    named = {step.span.filename for finding in told for step in finding.trace}
+    named.update(finding.span.filename for finding in told)
+    return Explained(tuple(faults), dict(read_all(sorted(named), {})), tuple(run.messages))
+
+
+def files_of(failures: list[Failure], program: str) -> tuple[str, ...]:
+    """The program, the files where they arose, and those on the way that are no library's.
+
+    Files named one by one come with their project, where that can be told.
+    """
+    named = {line_of(each)[0] for each in failures if each.place}
+    for each in failures:
+        named.update(name for name, _ in each.frames if is_users(name))
+    paths = {os.path.abspath(each) for each in [*named, *([program] * program.endswith(".py"))]}
+    return tuple(sorted(each for each in paths if os.path.isfile(each)))
+
+
+def all_findings(files: tuple[str, ...], run: driver.Run) -> list[Finding]:
+    """What the rules say of the program of `files`, suppressed or not: it did happen."""
+    config = find_config(start_of(files, None))._replace(certainty=Certainty.POSSIBLE, jobs=1)
+    request = driver.Request(config, frozenset(CODES), files)
+    task, started = driver.prepare(request)
+    run.messages += started.messages
+    return driver.analyse(sorted(task.filenames + task.context), {}, request, run).findings
+
+
+def best_of(failure: Failure, findings: list[Finding]) -> Finding | None:
+    """The finding that tells of the failure, if there is one.
+
+    That is one of its rule that stands where it arose or on the way there, or whose explanation
+    leads through; else the rule's only one in the file; else another rule's at the very line.
+    """
+    if not failure.code:
+        return best_of_all(failure, findings)
+    places = [line_of(failure)] if failure.place else []
+    places += [each for each in reversed(failure.frames) if each not in places]
+    same = [each for each in findings if each.code == failure.code]
+    spans = (each for place in places for each in same if holds(each.span, place))
+    traces = (each for place in places for each in same if leads_through(each, place))
+    alone = same if len(same) == 1 and in_file(same[0], places[:1]) else []
+    others = (each for place in places[:1] for each in findings if holds(each.span, place))
+    return next(chain(spans, traces, alone, others), None)
+
+
+def best_of_all(failure: Failure, findings: list[Finding]) -> Finding | None:
+    """What is sure to happen on the way to an error that names no rule, the nearest first."""
+    places = [each for each in reversed(failure.frames) if is_users(each[0])]
+    sure = [each for each in findings if each.certainty is Certainty.DEFINITE]
+    spans = (each for place in places for each in sure if holds(each.span, place))
+    traces = (each for place in places[:1] for each in sure if leads_through(each, place))
+    return next(chain(spans, traces), None)
+
+
+def leads_through(finding: Finding, place: tuple[str, int]) -> bool:
+    return any(holds(step.span, place) for step in finding.trace)
+
+
+def in_file(finding: Finding, places: list[tuple[str, int]]) -> bool:
+    filename = os.path.abspath(finding.span.filename)
+    return any(os.path.abspath(each) == filename for each, _ in places)
+
+
+def holds(span: Span, place: tuple[str, int]) -> bool:
+    filename, row = place
+    if not span.start.row <= row <= span.end.row:
+        return False
+    return os.path.abspath(span.filename) == os.path.abspath(filename)
+
+
+def shown_place(place: str) -> str:
+    filename, colon, row = place.rpartition(":")
+    return f"{shown(filename)}{colon}{row}" if filename else place

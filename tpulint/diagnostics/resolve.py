@@ -1,0 +1,81 @@
+"""Which findings stand in the face of the suppressions and of the per-file-ignores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from tpulint.config import Config
+from tpulint.diagnostics.rule_selection import expand
+from tpulint.diagnostics.suppress import read_comments, unused
+from tpulint.finding import Certainty, Finding
+from tpulint.patterns import Patterns
+from tpulint.source import Source
+
+
+def stand(
+    found: Sequence[Finding],
+    sources: Mapping[str, Source],
+    suppressors: Iterable[str],
+    partial: Collection[str],
+    request: Request,
+    reported: Collection[str],
+) -> list[Finding]:
+    """The findings that nothing silences, with TPU002 for the comments that silence nothing.
+
+    `partial` files were looked at without the project around them: what their suppressions
+    are for may show only with it, so TPU002 is no more than possible there.
+    `reported` are the codes that something reports at all.
+    """
+    ignores = FileIgnores(request.config)
+    standing: list[Finding] = []
+    by_file: dict[str, list[Finding]] = {}
+    for finding in found:
+        by_file.setdefault(finding.span.filename, []).append(finding)
+    for filename in sorted({*by_file, *suppressors}):
+        asked = request.codes - ignores.of(filename)
+        everything = by_file.get(filename, [])
+        broken = any(each.code == "TPU001" for each in everything)
+        findings = [each for each in everything if each.code in asked]
+        source = sources.get(filename)
+        if source is None:
+            standing += findings
+            continue
+        comments = read_comments(source, request.noqa)
+        standing += [each for each in findings if not comments.covers(each)]
+        active = asked.intersection(reported)
+        if "TPU002" in active and not broken:
+            certainty = Certainty.POSSIBLE if filename in partial else Certainty.DEFINITE
+            idle = unused(comments, active, certainty)
+            standing += [each for each in idle if not comments.covers(each)]
+    return sorted(standing, key=lambda each: (each.span, each.code))
+
+
+class Request(Protocol):
+    """What the judgement needs to know of the run."""
+
+    @property
+    def codes(self) -> frozenset[str]: ...
+    @property
+    def config(self) -> Config: ...
+    @property
+    def noqa(self) -> bool: ...
+
+
+class FileIgnores:
+    """The codes that `per-file-ignores` takes from a file; a pattern with "!" is turned round."""
+
+    def __init__(self, config: Config) -> None:
+        self.rows = []
+        for pattern, codes in config.per_file_ignores:
+            patterns = Patterns([pattern.removeprefix("!")], config.root)
+            self.rows.append((patterns, pattern.startswith("!"), expand(codes)))
+
+    def of(self, filename: str) -> frozenset[str]:
+        path = os.path.abspath(filename)
+        found: set[str] = set()
+        for patterns, turned, codes in self.rows:
+            if patterns.fit_within(path) != turned:
+                found |= codes
+        return frozenset(found)

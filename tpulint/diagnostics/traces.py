@@ -1,0 +1,142 @@
+"""The steps of an explanation: how a lane gets to a place, and what it does there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.program import Access, Cluster, Computation, Frame, Site
+from tpulint.analysis.domain.values import (
+    Bound,
+    Built,
+    External,
+    Function,
+    Instance,
+    Partial,
+    Value,
+)
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Step
+from tpulint.queries.variable_conflicts import Conflict
+
+LAMBDA = "the lambda"
+
+
+def step(lane: str, site: Site, message: str) -> Step:
+    return Step(lane, site.span, message)
+
+
+def callee_name(callee: Value) -> str:
+    """What the user calls a host function or a computation."""
+    if isinstance(callee, Function):
+        return quoted(callee.name)
+    if isinstance(callee, (Bound, Partial)):
+        return callee_name(callee.function)
+    if isinstance(callee, (External, Built)):
+        return quoted(callee.last)
+    if isinstance(callee, Instance):
+        return quoted(callee.cls.code.name)
+    return "its function"
+
+
+def quoted(name: str) -> str:
+    return LAMBDA if name in ("", "<lambda>", "lambda") else f"`{name}`"
+
+
+def calls(lane: str, outer: Where, where: Where, *, skip: int = 0) -> Iterator[Step]:
+    """The calls that lead from `outer` to `where`, after the first `skip` of them."""
+    for frame in below(outer, where)[skip:]:
+        if frame.site.place >= 0:
+            yield step(lane, frame.site, f"calls {quoted(frame.name)}")
+
+
+def below(outer: Where, where: Where) -> tuple[Frame, ...]:
+    """The frames of `where` after those that it shares with `outer`."""
+    shared = 0
+    for left, right in zip(outer.frames, where.frames, strict=False):
+        if left != right:
+            break
+        shared += 1
+    return where.frames[shared:]
+
+
+def entry(computation: Computation) -> Step:
+    """Where the device lane starts."""
+    site = computation.callee.code if isinstance(computation.callee, Function) else None
+    name = callee_name(computation.callee)
+    if computation.kind == "model_fn" and isinstance(computation.callee, Function) and site:
+        place = Site(computation.callee.module, site.place)
+        return step(DEVICE_LANE, place, f"{name} is compiled for the device")
+    return step(DEVICE_LANE, computation.site, f"`{computation.kind}` compiles {name}")
+
+
+def to_cluster(
+    computation: Computation, cluster: Cluster, after: Where | None = None
+) -> list[Step]:
+    """The device's way to a cluster; what it shares with the way to `after` is not repeated."""
+    outer = after or computation.where
+    skip = 0 if after is not None else 1
+    return list(calls(DEVICE_LANE, outer, cluster.where, skip=skip))
+
+
+def into_cluster(cluster: Cluster, where: Where) -> list[Step]:
+    """The host's way: the cluster is opened, then calls down to `where`."""
+    name = callee_name(cluster.callee)
+    opened = step(HOST_LANE, cluster.named, f"{name} runs on the host")
+    return [opened, *calls(HOST_LANE, cluster.where, where, skip=1)]
+
+
+def deadlock(conflict: Conflict) -> tuple[Step, ...]:
+    """Both lanes of a cycle: who holds the variable and waits, who waits for the variable."""
+    computation, cluster = conflict.computation, conflict.cluster
+    held, wanted = conflict.device, conflict.host
+    name, host = f"`{held.variable.name}`", callee_name(cluster.callee)
+    return (
+        entry(computation),
+        *calls(DEVICE_LANE, computation.where, held.where, skip=1),
+        step(DEVICE_LANE, held.site, f"{verb(held)} {name} and holds it until the program ends"),
+        *to_cluster(computation, cluster, held.where),
+        step(DEVICE_LANE, cluster.site, f"waits for the result of {host}"),
+        *into_cluster(cluster, wanted.where),
+        step(HOST_LANE, wanted.site, f"waits for {name}, which the device program holds"),
+    )
+
+
+def apart(conflict: Conflict) -> tuple[Step, ...]:
+    """Both lanes where neither waits for the other."""
+    computation, cluster = conflict.computation, conflict.cluster
+    held, wanted = conflict.device, conflict.host
+    name = f"`{held.variable.name}`"
+    return (
+        entry(computation),
+        *calls(DEVICE_LANE, computation.where, held.where, skip=1),
+        step(DEVICE_LANE, held.site, f"{verb(held)} its own copy of {name}"),
+        *to_cluster(computation, cluster, held.where),
+        *into_cluster(cluster, wanted.where),
+        step(HOST_LANE, wanted.site, f"{verb(wanted)} {name}, unseen by the device"),
+    )
+
+
+def nested(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
+    """How one host cluster gets to be opened inside another."""
+    steps: list[Step] = []
+    if outer.computation is not None:
+        steps = [entry(outer.computation), *to_cluster(outer.computation, outer)]
+    last = step(HOST_LANE, inner.named, f"sends {callee_name(inner.callee)} to the host once more")
+    way = [each for each in into_cluster(outer, inner.where) if each.span != last.span]
+    return (*steps, *way, last)
+
+
+def alone(computation: Computation, access: Access) -> tuple[Step, ...]:
+    """How a host cluster gets to an access."""
+    cluster = access.where.cluster
+    assert cluster is not None
+    return (
+        entry(computation),
+        *to_cluster(computation, cluster),
+        *into_cluster(cluster, access.where),
+        step(HOST_LANE, access.site, f"{verb(access)} `{access.variable.name}`"),
+    )
+
+
+def verb(access: Access) -> str:
+    return "writes" if access.mode == "write" else "reads"

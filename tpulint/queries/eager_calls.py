@@ -1,0 +1,109 @@
+"""Whether code runs eagerly: no graph is being built, and no tf.function is around it."""
+
+from __future__ import annotations
+
+from tpulint.analysis.arity import call_method
+from tpulint.analysis.domain.context import (
+    COND,
+    DATA,
+    FUNCTION,
+    GUESSES,
+    UNSEEN_CALLER,
+    WHILE,
+    Where,
+)
+from tpulint.analysis.domain.program import Computation, Program
+from tpulint.analysis.domain.values import Bound, Choice, Function, Instance, Partial, Value
+from tpulint.analysis.interpreter.calls import DECORATED
+from tpulint.analysis.interpreter.context_managers import GRAPH
+from tpulint.analysis.resolver.module import Module
+from tpulint.finding import Certainty
+from tpulint.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
+
+TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
+
+
+def is_eager(program: Program, computation: Computation) -> bool:
+    """Whether the `run` that makes `computation` is surely reached eagerly, and may be a TPU's."""
+    where = computation.where
+    if any(layer.kind in TRACED for layer in where.layers) or where.contexts(DECORATED):
+        return False
+    if _may_be_other_function(where, computation):
+        return False
+    if is_built_in_graph(computation):
+        return False
+    if not may_be_tpus(computation):
+        return False
+    unseen = any(layer.kind == UNSEEN_CALLER for layer in where.layers)
+    return not unseen or _shows_eager(program, where)
+
+
+def is_built_in_graph(computation: Computation) -> bool:
+    """Whether the computation is built in a graph of TensorFlow 1, or may be."""
+    if computation.where.contexts(GRAPH):
+        return True
+    return any(builds_graphs(module) for module in modules_on_the_way(computation))
+
+
+def may_be_tpus(computation: Computation) -> bool:
+    """Whether the strategy is a TPU's, or of unknown kind where its program speaks of TPUs."""
+    if computation.certainty is Certainty.DEFINITE:
+        return True
+    return any(each.speaks_of_tpus for each in modules_on_the_way(computation))
+
+
+def _may_be_other_function(where: Where, computation: Computation) -> bool:
+    """Whether one of several functions is called on the way: another may be a tf.function.
+
+    Which of several strategies runs here is no such guess.
+    """
+    return any(key[0] in GUESSES and key[1] != computation.site for key, _ in where.conditions)
+
+
+def modules_on_the_way(computation: Computation) -> set[Module]:
+    """The modules of the calls that lead to the computation."""
+    return {computation.site.module, *(each.site.module for each in computation.where.frames)}
+
+
+def builds_graphs(module: Module) -> bool:
+    """Whether a module is written for graphs: by what it names, by what it imports."""
+    if module.facts.names_any(EAGER_MODE):
+        return False
+    return module.facts.names_any(GRAPH_MODE) or _imports_version_1(module)
+
+
+def _imports_version_1(module: Module) -> bool:
+    for node in module.facts.body:
+        if node[0] == "import" and any("compat.v1" in dotted for dotted, _ in node[1]):
+            return True
+        if node[0] == "from" and "tensorflow" in node[1]:
+            if "compat.v1" in node[1]:
+                return True
+            if node[1].endswith("compat") and any(name == "v1" for name, _ in node[3]):
+                return True
+    return False
+
+
+def _shows_eager(program: Program, where: Where) -> bool:
+    """Whether a function on the way does what only eager code can: nobody traces that one."""
+    return any(
+        call.where.run == where.run and call.where.frames == where.frames[: len(call.where.frames)]
+        for name in ONLY_EAGER
+        for call in program.named.get(name, ())
+    )
+
+
+def is_traced_function(callee: Value | None) -> bool | None:
+    """Whether `callee` is a tf.function; None where it is not seen, or one of several is."""
+    if isinstance(callee, Function):
+        return None if DECORATED in callee.hints else callee.traced
+    if isinstance(callee, Bound):
+        return is_traced_function(callee.function)
+    if isinstance(callee, Partial):
+        return False  # functools.partial(f) is none, whatever f is
+    if isinstance(callee, Choice):
+        found = {is_traced_function(option) for option in callee.options}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(callee, Instance):
+        return is_traced_function(call_method(callee.cls))
+    return None

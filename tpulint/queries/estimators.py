@@ -1,0 +1,66 @@
+"""What a `TPUEstimator` was made with: its configuration, its replicas.
+
+The facts: tensorflow_estimator/python/estimator/tpu/tpu_estimator.py and tpu_config.py.
+"""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.program import ApiCall
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Built, Const, External, Value, options
+
+SPEC_FUNCTIONS = ("host_call", "eval_metrics")  # kinds of clusters that a TPUEstimatorSpec opens
+Arguments = tuple["tuple[str | None, Value]", ...]
+
+
+def argument(given: Arguments, keyword: str, position: int | None = None) -> Value | None:
+    """The value of an argument of a `Built`, None where it is not given."""
+    for name, value in given:
+        if name == keyword:
+            return value
+    plain = [value for name, value in given if name is None]
+    return plain[position] if position is not None and position < len(plain) else None
+
+
+def on_tpu(estimator: ApiCall) -> bool:
+    """Whether a TPU may be used: not where `use_tpu=False` stands in so many words."""
+    use_tpu = estimator.argument("use_tpu", 4)
+    return use_tpu is None or use_tpu.value != Const(False)
+
+
+def run_config(estimator: ApiCall) -> Value:
+    """The RunConfig that a TPUEstimator is given; UNKNOWN where the estimator is not seen."""
+    found = estimator.argument("config", 2)
+    return UNKNOWN if found is None else found.value
+
+
+def setting(estimator: ApiCall, keyword: str, position: int) -> Value:
+    """An argument of the TPUConfig; NONE where it keeps its default, UNKNOWN where unseen."""
+    return _inside(_inside(run_config(estimator), "tpu_config", 0), keyword, position)
+
+
+def _inside(value: Value, keyword: str, position: int) -> Value:
+    if value == NONE:
+        return NONE
+    if not isinstance(value, Built):
+        return UNKNOWN
+    return argument(value.arguments, keyword, position) or NONE
+
+
+def broadcasts(estimator: ApiCall) -> bool | None:
+    """Whether every core gets the same input, and one core's output is taken; None: not seen."""
+    modes = options(setting(estimator, "per_host_input_for_training", 3))
+    if any(isinstance(each, External) and each.last == "BROADCAST" for each in modes):
+        return True
+    return False if all(_feeds_each_core(each) for each in modes) else None
+
+
+def _feeds_each_core(mode: Value) -> bool:
+    """Whether `per_host_input_for_training` is a bool, or one of PER_SHARD_V1, PER_HOST_V1..."""
+    return isinstance(mode, Const) or (isinstance(mode, External) and mode.last[:4] == "PER_")
+
+
+def may_have_one_replica(estimator: ApiCall) -> bool:
+    """Whether `num_shards=1` or model parallelism stands there: one replica is enough then."""
+    shards = setting(estimator, "num_shards", 1)
+    cores = setting(estimator, "num_cores_per_replica", 2)
+    return Const(1) in options(shards) or cores not in (NONE, UNKNOWN)

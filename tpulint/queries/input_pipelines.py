@@ -1,0 +1,188 @@
+"""What an input pipeline does before the TPU gets its elements.
+
+The facts: tensorflow/python/data/ops/batch_op.py (without `drop_remainder` the first
+dimension has no static size, even for an endless dataset), data/experimental/ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.program import ApiCall, Feed, Program
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Built,
+    Choice,
+    Const,
+    Mapping,
+    Sequence,
+    Value,
+    options,
+)
+from tpulint.analysis.interpreter.attributes import is_dataset
+from tpulint.queries.estimators import argument
+
+# Where `drop_remainder` stands among the positional arguments, self left out.
+BATCHES = {
+    "batch": 1,
+    "padded_batch": 3,
+    "map_and_batch": 3,
+    "map_and_batch_with_legacy_function": 3,
+    "dense_to_ragged_batch": 1,
+    "ragged_batch": 1,
+}
+DROPS = frozenset(["batch_and_drop_remainder", "padded_batch_and_drop_remainder"])
+# What takes batches apart, or makes elements of another kind.
+ENDS = frozenset(["unbatch", "rebatch", "window", "sparse_batch", "group_by_window", "reduce"])
+NESTS = frozenset(["flat_map", "interleave", "parallel_interleave"])
+# Transformations for `apply` that hand batches on as they are.
+KEEPS = frozenset(
+    ["shuffle_and_repeat", "ignore_errors", "prefetch_to_device", "assert_cardinality", "cache"]
+)
+JOINS = frozenset(["zip", "sample_from_datasets", "choose_from_datasets", "concatenate"])
+ITERATORS = frozenset(["make_one_shot_iterator", "make_initializable_iterator"])
+STEPS = 200  # of one pipeline
+
+
+def data_of(program: Program, feed: Feed) -> Value:
+    """What feeds the TPU: the dataset that is handed over, or those that it was taken from."""
+    if any(is_dataset(each) for each in options(feed.data)):
+        return feed.data
+    taken = [
+        source
+        for call in calls_of(program, feed)
+        if call.last in ITERATORS
+        for source in [call.receiver or (call.arguments[0].value if call.arguments else None)]
+        if source is not None
+    ]
+    return taken[0] if len(taken) == 1 else UNKNOWN
+
+
+def calls_of(program: Program, feed: Feed) -> list[ApiCall]:
+    """The calls made while the input function was read, functions of its datasets included."""
+    return program.piped_to.get(id(feed), [])
+
+
+def before(step: Built) -> Value | None:
+    """What a step is made of: the dataset before it."""
+    if step.source is not None:
+        return step.source
+    if step.last in ITERATORS and step.arguments:
+        return step.arguments[0][1]
+    return None
+
+
+def steps(data: Value) -> Iterator[Built]:
+    """Every dataset on the way to `data`, itself first, those that are joined included."""
+    queue: list[Value] = [data]
+    seen: set[int] = set()
+    while queue and len(seen) < STEPS:
+        value = queue.pop(0)
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Built):
+            yield value
+            inner = [each for _, each in value.arguments]
+            queue += [each for each in (before(value), value.inner, *inner) if each is not None]
+        elif isinstance(value, Choice):
+            queue += value.options
+        elif isinstance(value, Sequence):
+            queue += value.items
+        elif isinstance(value, Mapping):
+            queue += value.items.values()
+
+
+def last_batches(data: Value) -> list[Built | None]:
+    """The step that made the batches, on each way to `data`; None where it is not seen.
+
+    Each step is visited once, however many ways lead over it.
+    """
+    found: list[Built | None] = []
+    queue, seen = [data], set[int]()
+    while queue:
+        value = queue.pop(0)
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Choice):
+            queue += value.options
+        elif isinstance(value, Built) and (value.last in BATCHES or value.last in DROPS):
+            found.append(value)
+        else:
+            further = _elements_from(value)
+            queue += further
+            if not further:
+                found.append(None)
+    return found
+
+
+def _elements_from(value: Value) -> list[Value]:
+    """The datasets whose elements, batched as they are, a step hands on; none if not known."""
+    if not isinstance(value, Built) or value.last in ENDS:
+        return []
+    if value.last == "apply":
+        return _of_transformation(value)
+    if value.last in NESTS:
+        return [value.inner] if value.inner is not None else []
+    if value.last in JOINS and value.source is None:
+        given = [each for _, each in value.arguments]
+        items = [one for each in given for one in _listed(each)]
+        return [each for each in items if is_dataset(each)]
+    source = before(value)
+    return [source] if source is not None else []
+
+
+def _of_transformation(step: Built) -> list[Value]:
+    """`apply(map_and_batch(...))`; some transformations of TensorFlow leave the batch alone."""
+    given = step.arguments[0][1] if step.arguments else UNKNOWN
+    found: list[Value] = []
+    for each in options(given):
+        if isinstance(each, Built) and each.last in KEEPS and step.source is not None:
+            found.append(step.source)
+        else:
+            found.append(each)
+    return found
+
+
+def _listed(value: Value) -> list[Value]:
+    return value.items if isinstance(value, Sequence) else [value]
+
+
+def keeps_remainder(batch: Built) -> bool | None:
+    """Whether the last batch may be smaller; None where that hangs on something not seen."""
+    if batch.last in DROPS:
+        return False
+    given = argument(batch.arguments, "drop_remainder", BATCHES[batch.last])
+    if given is None or given == NONE:
+        return True
+    if given == Const(False):
+        return True
+    return False if Const(True) in options(given) else None
+
+
+def is_endless(data: Value) -> bool:
+    """Whether every way to `data` repeats without end: then no batch is the last."""
+    queue, seen = [data], set[int]()
+    while queue:
+        value = queue.pop(0)
+        if id(value) in seen or (isinstance(value, Built) and _repeats(value)):
+            continue
+        seen.add(id(value))
+        further = value.options if isinstance(value, Choice) else ()
+        source = before(value) if isinstance(value, Built) else None
+        if source is None and not further:
+            return False
+        queue += [source] if source is not None else further
+    return True
+
+
+def _repeats(step: Built) -> bool:
+    """Whether this is `repeat()`, or `shuffle_and_repeat(size)`, without a count."""
+    if step.last == "repeat":
+        return argument(step.arguments, "count", 0) in (None, NONE, Const(-1))
+    given = step.arguments[0][1] if step.arguments else UNKNOWN
+    if not isinstance(given, Built) or given.last != "shuffle_and_repeat":
+        return False
+    return argument(given.arguments, "count", 1) in (None, NONE, Const(-1))

@@ -1,0 +1,80 @@
+"""What kind of a Keras object a value is, and whether it has its variables already."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import (
+    Built,
+    Class,
+    Const,
+    External,
+    Instance,
+    Sequence,
+    Value,
+    Variable,
+)
+from tpulint.knowledge.strategies import (
+    INPUT_SHAPES,
+    INPUTS,
+    MAKE_VARIABLES,
+    MODELS_WITH_VARIABLES,
+)
+
+MODELS = MODELS_WITH_VARIABLES | {"Model", "Sequential"}
+NO_MOMENTUM = (Const(0), Const(0.0))
+
+
+def is_optimizer(value: Value | None) -> bool:
+    if not isinstance(value, Built):
+        return False
+    return ".optimizers." in value.path and "keras" in value.path and value.last[:1].isupper()
+
+
+def has_slots(optimizer: Value) -> bool:
+    """Whether the optimizer makes variables beside each of the model's: plain SGD makes none."""
+    assert isinstance(optimizer, Built)
+    if optimizer.last != "SGD":
+        return True
+    momentum = dict(optimizer.arguments).get("momentum", Const(0))
+    return momentum not in NO_MOMENTUM
+
+
+def is_model(value: Value | None) -> bool:
+    """A Keras model, or an object of a class that is one."""
+    if isinstance(value, Built):
+        named = value.last in MODELS or ".applications." in value.path
+        return "keras" in value.path and named
+    return isinstance(value, Instance) and _inherits_model(value.cls)
+
+
+def _inherits_model(cls: Class) -> bool:
+    for each in cls.bases:
+        if isinstance(each, External) and each.path.endswith("keras.Model"):
+            return True
+        if isinstance(each, Class) and _inherits_model(each):
+            return True
+    return False
+
+
+def has_variables(program: Program, weights: Variable) -> bool:
+    """Whether the model or layer of `weights` has them before the step: others get them there."""
+    call = next((each for each in program.calls if each.site == weights.site), None)
+    if call is None:
+        return False
+    if ".applications." in call.path or call.last in MODELS_WITH_VARIABLES:
+        return True
+    if call.last == "Model":
+        return len(call.arguments) >= 2
+    if call.last == "Sequential" and call.arguments and _begins_with_input(call.arguments[0].value):
+        return True
+    return any(
+        each.last in MAKE_VARIABLES and each.receiver is call.result for each in program.calls
+    )
+
+
+def _begins_with_input(layers: Value) -> bool:
+    """Whether the first of the layers says the shape of its input."""
+    first = layers.items[0] if isinstance(layers, Sequence) and layers.items else None
+    if not isinstance(first, Built):
+        return False
+    return first.last in INPUTS or any(keyword in INPUT_SHAPES for keyword, _ in first.arguments)

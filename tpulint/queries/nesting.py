@@ -1,0 +1,53 @@
+"""Clusters inside one another: in which mode, and under which guard."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.context import (
+    CLUSTER,
+    COMPUTATION,
+    COND,
+    FUNCTION,
+    PLACE,
+    WHILE,
+    Where,
+)
+from tpulint.analysis.domain.program import Cluster
+from tpulint.analysis.interpreter.conditions import GUARD, STATE
+
+OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
+
+
+def after_the_step(where: Where) -> bool:
+    """Whether this is a `host_call` or `eval_metrics` function: no TPU context is left there."""
+    clusters = [each for each in where.since(COMPUTATION) if each.kind == CLUSTER]
+    return any(each.payload.kind not in OPENED_BY_CALL for each in clusters)
+
+
+def is_graph_mode(cluster: Cluster) -> bool:
+    """Whether the cluster is built in a plain graph, where TensorFlow refuses a nested one.
+
+    The body of a tf.function, and of a V2 conditional or loop, is a graph of its own.
+    """
+    computation = cluster.computation
+    if computation is None or computation.mode != "graph":
+        return False
+    between = cluster.where.since(COMPUTATION)
+    return not any(layer.kind in (FUNCTION, COND, WHILE) for layer in between)
+
+
+def guards_nesting(where: Where) -> bool:
+    """Whether a test of what is open just now leads here: it may be there against nesting."""
+    return any(key[0] == STATE for key, _ in where.conditions)
+
+
+def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
+    """Whether an unknown test stands between the two, in a computation, that may tell them apart.
+
+    Where one wrapper opens both, its own test may have another answer the second time.
+    """
+    around = outer.where
+    if inner.site == outer.site:
+        assert inner.computation is not None
+        around = inner.computation.where
+    between = inner.where.conditions - around.conditions
+    return any(key[0] in (GUARD, PLACE) for key, _ in between)

@@ -1,0 +1,208 @@
+"""What was created outside the scope of the strategy whose device code uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from tpulint.analysis.domain.context import GUESSES, UNSEEN_CALLER, Where
+from tpulint.analysis.domain.program import Access, ApiCall, Computation, Program, Site
+from tpulint.analysis.domain.values import (
+    Built,
+    Const,
+    Instance,
+    Managed,
+    Strategy,
+    Value,
+)
+from tpulint.analysis.interpreter.context_managers import DEVICE, SCOPE, UNSEEN
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+from tpulint.knowledge.strategies import SCOPE_BY_HAND
+from tpulint.queries.eager_calls import is_built_in_graph
+from tpulint.queries.keras_objects import has_slots, has_variables, is_model, is_optimizer
+
+UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
+CLASSES = seam.TPU_STRATEGIES | seam.OTHER_STRATEGIES
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Something of `kind` ("optimizer", "metric", "model", "variable") made outside the scope.
+
+    made, site: its creation. use: where device code, or `compile` under the scope, takes it.
+    user: the place of its use.
+    """
+
+    kind: str
+    name: str
+    made: Where
+    site: Site
+    use: Site
+    user: Where
+    certainty: Certainty
+
+
+class Scopes:
+    """The scopes of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.entered = [each for each in program.calls if each.last == "scope"]
+        self.by_hand = any(
+            each.last in SCOPE_BY_HAND and _is_of_strategy(each) for each in program.calls
+        )
+
+    @cached_property
+    def made(self) -> dict[int, ApiCall]:
+        """The call that made a value, by the value's identity."""
+        return {id(each.result): each for each in self.program.calls}
+
+    def outside(self) -> Iterator[Outside]:
+        if self.by_hand:
+            return
+        for computation in self.program.computations:
+            if computation.kind in seam.STRATEGY_RUN and not is_built_in_graph(computation):
+                yield from self._used_by(computation)
+        for call in self.program.calls:
+            if call.last == "compile" and call.where.contexts(SCOPE):
+                yield from self._compiled(call)
+
+    def place(self, found: Outside) -> Site:
+        """Where the scope is missing: the outermost call that could stand under it.
+
+        Inside a function that enters the scope itself, that is the creating call.
+        """
+        frames = found.made.frames
+        shared = 0
+        for left, right in zip(frames, found.user.frames, strict=False):
+            if left != right:
+                break
+            shared += 1
+        depth = shared
+        for each in self.entered:
+            length = len(each.where.frames)
+            if length > depth and each.where.frames == frames[:length]:
+                depth = length
+        return frames[depth].site if depth < len(frames) else found.site
+
+    def _used_by(self, computation: Computation) -> Iterator[Outside]:
+        for call in computation.calls:
+            if call.last in UPDATES and call.where.on_device and is_optimizer(call.receiver):
+                assert isinstance(call.receiver, Built)
+                yield from self._optimizer(call.receiver, call, computation)
+        on_host = {each.variable for each in computation.accesses if not each.where.on_device}
+        for access in computation.accesses:
+            if access.variable not in on_host:
+                yield from self._variable(access, computation)
+
+    def _optimizer(
+        self, optimizer: Built, call: ApiCall, computation: Computation
+    ) -> Iterator[Outside]:
+        sure = self._is_outside(optimizer.where, computation.call.receiver)
+        if sure is not None and has_slots(optimizer):
+            sure = _least(sure, computation.certainty)
+            if is_guessed(call.where, computation):
+                sure = Certainty.POSSIBLE
+            name, made, site = optimizer.last, optimizer.where, optimizer.site
+            yield Outside("optimizer", name, made, site, call.site, call.where, sure)
+
+    def _variable(self, access: Access, computation: Computation) -> Iterator[Outside]:
+        variable = access.variable
+        if variable.made is None or variable.site is None:
+            return
+        if variable.made.computation is not None:
+            return
+        if is_guessed(access.where, computation):
+            return
+        sure = self._is_outside(variable.made, computation.call.receiver)
+        if sure is None:
+            return
+        kind, name = "variable", variable.name
+        if variable.sort == "weights":
+            name = variable.name.removesuffix(".weights")
+            kind = "metric" if access.how == "update_state" else "model"
+            if kind == "model" and access.how not in UPDATES:
+                return
+            if kind == "model" and not has_variables(self.program, variable):
+                sure = Certainty.POSSIBLE
+        elif variable.sort != "variable":
+            return
+        elif access.how not in UPDATES:
+            if access.mode != "write" and not _is_on_cpu(variable.made):
+                return
+            sure = Certainty.POSSIBLE
+        sure = _least(sure, computation.certainty)
+        yield Outside(kind, name, variable.made, variable.site, access.site, access.where, sure)
+
+    def _compiled(self, call: ApiCall) -> Iterator[Outside]:
+        """`with strategy.scope(): model.compile(...)`: what it takes belongs under that scope."""
+        layer = call.where.contexts(SCOPE)[0]
+        strategy: Strategy = layer.payload[1]
+        if strategy.kind == "other":
+            return
+        certain = strategy.kind == "tpu" and not layer.perhaps
+        least = Certainty.DEFINITE if certain else Certainty.POSSIBLE
+        if is_model(call.receiver):
+            yield from self._taken(call, call.receiver, "model", strategy, least)
+            given = call.argument("optimizer", 0)
+            if given is not None and is_optimizer(given.value) and has_slots(given.value):
+                yield from self._taken(call, given.value, "optimizer", strategy, least)
+
+    def _taken(
+        self, call: ApiCall, value: Value | None, kind: str, strategy: Strategy, least: Certainty
+    ) -> Iterator[Outside]:
+        assert isinstance(value, (Built, Instance))
+        if value.where is None or value.site is None:
+            return
+        sure = self._is_outside(value.where, strategy)
+        if sure is not None:
+            name = value.last if isinstance(value, Built) else value.cls.code.name
+            sure = _least(sure, least)
+            yield Outside(kind, name, value.where, value.site, call.site, call.where, sure)
+
+    def _is_outside(self, made: Where, strategy: Value | None) -> Certainty | None:
+        """Whether what was made at `made` surely was under no scope; None where it may have been.
+
+        Who calls a function that nothing read calls may have entered the scope, unless the
+        strategy is made in there; where the function enters it itself, that is unlikely.
+        """
+        if made.muted or made.contexts(SCOPE) or made.contexts(UNSEEN) or made.is_guess:
+            return None
+        if all(layer.kind != UNSEEN_CALLER for layer in made.layers):
+            return Certainty.DEFINITE
+        source = self.made.get(id(strategy))
+        if source is not None and source.last in CLASSES and source.where.run == made.run:
+            return Certainty.DEFINITE
+        if any(_is_in_one_of(each.where, made) for each in self.entered):
+            return Certainty.POSSIBLE
+        return None
+
+
+def is_guessed(where: Where, computation: Computation) -> bool:
+    """Whether it hangs on which of several things is meant here, in device code."""
+    return any(key[0] in GUESSES for key, _ in where.conditions - computation.where.conditions)
+
+
+def _is_on_cpu(made: Where) -> bool:
+    """Whether it was placed on a CPU in so many words."""
+    names = [each.payload[1] for each in made.contexts(DEVICE)]
+    return any(isinstance(each, Const) and "cpu" in str(each.value).lower() for each in names)
+
+
+def _is_of_strategy(call: ApiCall) -> bool:
+    """Whether a context that is entered by hand is a strategy's scope, or may be."""
+    if call.last == "experimental_set_strategy":
+        return True
+    taken = [call.receiver, *(each.value for each in call.arguments)]
+    return any(isinstance(each, Managed) and each.effect == SCOPE for each in taken)
+
+
+def _is_in_one_of(inner: Where, outer: Where) -> bool:
+    """Whether both stand in the same call of a function, in one run."""
+    return inner.run == outer.run and inner.frames == outer.frames
+
+
+def _least(one: Certainty, other: Certainty) -> Certainty:
+    return Certainty.DEFINITE if one is other is Certainty.DEFINITE else Certainty.POSSIBLE

@@ -1,0 +1,71 @@
+"""What is created inside a computation that should be created once, outside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tpulint.analysis.domain.context import COMPUTATION, ONCE, UNSEEN_CALLER, Where
+from tpulint.analysis.domain.program import ApiCall, Computation, Site
+from tpulint.analysis.interpreter.conditions import GUARD
+from tpulint.analysis.interpreter.context_managers import INIT_SCOPE
+from tpulint.knowledge import seam
+
+
+@dataclass(frozen=True)
+class Creation:
+    """`words` say what is made at `site`, with its article."""
+
+    words: str
+    site: Site
+    where: Where
+
+
+def creations(computation: Computation) -> Iterator[Creation]:
+    """Variables, and objects of TensorFlow's classes that own variables.
+
+    A layer makes them when it is called first: one that is not called makes none.
+    """
+    for access in computation.accesses:
+        if access.mode == "create" and access.variable.sort == "variable":
+            yield Creation(f"the variable `{access.variable.name}`", access.site, access.where)
+    built = {each.variable.site for each in computation.accesses}
+    for call in computation.calls:
+        owner = owner_of_variables(call)
+        if owner is not None and (owner != "layer" or call.site in built):
+            yield Creation(f"the {owner} `{call.last}`", call.site, call.where)
+
+
+def owner_of_variables(call: ApiCall) -> str | None:
+    """ "layer", "optimizer" or "metric" where the call makes one that owns variables."""
+    parts = call.path.split(".")
+    if call.receiver is not None or len(parts) < 3:
+        return None
+    if "keras" not in parts:
+        return None
+    if parts[-1] in seam.LAYERS_WITH_WEIGHTS:
+        return "layer"
+    if parts[-1][:1].isupper():
+        return {"optimizers": "optimizer", "metrics": "metric"}.get(parts[-2])
+    return None
+
+
+def is_kept(computation: Computation, where: Where) -> bool:
+    """Whether something makes it once only: a test of what it is kept in, `build`, init_scope."""
+    if any(key[0] == GUARD for key, _ in where.conditions):
+        return True
+    if where.contexts(INIT_SCOPE) or any(layer.kind == ONCE for layer in where.since(COMPUTATION)):
+        return True
+    inside = where.frames[len(computation.where.frames) :]
+    return any(frame.name in seam.BUILD_METHODS for frame in inside)
+
+
+def is_traced_again(computation: Computation) -> bool:
+    """Whether a tf.function is around the step, or may be: a graph of one's own is built once.
+
+    Only `run` is TF2's name; the older ones are called in graph mode.
+    """
+    if computation.where.traced:
+        return True
+    unseen = any(layer.kind == UNSEEN_CALLER for layer in computation.where.layers)
+    return unseen and computation.kind == "run"

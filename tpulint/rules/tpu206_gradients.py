@@ -1,0 +1,80 @@
+"""Gradients that are taken on the device, and the host clusters that they go through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tpulint.analysis.domain.program import ApiCall, Cluster, Computation
+from tpulint.analysis.domain.structures import tensors, told_apart
+from tpulint.analysis.domain.values import UNKNOWN, Built, Const
+
+# tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
+# taken, and the position of colocate_gradients_with_ops.
+LOSSES = {"gradients": "ys", "minimize": "loss", "compute_gradients": "loss", "gradient": "target"}
+COLOCATE = {"gradients": 4, "minimize": 5, "compute_gradients": 4}
+# tensorflow/python/ops/script_ops.py: what has no gradient at all.
+WITHOUT_GRADIENT = ("py_func", "numpy_function")
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """`call` takes a gradient through `cluster`, not colocated. sure: it surely cannot compile."""
+
+    call: ApiCall
+    cluster: Cluster
+    sure: bool
+
+
+def uncolocated(computation: Computation) -> Iterator[Gradient]:
+    """The gradients of `computation` whose operations are not placed with the host's."""
+    for call in computation.calls:
+        if call.where.cluster is not None or not takes_gradient(call) or colocates(call):
+            continue
+        loss = call.argument(LOSSES[call.last], 0)
+        for tensor, alternative in told_apart(loss.value if loss is not None else UNKNOWN):
+            for cluster in sorted(tensor.clusters, key=computation.clusters.index):
+                called = {each.last for each in computation.calls if each.where.cluster is cluster}
+                if not called.isdisjoint(WITHOUT_GRADIENT) or not reaches(cluster):
+                    continue
+                sure = "py_function" in called and not alternative and is_source(call, cluster)
+                yield Gradient(call, cluster, sure)
+
+
+def takes_gradient(call: ApiCall) -> bool:
+    if call.last == "gradient":
+        return isinstance(call.receiver, Built) and call.receiver.last == "GradientTape"
+    if call.last == "gradients":
+        return is_first_version(call)
+    return call.last in LOSSES and "." in call.path
+
+
+def is_first_version(call: ApiCall) -> bool:
+    """Whether `gradients` is TF1's: TF2's colocates by itself."""
+    if "compat" in call.path or "gradients_impl" in call.path:
+        return True
+    if call.path != "tensorflow.gradients":
+        return False
+    return call.site.module.facts.names_any(frozenset(["contrib"]))
+
+
+def colocates(call: ApiCall) -> bool:
+    """Whether colocation is asked for, or may be."""
+    if call.last not in COLOCATE:
+        return False
+    if any(each.star for each in call.arguments):
+        return True
+    asked = call.argument("colocate_gradients_with_ops", COLOCATE[call.last])
+    return asked is not None and asked.value != Const(False)
+
+
+def reaches(cluster: Cluster) -> bool:
+    """Whether what goes into the cluster can depend on what is trained."""
+    return cluster.computed_inputs or cluster.vague
+
+
+def is_source(call: ApiCall, cluster: Cluster) -> bool:
+    """Whether the gradient is asked for what goes straight into the cluster."""
+    given = call.argument("xs" if call.last == "gradients" else "sources", 1)
+    wanted = {id(each) for each in tensors(given.value if given is not None else UNKNOWN)}
+    return any(id(use.tensor) in wanted for use in cluster.receives)

@@ -1,0 +1,106 @@
+"""When the TPU system is initialized, and what was built on it before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tpulint.analysis.domain.context import GUESSES
+from tpulint.analysis.domain.program import ApiCall, Program
+from tpulint.analysis.domain.values import UNKNOWN, Built, Strategy, Value
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+from tpulint.knowledge.strategies import INITIALIZES, SHUTS_DOWN
+
+RELEVANT = INITIALIZES | SHUTS_DOWN | seam.TPU_STRATEGIES | {"scope"}
+HANDLER = "except"
+
+
+@dataclass(frozen=True)
+class Again:
+    """The system is initialized at `call`, although `before` stands on it already.
+
+    before: an earlier initialization, a strategy, or a scope that was entered.
+    """
+
+    call: ApiCall
+    before: ApiCall
+    certainty: Certainty
+
+
+def initialized_again(program: Program) -> Iterator[Again]:
+    """Each initialization that takes away what stands on the system."""
+    runs: dict[int, list[ApiCall]] = {}
+    for call in program.calls:
+        if call.last in RELEVANT:
+            runs.setdefault(call.where.run, []).append(call)
+    for calls in runs.values():
+        standing: list[ApiCall] = []
+        for call in calls:
+            if call.last in SHUTS_DOWN:
+                standing = []
+                continue
+            if call.last in INITIALIZES:
+                yield from _lost(call, standing)
+            standing.append(call)
+
+
+def _lost(call: ApiCall, standing: list[ApiCall]) -> Iterator[Again]:
+    """The most that stands in the way: what a scope made, a strategy, the first initialization."""
+    reachable = [each for each in standing if _comes_before(each, call)]
+    if any(_are_apart(each, call) for each in reachable if each.last in INITIALIZES):
+        return
+    for names in ({"scope"}, seam.TPU_STRATEGIES, INITIALIZES):
+        found = [each for each in reachable if each.last in names and _is_tpus(each)]
+        if found:
+            sure = names == {"scope"} and any(_still_holds(each, call) for each in found)
+            yield Again(call, found[0], Certainty.DEFINITE if sure else Certainty.POSSIBLE)
+            return
+
+
+def _comes_before(earlier: ApiCall, later: ApiCall) -> bool:
+    """Whether one run can reach both, the later one not to mend the first."""
+    taken = dict(earlier.where.conditions)
+    if any(taken.get(key, branch) != branch for key, branch in later.where.conditions):
+        return False
+    return not any(key[0] == HANDLER for key, _ in later.where.conditions)
+
+
+def _is_tpus(call: ApiCall) -> bool:
+    if call.last != "scope":
+        return True
+    return isinstance(call.receiver, Strategy) and call.receiver.kind == "tpu"
+
+
+def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
+    """Whether the function that entered the scope still runs, on every run that gets here.
+
+    What a function made that has ended may be gone with it.
+    """
+    frames = scope.where.frames
+    if frames != call.where.frames[: len(frames)]:
+        return False
+    if any(key[0] in GUESSES for key, _ in scope.where.conditions | call.where.conditions):
+        return False
+    return scope.where.conditions <= call.where.conditions
+
+
+def _are_apart(one: ApiCall, other: ApiCall) -> bool:
+    """Whether two initializations may be of two TPUs."""
+    first, second = _resolver(one), _resolver(other)
+    if first is second:
+        return first is UNKNOWN
+    said = _literals(first)
+    return UNKNOWN in said or said != _literals(second)
+
+
+def _resolver(call: ApiCall) -> Value | None:
+    given = call.argument("cluster_resolver", 0)
+    return given.value if given is not None else None
+
+
+def _literals(resolver: Value | None) -> list[Value | None]:
+    """What a resolver is made with; equal lists mean the same TPU."""
+    if not isinstance(resolver, Built):
+        return [resolver]
+    return [value for _, value in resolver.arguments]

@@ -1,0 +1,18 @@
+"""The steps that lead the device to a finding."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.program import Computation, Site
+from tpulint.diagnostics import traces
+from tpulint.finding import DEVICE_LANE, Step
+
+
+def way(computation: Computation, where: Where, *last: Step) -> tuple[Step, ...]:
+    """From what is compiled over the calls down to `where`, then `last`."""
+    calls = traces.calls(DEVICE_LANE, computation.where, where, skip=1)
+    return (traces.entry(computation), *calls, *last)
+
+
+def device(site: Site, message: str) -> Step:
+    return Step(DEVICE_LANE, site.span, message)

@@ -1,0 +1,37 @@
+"""The body of one function, read by itself."""
+
+from __future__ import annotations
+
+import libcst
+
+from tpulint.syntax import ir
+from tpulint.syntax.body_ranges import HEADER
+from tpulint.syntax.lower import counted
+from tpulint.syntax.scopes import Scope
+from tpulint.syntax.statements import Statements
+from tpulint.syntax.tree import tree_of
+
+
+def inside(facts: ir.ModuleFacts, function: ir.Function, text: str) -> ir.Inside | None:
+    """What is in `function`, of the module `facts`, with `text` for its body.
+
+    It is walked as if the module's walk had just come to it; what it defines is added to
+    `facts`. None where libcst does not take what CPython took.
+    """
+    try:
+        (header,) = tree_of(HEADER + text).body
+    except libcst.ParserSyntaxError:
+        return None
+    assert isinstance(header, libcst.FunctionDef)
+    walk = Statements()
+    walk.functions, walk.classes = facts.functions, facts.classes
+    walk.piece = function.index + 1
+    walk.counts[ir.FUNCTION] = 1  # the header's
+    walk.depth = 1
+    if function.class_index is not None:
+        walk.scopes.append(Scope("class", function.class_index))
+    walk.scopes.append(walk.scope_of(function))
+    walk.finish_function(function.index, walk.suite(header.body))
+    assert function.known is not None
+    function.known.counts = counted(walk)
+    return function.known

@@ -1,0 +1,133 @@
+"""Summaries of modules: parsed once, by several processes, and kept on disk by content.
+
+The cache is an index, not truth: an entry that is corrupt, old or cannot be written
+is dropped, and the file parsed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from tpulint.finding import Finding, Location, Span
+from tpulint.source import Source
+from tpulint.syntax import ir
+from tpulint.syntax.deep_stack import deeply
+
+UNKEPT = -1  # how much the cache has of a new summary
+FEW = 4  # files that one process parses faster than two start
+
+# A summary, or why there is none, with row and column.
+Answer: TypeAlias = "ir.ModuleFacts | tuple[str, int, int]"
+
+
+class Store:
+    """Gives summaries; what cannot be parsed becomes a TPU001 finding."""
+
+    def __init__(self, cache: str | Path | None, jobs: int) -> None:
+        self._cache = None if cache is None else Path(cache)
+        self._jobs = jobs
+        self._open: dict[str, tuple[ir.ModuleFacts, int]] = {}
+        self.findings: list[Finding] = []
+        self.messages: list[str] = []
+
+    def one(self, filename: str, data: bytes, text: str) -> ir.ModuleFacts | None:
+        """The summary of one module that was imported; no finding where it has none."""
+        key = self._key(data)
+        kept = self._kept(key)
+        if kept is not None:
+            return kept
+        answer = summarize_here(text)
+        if isinstance(answer, tuple):
+            return None
+        self._open[key] = (answer, UNKEPT)
+        return answer
+
+    def many(self, sources: list[Source]) -> Iterator[tuple[Source, ir.ModuleFacts | None]]:
+        """The summaries of `sources`, in order; None where there is a finding instead."""
+        keys = [self._key(source.data) for source in sources]
+        known = [self._kept(key) for key in keys]
+        missing = [number for number, facts in enumerate(known) if facts is None]
+        answers = self._parse([sources[number] for number in missing])
+        for number, answer in zip(missing, answers, strict=True):
+            if isinstance(answer, tuple):
+                self.refuse(sources[number].filename, *answer)
+            else:
+                self._open[keys[number]] = (answer, UNKEPT)
+                known[number] = answer
+        yield from zip(sources, known, strict=True)
+
+    def _parse(self, sources: list[Source]) -> list[Answer]:
+        if self._jobs > 1 and len(sources) > FEW:
+            from tpulint.syntax.summary_workers import summarize_all
+
+            return summarize_all([source.text for source in sources], self._jobs)
+        return [summarize_here(source.text) for source in sources]
+
+    def refuse(self, filename: str, reason: str, row: int, column: int) -> None:
+        place = Location(row, column)
+        self.findings.append(Finding("TPU001", reason, Span(filename, place, place)))
+
+    def _key(self, data: bytes) -> str:
+        salt = f"{ir.VERSION}:{sys.version_info[:2]}".encode()
+        return hashlib.sha256(salt + data).hexdigest()
+
+    def _kept(self, key: str) -> ir.ModuleFacts | None:
+        if self._cache is None:
+            return None
+        try:
+            with open(self._cache / key[:2] / f"{key}.json", encoding="utf-8") as stream:
+                facts = ir.from_json(json.load(stream))
+                self._open[key] = (facts, facts.pieces_read())
+                return facts
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def keep(self) -> None:
+        """Write down the summaries of which more was read than the cache knows."""
+        for key, (facts, before) in self._open.items():
+            if facts.pieces_read() != before:
+                self._keep(key, facts)
+
+    def _keep(self, key: str, facts: ir.ModuleFacts) -> None:
+        """Write whole files only: another run may be reading."""
+        if self._cache is None:
+            return
+        try:
+            folder = self._cache / key[:2]
+            folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=folder)
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(json.dumps(ir.to_json(facts), separators=(",", ":")))
+            os.replace(name, folder / f"{key}.json")
+        except OSError as error:
+            self.messages.append(f"cache not written: {error.strerror}")
+            self._cache = None
+
+
+def summarize(text: str) -> Answer:
+    """The summary of `text` with everything in it, or why there is none."""
+    from tpulint.syntax.lower import lower
+    from tpulint.syntax.parse import SyntaxProblem, parse
+
+    try:
+        return deeply(lambda: lower(parse(text)))
+    except SyntaxProblem as problem:
+        return (problem.reason, problem.row, problem.column)
+
+
+def summarize_here(text: str) -> Answer:
+    """The summary of `text`, its large bodies left for later, or why there is none."""
+    from tpulint.syntax import lazy_parse
+    from tpulint.syntax.parse import SyntaxProblem
+
+    try:
+        return deeply(lambda: lazy_parse.summarize(text))
+    except SyntaxProblem as problem:
+        return (problem.reason, problem.row, problem.column)
