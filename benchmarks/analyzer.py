@@ -1,4 +1,4 @@
-"""How long a check takes, and how much memory, beside tools that people know.
+"""Time and memory of a check, beside tools that people know.
 
     python benchmarks/analyzer.py CORPUS [--runs 3] [--write]
 
@@ -160,7 +160,7 @@ def lines_of(paths: Sequence[Path]) -> int:
 
 
 def machine() -> str:
-    """What the figures were measured on, in the machine's own words."""
+    """Return the machine's own description of itself."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():

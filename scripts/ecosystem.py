@@ -1,4 +1,4 @@
-"""What another revision of tpulint says about real code: findings added, findings gone.
+"""Compare two revisions of tpulint on real code: findings added, findings gone.
 
     python scripts/ecosystem.py BEFORE [AFTER] [--folder FOLDER ...]
 
@@ -74,7 +74,7 @@ def corpus_packages() -> list[Path]:
 
 
 def said_by(revision: str, packages: list[Path]) -> Findings:
-    """What tpulint as of `revision` says; it is unpacked into a folder that is then removed."""
+    """Return the messages of `revision`, unpacked into a folder that is removed afterwards."""
     archive = subprocess.run(
         ["git", "archive", "--format=zip", revision, "tpulint"],
         cwd=ROOT,
@@ -88,7 +88,7 @@ def said_by(revision: str, packages: list[Path]) -> Findings:
 
 
 def said(checkout: Path, packages: list[Path]) -> Findings:
-    """What the tpulint in `checkout` says: the messages by place."""
+    """Return the messages of the tpulint in `checkout`, by place."""
     done = subprocess.run(
         [sys.executable, *CHECK, "--certainty=possible", "--output-format=jsonl"]
         + [str(package) for package in packages],
@@ -103,7 +103,7 @@ def said(checkout: Path, packages: list[Path]) -> Findings:
 
 
 def place(found: dict[str, object], packages: list[Path]) -> Place:
-    """Where a finding of the JSON output stands."""
+    """Return the place of a finding of the JSON output."""
     path = Path(str(found["filename"]))
     package = next(each for each in packages if path.is_relative_to(each))
     location = found["location"]

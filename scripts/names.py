@@ -1,4 +1,4 @@
-"""Which public names a TensorFlow release has, and with which parameters.
+"""Read the public names of a TensorFlow release, with their parameters.
 
 Everything is read from the release's sources. Where they cannot tell (a decorator that is
 not known, a class whose constructor is inherited from elsewhere), a name has no parameters
@@ -63,7 +63,7 @@ class Fact(NamedTuple):
 
 
 class Roots(NamedTuple):
-    """Where the public modules of a release stand: dotted public name -> dotted module.
+    """Return the public modules of a release: dotted public name to dotted module.
 
     A public name without a module is one that cannot be read, whatever it holds.
     """
@@ -100,7 +100,7 @@ def facts_of(library: Library, roots: Roots) -> dict[str, Fact]:
 
 
 def watched(public: str) -> bool:
-    """Whether all names below the dotted name `public` are kept."""
+    """Return whether all names below the dotted name `public` are kept."""
     inner = shortened(public)
     return any(inner == each or inner.startswith(each + ".") for each in WATCHED)
 
@@ -214,7 +214,7 @@ class Reader:
 
 
 def constructor(members: Mapping[str, ast.FunctionDef | None], node: ast.ClassDef) -> str:
-    """What the class is called with; "" where its bases may know more than is seen."""
+    """Return the parameters of a class; "" where its bases may know more than is seen."""
     if any(each.arg != "metaclass" or "ABC" not in ast.unparse(each) for each in node.keywords):
         return ""
     made = [members.get(name) for name in ("__new__", "__init__")]

@@ -1,4 +1,4 @@
-"""Which operations the TPU's compiler knows, and which public names always end in another one.
+"""Read the operations of the TPU compiler, and the public names that always end in others.
 
 An operation is compiled where XLA has a kernel for it. What a public function builds on
 every way through it is read from its source, down to the generated wrappers
@@ -134,7 +134,7 @@ def table_of(library: Library, compiled: set[str], dtypes: set[str]) -> str:
 
 
 def typed_block(typed: Mapping[str, Any]) -> str:
-    """What is typed in, as two more blocks of the table."""
+    """Return the rows typed in by hand, as two more blocks of the table."""
     lines = ["dtypes", *typed["dtypes"].split(), "", "typed"]
     for row in typed["builds"]:
         only_if = [row["only_if"]] if "only_if" in row else []
@@ -143,7 +143,7 @@ def typed_block(typed: Mapping[str, Any]) -> str:
 
 
 class Builder:
-    """Which of the operations `wanted` public functions build, whichever way they go.
+    """Return the operations among `wanted` that public functions build on every path.
 
     It is read from the sources of the installed TensorFlow.
     """
@@ -198,7 +198,7 @@ class Builder:
         return self._known[key]
 
     def _block(self, module: str, body: list[ast.stmt], hops: int) -> tuple[Ops | None, bool]:
-        """What the statements build on every way, and whether every way ends in them."""
+        """Return the operations built on every path, and whether every path ends here."""
         built: Ops = frozenset()
         for index, statement in enumerate(body):
             if isinstance(statement, ast.Raise):
@@ -240,7 +240,7 @@ class Builder:
         return [self._block(module, each, hops) for each in bodies]
 
     def _called(self, module: str, values: Iterable[ast.expr], hops: int) -> Ops:
-        """What the calls in expressions build that are evaluated whatever happens."""
+        """Return the operations built by expressions that are always evaluated."""
         built: Ops = frozenset()
         stack: list[ast.AST] = list(values)
         while stack:
@@ -262,12 +262,12 @@ class Builder:
 
 
 def common(ways: list[Ops]) -> Ops:
-    """What is built whichever of the ways is taken: one of these, if every way has one."""
+    """Return the operation built on whichever path, if every path builds one."""
     return frozenset.union(*ways) if all(ways) else frozenset()
 
 
 def is_eager(test: ast.expr) -> bool | None:
-    """Which way a test of eager execution goes in device code (True: the `else`)."""
+    """Return True for a test of eager execution, False for its negation, None for others."""
     text = ast.unparse(test)
     if text in ("context.executing_eagerly()", "_context.executing_eagerly()"):
         return True

@@ -100,7 +100,7 @@ def installed(site: Path) -> Library:
 
 
 def roots(version: str, packages: Library) -> Roots:
-    """Where the public modules of the release stand."""
+    """Return the folders of the release's public modules."""
     table: dict[str, tuple[str, ...]] = dict(V1 if version.startswith("1.") else V2)
     if version.startswith("2.") and packages.is_module("tensorflow_estimator"):
         table.update(ESTIMATOR_V2)

@@ -43,7 +43,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Found:
-    """What a name stands for: `node` is its definition; `module` where that stands, dotted.
+    """The definition of a name: its `node`, and the dotted `module` that holds it.
 
     A name that is a module has no node, and `module` is that one. One that was followed to
     the end of what can be read has neither.
@@ -118,7 +118,7 @@ class Library:
         return found
 
     def starred(self, dotted: str) -> list[str]:
-        """What `from dotted import *` brings."""
+        """Return the names that `from dotted import *` binds."""
         names = self.names(dotted)
         tree = self.tree(dotted)
         if names is None or tree is None:
@@ -141,7 +141,7 @@ class Library:
         return ".".join([*base, *([statement.module] if statement.module else [])])
 
     def follow(self, dotted: str, name: str, hops: int = 0) -> Found:
-        """What `name` of the module `dotted` is in the end, through imports and other names."""
+        """Return the definition of `name` in the module `dotted`, through imports and aliases."""
         names = self.names(dotted)
         statement = (names or {}).get(name)
         if hops > HOPS:
@@ -173,7 +173,9 @@ class Library:
         return Found()
 
     def evaluated(self, dotted: str, value: ast.expr, hops: int = 0) -> Found:
-        """What an expression of the module `dotted` stands for: names, and `tf_export(...)(f)`."""
+        """Return the definition an expression of `dotted` refers to: names, and
+        `tf_export(...)(f)`.
+        """
         if isinstance(value, ast.Name):
             return self.follow(dotted, value.id, hops + 1)
         if isinstance(value, ast.Attribute):
@@ -186,7 +188,7 @@ class Library:
 
 
 def is_wrapper(called: ast.expr) -> bool:
-    """Whether `called(f)` is `f` by another name: tf_export("...") and what adds dispatch."""
+    """Return whether `called(f)` is `f` again, as for tf_export("...") and dispatch."""
     if isinstance(called, ast.Call):
         return "export" in ast.unparse(called.func)
     return ast.unparse(called).endswith("dispatch_support")

@@ -19,7 +19,7 @@ def tag(directory: str) -> None:
 
 
 def is_ours(directory: str) -> bool:
-    """Whether the directory bears our tag, so that it may be removed."""
+    """Return whether the directory bears our tag, so that it may be removed."""
     try:
         with open(os.path.join(directory, TAG), encoding="utf-8") as file:
             return file.read() == SIGNATURE

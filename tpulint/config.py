@@ -19,7 +19,7 @@ class ConfigError(Exception):
 
 
 class Config(NamedTuple):
-    """What a run is configured with. `root` is the directory that patterns and paths start from."""
+    """The configuration of a run. Patterns and paths start from the directory `root`."""
 
     root: str = "."
     file: str | None = None

@@ -1,4 +1,4 @@
-"""What the tool says: a finding, the steps that explain it, and the edits that mend it.
+"""The findings that rules report, the steps that explain them, and the edits that fix them.
 
 Rows and columns are 1-based and count characters, as in ruff's JSON; an end
 column is exclusive. Every other module of the analyzer speaks in these types.
@@ -14,7 +14,7 @@ HOST_LANE = "host"
 
 
 class Certainty(enum.Enum):
-    """How sure the analysis is that the fault happens.
+    """The certainty that a fault happens.
 
     `DEFINITE`: on every run that reaches the reported line on a TPU.
     `POSSIBLE`: it hangs on something that the analysis cannot see.

@@ -61,14 +61,14 @@ class Said:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the runtime did: the class of the error it ended with, the rules it named."""
+    """The runtime's outcome: the class of its error, and the rules it named."""
 
     error: str
     rules: frozenset[str]
 
 
 def said(program: Program) -> Said:
-    """What `tpulint check` would say of the program as a file of its own."""
+    """Return the findings of `tpulint check` for the program as a file of its own."""
     text = f"{PRELUDE}\n\n{program.source}\n\n{CALL[program.mode == 'function']}"
     read = understand([FILENAME], given={FILENAME: text.encode()})
     assert not read.messages, read.messages
@@ -79,7 +79,7 @@ def said(program: Program) -> Said:
 
 
 def seen(program: Program) -> Seen:
-    """What happens when it is built and run."""
+    """Build and run the program, and return its outcome."""
     error, rule = "", ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

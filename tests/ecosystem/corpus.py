@@ -1,4 +1,4 @@
-"""What tpulint says about the pinned corpus, and what was written down about it.
+"""The findings on the pinned corpus, and the verdicts written down about them.
 
     python -m tests.ecosystem.corpus      writes expected.toml anew, known verdicts kept
 
@@ -79,7 +79,7 @@ class Said:
 
 
 def drawn(line: str) -> str:
-    """Where `line` comes in the draw of the sample."""
+    """Return the position of `line` in the draw of the sample."""
     return hashlib.sha256(f"{SEED} {line}".encode()).hexdigest()
 
 
@@ -93,7 +93,7 @@ def bring() -> Path:
 
 
 def check(folder: Path) -> Said:
-    """What all rules say about all packages."""
+    """Return the findings of all rules on all packages."""
     config = Config(root=str(folder), certainty=Certainty.POSSIBLE)
     packages = tuple(str(path) for path in sorted(folder.iterdir()) if path.is_dir())
     run = driver.check(*driver.prepare(driver.Request(config, frozenset(CODES), packages)), {})

@@ -21,7 +21,7 @@ DEADLINE = 120  # seconds
 
 @dataclass(frozen=True)
 class Answer:
-    """What a program said. Nothing that runs here may show a traceback."""
+    """The output of a program. Nothing that runs here may show a traceback."""
 
     status: int
     out: str

@@ -39,7 +39,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @functools.cache
 def check(folder: Path, style: str, *arguments: str) -> str:
-    """What tpulint says in the format, run in this process and once for all tests."""
+    """Return tpulint's output in the format, run in this process once for all tests."""
     before = os.getcwd()
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     os.chdir(folder)

@@ -1,4 +1,4 @@
-"""Which TensorFlow the project requires is asked anew when its requirement files change."""
+"""The required TensorFlow is read again when requirement files change."""
 
 from __future__ import annotations
 

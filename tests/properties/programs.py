@@ -24,7 +24,7 @@ SPOKEN = frozenset(["self", "cls", "mode", "params", "config", "hparams", "featu
 
 
 def is_valid(files: Files) -> bool:
-    """Whether Python can parse all of it."""
+    """Return whether Python can parse all of it."""
     try:
         for name, text in files.items():
             ast.parse(text, name)
@@ -34,7 +34,7 @@ def is_valid(files: Files) -> bool:
 
 
 def judge(files: Files) -> list[Finding]:
-    """What is found in `files`; an internal error of the reader fails the test."""
+    """Return the findings in `files`; an internal error of the interpreter fails the test."""
     given = {f"{ROOT}/{name}": text.encode() for name, text in files.items()}
     for name in files:
         for depth in range(1, name.count("/") + 1):

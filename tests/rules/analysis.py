@@ -1,4 +1,4 @@
-"""What the analyzer says of a program that is written in a test, and what its marks expect."""
+"""Check programs written in tests, and compare their findings with their marks."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def said(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Exp
 def reported(
     text: str, folder: Path, families: Collection[str], wrappers: tuple[str, ...] = ()
 ) -> list[Expected]:
-    """What is reported of the rules whose codes start with one of `families`."""
+    """Return the findings of the rules whose codes start with one of `families`."""
     found = said(program(text), folder, wrappers)
     return [each for each in found if each.code.startswith(tuple(families))]
 
 
 def certainties(text: str, folder: Path, code: str) -> list[str]:
-    """How sure each finding of one rule is, in the order of their places."""
+    """Return the certainty of each finding of one rule, in the order of their places."""
     return [each.certainty for each in reported(text, folder, [code])]
 
 
 def expected(text: str, families: Collection[str]) -> list[Expected]:
-    """What the marks of `text` say of these families."""
+    """Return the findings that the marks of `text` expect of these families."""
     marks = program(text).expected
     return sorted(mark for mark in marks if mark.code.startswith(tuple(families)))

@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a program did.
+    """The output and the error of a program.
 
     `raised` holds the names of the error's classes (empty where it ended well), `rule` the
     error's, `warned` the (class name, rule) of each warning that carries a rule, `failures` what

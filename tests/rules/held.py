@@ -26,6 +26,6 @@ tf.tpu.rewrite(computation, [tf.zeros([8, 4])])
 
 
 def sureness(change: str, called: str, folder: Path) -> list[str]:
-    """How sure TPU202 is that `called` is `faulty` after `change`: nothing where it is not."""
+    """Return the certainty of TPU202 that `called` is `faulty` after `change`, or nothing."""
     text = V1 + FUNCTIONS + change + "\n" + CALL.replace("{called}", called)
     return certainties(text, folder, "TPU202")

@@ -1,4 +1,4 @@
-"""How programs of several tests begin, and how some of them end."""
+"""The first and last lines that programs of several tests share."""
 
 from __future__ import annotations
 

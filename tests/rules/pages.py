@@ -65,7 +65,7 @@ class Block:
 
     @property
     def uses_runtime(self) -> bool:
-        """Whether it uses the runtime by its own names."""
+        """Return whether it uses the runtime by its own names."""
         return any("tpulint.runtime" in text for text in self.files.values())
 
     @property

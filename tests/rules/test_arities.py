@@ -1,4 +1,4 @@
-"""Which host functions surely cannot take what outside_compilation passes on (TPU208)."""
+"""Host functions that cannot take what outside_compilation passes on (TPU208)."""
 
 from __future__ import annotations
 

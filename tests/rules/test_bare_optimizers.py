@@ -1,4 +1,4 @@
-"""Which optimizers of a model_fn surely sum over no replicas, and which may after all."""
+"""Optimizers of a model_fn that certainly or possibly sum over no replicas."""
 
 from __future__ import annotations
 

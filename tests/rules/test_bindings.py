@@ -1,4 +1,4 @@
-"""Which argument a parameter gets, and which definition a name means.
+"""The argument that a parameter gets, and the definition that a name means.
 
 As in test_containers: `faulty` is what must not be called, and the certainty is what is known of
 whether it is.

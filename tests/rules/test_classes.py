@@ -1,4 +1,4 @@
-"""Which definition an attribute of an object or a class means.
+"""The definition that an attribute of an object or a class means.
 
 As in test_containers: `faulty` is what must not be called, and the certainty is what is known of
 whether it is.

@@ -1,4 +1,4 @@
-"""Which tests in the source keep the two sides of a conflict apart, or bring them together.
+"""Conditions that keep the two sides of a conflict apart, or bring them together.
 
 The device adds to `total` under one condition; the host, for which it waits, reads under another.
 """

@@ -1,4 +1,4 @@
-"""How surely the device and a host cluster touch one variable, and how surely one waits.
+"""The certainty that device and host cluster touch one variable, and that one waits.
 
 A mark in a program is what is said, and how sure.
 """

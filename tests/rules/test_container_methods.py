@@ -1,4 +1,4 @@
-"""What methods of lists and dicts, and Python's own functions over them, give.
+"""The results of methods of lists and dicts, and of Python's functions over them.
 
 As in test_containers: `faulty` is what must not be called, and the certainty is what is known of
 whether it is.

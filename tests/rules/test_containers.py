@@ -1,4 +1,4 @@
-"""What a name, a list, a dict or an attribute holds where it was changed on some runs only.
+"""The content of names, lists, dicts and attributes that change on some runs only.
 
 Each program calls a function out of something that was changed: `faulty` builds a TPU computation
 inside the one that is being built (TPU202), `sound` does not. The certainty is what is known of

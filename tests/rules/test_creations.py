@@ -1,4 +1,4 @@
-"""What TPU104 takes for something that owns variables, and for something that is made once."""
+"""Objects that own variables, and guards that create them once (TPU104)."""
 
 from __future__ import annotations
 

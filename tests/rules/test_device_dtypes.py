@@ -1,4 +1,4 @@
-"""Which dtypes of device code are surely refused, which are only slow, and what is written instead.
+"""Dtypes of device code that are refused or slow, and what to write instead.
 
 A mark in a program is what is said, and how sure.
 """

@@ -1,4 +1,4 @@
-"""What TPU503, TPU505 and TPU506 must not say, and must say, of device code.
+"""Alarms and silence of TPU503, TPU505 and TPU506 in device code.
 
 A mark in a program is what is said, and how sure. Names of programs tell what they stand for.
 """

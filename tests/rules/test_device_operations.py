@@ -1,4 +1,4 @@
-"""Which operations, sizes and shapes of device code are surely refused, and which only may be."""
+"""Operations, sizes and shapes that device code certainly or possibly cannot have."""
 
 from __future__ import annotations
 

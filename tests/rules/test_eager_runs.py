@@ -1,4 +1,4 @@
-"""Which `run` of a strategy is surely reached eagerly.
+"""Calls of a strategy's `run` that are certainly reached eagerly.
 
 A mark in a program is what TPU701 says, and how sure.
 """

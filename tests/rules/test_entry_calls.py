@@ -1,4 +1,4 @@
-"""What the replicate family is called with: how many inputs, which names, cores and outputs."""
+"""The arguments of the replicate family: numbers of inputs, names, cores and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which arguments a computation is traced with, seen through what it does without one of them."""
+"""The arguments a computation is traced with, seen through what fails without one."""
 
 from __future__ import annotations
 

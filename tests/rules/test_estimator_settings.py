@@ -1,4 +1,4 @@
-"""What the configuration of a TPUEstimator says of its replicas, and what it leaves open."""
+"""The replicas that the configuration of a TPUEstimator gives, and what it leaves open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pipelines feed a TPU, by whom they are asked for and what they are told (TPU605)."""
+"""Pipelines that feed a TPU, their readers and their arguments (TPU605)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is fetched from a computation for sure, and what only may be."""
+"""Fetches out of a computation, certain and possible."""
 
 from __future__ import annotations
 

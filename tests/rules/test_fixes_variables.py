@@ -1,4 +1,4 @@
-"""What the fix of TPU101 and TPU105 writes, and where there is none."""
+"""The edits of the fixes of TPU101 and TPU105, and where there are none."""
 
 from __future__ import annotations
 

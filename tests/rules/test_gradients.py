@@ -1,4 +1,4 @@
-"""Whose gradients go through the host, and how sure it is that these cannot be compiled.
+"""Gradients through the host, and the certainty that they cannot be compiled.
 
 A mark in a program is what TPU206 says, and how sure.
 """

@@ -1,4 +1,4 @@
-"""Where it is only guessed which of several functions is called, nothing is definite."""
+"""Nothing is definite where the called function is only guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where it is only guessed which function is called, no rule of TPU4xx to TPU8xx is definite."""
+"""No rule of TPU4xx to TPU8xx is definite where the called function is only guessed."""
 
 from __future__ import annotations
 

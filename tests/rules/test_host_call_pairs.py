@@ -1,4 +1,4 @@
-"""What goes with a host_call: tensors that are surely wrong for it, and those that only may be."""
+"""Tensors given with a host_call that are certainly or possibly wrong for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How real code names and passes functions: a fault must be found through each idiom.
+"""Idioms of real code for naming and passing functions, each with a fault behind it.
 
 Each program leads from an entry point to one marked line by one idiom of those that a survey of
 real TPU code counted; one line less in the chain, and the program would be silent.

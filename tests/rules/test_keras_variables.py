@@ -1,4 +1,4 @@
-"""Which Keras objects have their variables before a step: TPU702 is definite about no other."""
+"""Keras objects that have their variables before a step: the only definite ones of TPU702."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which step of an input pipeline makes the batches, and whether the last may be smaller."""
+"""The pipeline step that makes the batches, and the size of the last batch."""
 
 from __future__ import annotations
 

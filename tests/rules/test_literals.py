@@ -1,4 +1,4 @@
-"""What the source says of a tensor's dtype and shape, seen through what replicas must agree on."""
+"""Dtypes and shapes in the source, seen through what replicas must agree on."""
 
 from __future__ import annotations
 

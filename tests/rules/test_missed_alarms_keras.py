@@ -1,4 +1,4 @@
-"""What Keras' `fit`, `evaluate` and `predict` run on the device is device code."""
+"""Functions that Keras' `fit`, `evaluate` and `predict` run on the device are device code."""
 
 from __future__ import annotations
 

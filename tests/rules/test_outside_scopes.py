@@ -1,4 +1,4 @@
-"""How sure it is that something was made under no scope, and that device code needs one.
+"""The certainty that an object was made under no scope and that device code needs one.
 
 A mark in a program is what TPU702 says, and how sure.
 """

@@ -28,7 +28,7 @@ def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def outcomes(request: pytest.FixtureRequest) -> dict[str, Outcome]:
-    """What the blocks do whose tests were asked for."""
+    """Return the outcomes of the blocks whose tests were selected."""
     asked = {
         item.callspec.params["block"].name
         for item in request.session.items

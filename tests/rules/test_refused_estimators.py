@@ -1,4 +1,4 @@
-"""What a TPUEstimator is surely refused for, and what it may be refused for."""
+"""Arguments that a TPUEstimator certainly or possibly refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the TPU that a pipeline feeds is another machine's, and how sure that is.
+"""TPUs on another machine than the pipeline that feeds them, and the certainty of it.
 
 The pipelines hold a `py_function`, which runs on this machine only.
 """

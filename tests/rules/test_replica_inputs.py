@@ -1,4 +1,4 @@
-"""What `inputs`, `maximum_shapes` and `padding_spec` of replicas surely hold, and what they may."""
+"""The content of `inputs`, `maximum_shapes` and `padding_spec`, certain and possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is surely a scalar: TPU603 is definite about nothing else."""
+"""Values that are certainly scalars: TPU603 is definite about nothing else."""
 
 from __future__ import annotations
 

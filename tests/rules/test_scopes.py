@@ -1,4 +1,4 @@
-"""What TPU702 must not say, and must say, of what is made outside a strategy's scope.
+"""Alarms and silence of TPU702 for objects made outside a strategy's scope.
 
 A mark in a program is what is said, and how sure. Names of programs tell what they stand for.
 """

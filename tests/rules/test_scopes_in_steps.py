@@ -1,4 +1,4 @@
-"""Where a scope is surely entered in the step, or anew for each step, and where it only may be."""
+"""Scopes entered in the step or again for each step, certain and possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TPU702 says of what `compile` takes under a strategy's scope.
+"""Alarms and silence of TPU702 for what `compile` takes under a scope.
 
 A mark in a program is what is said, and how sure.
 """

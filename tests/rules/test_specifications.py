@@ -1,4 +1,4 @@
-"""What a TPUEstimatorSpec sends to the host: the pair, the tensors, and whose model_fn it is."""
+"""The host part of a TPUEstimatorSpec: the pair, the tensors, and its model_fn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TPU701, TPU703 and TPU704 must not say, and must say, of strategies and TPU systems.
+"""Alarms and silence of TPU701, TPU703 and TPU704 for strategies and TPU systems.
 
 A mark in a program is what is said, and how sure. Names of programs tell what they stand for.
 """

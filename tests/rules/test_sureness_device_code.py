@@ -1,4 +1,4 @@
-"""What is surely compiled for a TPU: the loops, contexts and settings around an operation."""
+"""Loops, contexts and settings that decide whether an operation is compiled for a TPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which initialization of the TPU system takes something away, and how sure that is.
+"""Initializations of the TPU system that invalidate something, and their certainty.
 
 A mark in a program is what TPU704 says, and how sure.
 """

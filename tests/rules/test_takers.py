@@ -1,4 +1,4 @@
-"""What takes a tensor that must not leave its branch, and how surely it does (TPU303).
+"""Takers of a tensor that must not leave its branch, and their certainty (TPU303).
 
 A function or an object that is not seen may just keep it, or look at its shape.
 """

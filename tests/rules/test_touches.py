@@ -1,4 +1,4 @@
-"""What touches a variable, what is sent to the host, and who waits for it: TPU101, line by line.
+"""Touches of a variable, sends to the host, and waits for it: TPU101, line by line.
 
 The device holds a variable and waits for a host function that wants it. Each program differs in
 one line from the deadlock that is there for sure.

@@ -1,4 +1,4 @@
-"""What the rules TPU2xx and TPU3xx say, word for word, and where their explanations end."""
+"""The messages of TPU2xx and TPU3xx, word for word, and the ends of their traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules TPU1xx say, word for word, and where their explanations end."""
+"""The messages of TPU1xx, word for word, and the ends of their traces."""
 
 from __future__ import annotations
 

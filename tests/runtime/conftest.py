@@ -1,4 +1,4 @@
-"""What tests of the runtime leave behind in TensorFlow, and must not."""
+"""Keep tests of the runtime from leaving state behind in TensorFlow."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def examples_of(page: str) -> list[Example]:
 
 
 def printed_by(program: str) -> str:
-    """What the program prints; its lines are numbered from the block's first one."""
+    """Return the output of the program; its lines are numbered from the block's first one."""
     code = compile(program, "example.py", "exec")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

@@ -21,7 +21,7 @@ from tpulint.pipeline.projects import Analysis
 
 @dataclass
 class Seen:
-    """What a stand-in for `understand` gives back."""
+    """A stand-in's answer for `understand`."""
 
     findings: tuple[Finding, ...]
     program: Any

@@ -1,4 +1,4 @@
-"""Which files a run looks at."""
+"""The files that a run looks at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scaffolder lays out is where the rest of the project looks for it."""
+"""The scaffolder lays files out where the rest of the project looks for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GitHub and others read from SARIF; test_output_sarif_schema.py has the schema's word."""
+"""The parts of SARIF that GitHub and others read; test_output_sarif_schema.py has the schema."""
 
 from __future__ import annotations
 

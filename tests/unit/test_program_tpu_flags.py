@@ -1,4 +1,4 @@
-"""Which tests ask for a TPU, and what they answer where one is used."""
+"""Conditions that test for a TPU, and their values where one is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a name stands for where several values meet, and which argument a call is given."""
+"""The value of a name where several meet, and the argument that a call is given."""
 
 from __future__ import annotations
 

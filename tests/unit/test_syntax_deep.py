@@ -1,4 +1,4 @@
-"""What is done on a deep thread leaves this one, and libcst, as they were."""
+"""Work on a deep thread leaves this thread, and libcst, as they were."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What texts tell without a parser is what the parser would have told."""
+"""A scan of the text gives the same answers as the parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which codes are asked for."""
+"""The codes that selection asks for."""
 
 from __future__ import annotations
 

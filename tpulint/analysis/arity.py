@@ -1,4 +1,4 @@
-"""Whether a callable of the project can take the arguments that it is given."""
+"""Check that a callable of the project can take the arguments that it is given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Given = tuple[list[None], dict[str, None]]
 
 
 def misfit(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
-    """What Python would say of the call; None where it fits, or where that is not known."""
+    """Return Python's error for the call; None where it fits, or where that is not known."""
     signature = signature_of(callee)
     if signature is None or any(each.star for each in arguments):
         return None
@@ -29,7 +29,7 @@ def misfit(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
 
 
 def _already_given(callee: Value) -> Given:
-    """What partials have put in before."""
+    """Return the arguments that partials have put in before."""
     if not isinstance(callee, Partial):
         return [], {}
     first, kept = _already_given(callee.function)
@@ -82,7 +82,7 @@ def _without_first(signature: Signature) -> Signature | None:
 
 
 def call_method(cls: Class) -> Value | None:
-    """What a call of an object of `cls` calls; None where a base that is not seen may say it."""
+    """Return the function that a call of an object of `cls` runs; None where an unseen base may."""
     for each in mro(cls):
         if not isinstance(each, Class):
             return None
@@ -92,7 +92,7 @@ def call_method(cls: Class) -> Value | None:
 
 
 def _keeps(decorator: ir.Node) -> bool:
-    """Whether a decorator leaves the parameters as they are."""
+    """Return whether a decorator leaves the parameters as they are."""
     node = decorator[2] if decorator[0] == "call" else decorator
     name = node[3] if node[0] == "attr" else node[2] if node[0] == "name" else ""
     return name in seam.TRACERS or name in seam.TRANSPARENT or name in _METHODS

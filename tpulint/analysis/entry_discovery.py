@@ -1,4 +1,4 @@
-"""Where reading starts: modules that show the seam, and the functions that nothing read calls."""
+"""Find the entry points: modules that show the seam, and functions that nothing read calls."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def read(machine: Machine, module: Module, names: frozenset[str]) -> None:
 
 
 def _names_no_estimator(value: Value) -> bool:
-    """What makes a TPUEstimator comes first: it says how its model_fn is called."""
+    """Return whether `value` makes no TPUEstimator: makers sort first, they say what a model_fn is."""
     return not (isinstance(value, Function) and value.code.names_any(MAKES_ESTIMATOR))
 
 
@@ -135,7 +135,7 @@ def _read_once(
 
 
 def makes_spec(function: Function) -> bool:
-    """Whether this function itself builds a TPUEstimatorSpec: then it is a model_fn."""
+    """Return whether this function itself builds a TPUEstimatorSpec: then it is a model_fn."""
     if not function.code.names_any(frozenset(["TPUEstimatorSpec"])):
         return False
     inner = [

@@ -1,4 +1,4 @@
-"""What a user can tell the analysis."""
+"""The options that a user can set for the analysis."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def pytest_runtest_makereport(
 
 
 def said_of(error: BaseException | None, program: str) -> str:
-    """What the analyzer says of the lines of a fault; nothing of an error that is none."""
+    """Return the findings on the lines of a fault; nothing for an error that is none."""
     from tpulint.cli.run.explain import explain
     from tpulint.cli.run.failure import failure_of
     from tpulint.output import run_report
@@ -115,7 +115,7 @@ def emulated_tpu_fixture(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def asked_by(request: pytest.FixtureRequest) -> dict[str, Any] | None:
-    """What the test itself asks for: its parameter counts first, then its nearest marker."""
+    """Return the replicas that the test asks for: its parameter first, then its nearest marker."""
     if hasattr(request, "param"):
         return machine_of(str(request.param))
     marker = request.node.get_closest_marker("emulated_tpu")

@@ -26,7 +26,7 @@ class BaselineError(Exception):
 
 @dataclass(frozen=True)
 class Judged:
-    """What stands after the baseline, and the entries that no longer meet a finding."""
+    """The findings that the baseline leaves, and its entries that no longer match a finding."""
 
     standing: tuple[Finding, ...]
     stale: tuple[str, ...]

@@ -41,7 +41,9 @@ def pass_by_value(conflict: Conflict) -> Fix | None:
 
 
 def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
-    """Whether the host function itself takes the variable as its parameter, and not beside it."""
+    """Return whether the host function itself takes the variable as its parameter, and not beside
+    it.
+    """
     callee = cluster.callee.function if isinstance(cluster.callee, Bound) else cluster.callee
     direct = len(access.where.frames) == len(cluster.where.frames) + 1
     if not isinstance(callee, Function) or not direct:

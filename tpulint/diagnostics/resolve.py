@@ -1,4 +1,4 @@
-"""Which findings stand in the face of the suppressions and of the per-file-ignores."""
+"""Resolve findings against suppressions and per-file-ignores."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stand(
 
 
 class Request(Protocol):
-    """What the judgement needs to know of the run."""
+    """The facts about a run that resolving its findings needs."""
 
     @property
     def codes(self) -> frozenset[str]: ...

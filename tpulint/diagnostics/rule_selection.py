@@ -1,4 +1,4 @@
-"""Which codes are asked for: layers of select, extend-select and ignore, as ruff weighs them."""
+"""Select codes by layers of select, extend-select and ignore, with ruff's precedence."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Suppression:
     used: set[str] = field(default_factory=set)
 
     def covers(self, code: str, rows: Collection[int]) -> bool:
-        """Whether it silences `code` at one of `rows`; says which of its codes did."""
+        """Return whether it silences `code` at one of `rows`; says which of its codes did."""
         if self.rows is not None and self.rows.isdisjoint(rows):
             return False
         if self.codes is None:

@@ -8,7 +8,7 @@ OWN_NOQA = re.compile(rb"noqa\s*:[^\n]*TPU\d", re.IGNORECASE)
 
 
 def may_name_own_codes(data: bytes) -> bool:
-    """Whether these bytes can hold a suppression that names tpulint or a code of its own."""
+    """Return whether these bytes can hold a suppression that names tpulint or a code of its own."""
     if b"tpulint:" in data:
         return True
     return (b"noqa" in data or b"NOQA" in data) and OWN_NOQA.search(data) is not None

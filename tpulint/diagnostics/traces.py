@@ -26,7 +26,7 @@ def step(lane: str, site: Site, message: str) -> Step:
 
 
 def callee_name(callee: Value) -> str:
-    """What the user calls a host function or a computation."""
+    """Return the user's name of a host function or a computation."""
     if isinstance(callee, Function):
         return quoted(callee.name)
     if isinstance(callee, (Bound, Partial)):
@@ -60,7 +60,7 @@ def below(outer: Where, where: Where) -> tuple[Frame, ...]:
 
 
 def entry(computation: Computation) -> Step:
-    """Where the device lane starts."""
+    """Return the step at which the device lane starts."""
     site = computation.callee.code if isinstance(computation.callee, Function) else None
     name = callee_name(computation.callee)
     if computation.kind == "model_fn" and isinstance(computation.callee, Function) and site:
@@ -117,7 +117,7 @@ def apart(conflict: Conflict) -> tuple[Step, ...]:
 
 
 def nested(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
-    """How one host cluster gets to be opened inside another."""
+    """Return the steps that lead from one host cluster to another opened inside it."""
     steps: list[Step] = []
     if outer.computation is not None:
         steps = [entry(outer.computation), *to_cluster(outer.computation, outer)]
@@ -127,7 +127,7 @@ def nested(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
 
 
 def alone(computation: Computation, access: Access) -> tuple[Step, ...]:
-    """How a host cluster gets to an access."""
+    """Return the steps that lead from a host cluster to an access."""
     cluster = access.where.cluster
     assert cluster is not None
     return (

@@ -1,4 +1,4 @@
-"""Which paths only the machine of the program has: `folders.toml`, which says how it reads."""
+"""Paths that only the program's own machine has; `folders.toml` explains its rows."""
 
 from __future__ import annotations
 
@@ -16,5 +16,7 @@ def _local() -> tuple[str, ...]:
 
 
 def is_local(path: str) -> bool:
-    """Whether `path`, or what is known of its beginning, leads to the machine of the program."""
+    """Return whether `path`, or what is known of its beginning, leads to the machine of the
+    program.
+    """
     return path.startswith(_local())

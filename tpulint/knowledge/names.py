@@ -1,4 +1,4 @@
-"""Which public names of TensorFlow exist in which release, and with which parameters.
+"""The public names of TensorFlow by release, with their parameters.
 
 The table `names.tsv` is written by scripts/knowledge.py from the releases themselves. Its
 first line lists the releases, oldest first; the release at index i is bit i of every mask.
@@ -108,7 +108,7 @@ def having(dotted: str) -> int:
 
 
 def stands(dotted: str) -> bool:
-    """Whether the table itself has the name, in some release."""
+    """Return whether the table itself has the name, in some release."""
     base, _, name = _plain(dotted)[0].rpartition(".")
     return name in members(base)
 
@@ -122,7 +122,7 @@ def _plain(dotted: str) -> tuple[str, int]:
 
 
 def parameters(dotted: str) -> tuple[tuple[int, str], ...]:
-    """What the name is called with, by releases; empty where that is not known."""
+    """Return the parameters of a name, by releases; nothing where they are not known."""
     base, _, name = _plain(dotted)[0].rpartition(".")
     row = members(base).get(name)
     return row.parameters if row is not None else ()

@@ -1,4 +1,4 @@
-"""Which operations a TPU compiles, and which public names of TensorFlow end in another one.
+"""The operations that a TPU compiles, and the public names that end in another one.
 
 `operations.tsv` is written by scripts/knowledge.py from the newest release; its blocks are
 `compiled` (operation, and where a kernel does not take all of a TPU's dtypes, `attribute=`
@@ -21,7 +21,7 @@ HOST = "h"
 
 
 class Built(NamedTuple):
-    """What a call of a public name builds that is not compiled.
+    """An operation that a call of a public name builds and that is not compiled.
 
     host: it deals in strings, files, Python or the host's state, and surely has no kernel;
     else another release of the compiler may have one. writer: only under a summary writer.
@@ -49,7 +49,7 @@ def dtypes() -> frozenset[str]:
 
 @functools.cache
 def builds(dotted: str) -> Built | None:
-    """What a call of the dotted name builds on the device that is not compiled; None: nothing.
+    """Return the operation that a call builds on the device and that is not compiled, if any.
 
     A name of TensorFlow 1 may go by its old name or by tf.compat.v1, and a project's shim over
     either by what follows `.compat.`.

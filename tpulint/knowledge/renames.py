@@ -1,4 +1,4 @@
-"""What names of TensorFlow's became: `renames.toml`, which says how it reads."""
+"""The new names of names that TensorFlow moved; `renames.toml` explains its rows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def methods() -> dict[str, Method]:
 
 
 def renamed(dotted: str, releases: int) -> tuple[str, bool] | None:
-    """What the dotted name is in one of `releases`, and whether it is the same code there."""
+    """Return the name's successor in one of `releases`, and whether it is the same code there."""
     for row in renames():
         if dotted != row.old and not dotted.startswith(row.old + "."):
             continue

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def typed(path: Path) -> dict[str, Any]:
-    """What the file at `path` holds."""
+    """Return the content of the file at `path`."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:

@@ -1,4 +1,4 @@
-"""What a format may know beside the findings."""
+"""The facts that a format may use beside the findings."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def shown(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Return the number of terminal columns that the text takes."""
     if text.isascii():
         return len(text)
     return sum(width(each) for each in text)

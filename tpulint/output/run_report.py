@@ -1,4 +1,4 @@
-"""What `tpulint run` reports: a table of what crossed between device and host, and the faults.
+"""The report of `tpulint run`: a table of what crossed the seam, and the faults.
 
 lane                     runs  round trips  bytes to host  bytes to device      ms
 train.py:71, 10 steps
@@ -28,7 +28,7 @@ EMPTY = "No TPU computation ran to its end."
 
 
 class Lane(NamedTuple):
-    """What the device, or one host cluster, did in all steps of a computation and all replicas.
+    """The work of the device or of one host cluster, over all steps and replicas.
 
     `place` is the user's line that made it ("file:line"). A run that gives something back to the
     device is a round trip: the device waits for it.

@@ -35,7 +35,7 @@ def flags(finding: Finding) -> str:
 
 
 def summary(findings: Sequence[Finding], context: Context) -> str:
-    """How many were found, mended, mendable and hidden."""
+    """Return the summary line: findings found, fixed, fixable and hidden."""
     lines = [count_line(len(findings), context.fixed)]
     if not findings and context.color:
         lines = [paint(lines[0], GREEN)]

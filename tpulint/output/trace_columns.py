@@ -65,7 +65,7 @@ def blocks(names: Sequence[str], trace: Sequence[Step], context: Context) -> lis
 def step_lines(
     step: Step, number: int, room: int, context: Context
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Where, the line itself, and what happens there; each with its styles."""
+    """Return the place of a step, its source line and its message, each with its styles."""
     cell, start = context.place(step.span.filename, step.span.start)
     inside = f"cell {cell}:" if cell is not None else ""
     where = shown(f"{step.span.filename}:{inside}{start.row}")

@@ -85,7 +85,7 @@ class Ignores(NamedTuple):
     above: Ignores | None
 
     def ignore(self, path: str) -> bool:
-        """Whether `path` (a directory's ends in "/") is ignored; the nearest file decides."""
+        """Return whether `path` (a directory ends in "/") is ignored; the nearest file decides."""
         level: Ignores | None = self
         while level is not None:
             said = level.spec.check_file(path[len(level.directory) + 1 :]).include

@@ -20,7 +20,7 @@ STEPS_A_LANE = 12
 
 
 class Request(NamedTuple):
-    """What a run is asked for, the command line and the configuration taken together.
+    """The request of a run, the command line and the configuration taken together.
 
     `noqa` is false where somebody else (flake8) judges those comments.
     """
@@ -37,7 +37,7 @@ class Request(NamedTuple):
 
 
 class Run:
-    """What was found: the standing findings, how many possible ones are hidden, and the rest.
+    """The result of a run: its findings, the number of hidden possible ones, and the rest.
 
     `messages` are for standard error; `failed` says that something did not work (exit 2).
     """
@@ -106,7 +106,7 @@ def project_of(path: str) -> str | None:
 
 
 def takes_stdin(request: Request) -> bool:
-    """Whether the name that standard input goes by is one that is not excluded."""
+    """Return whether the name that standard input goes by is one that is not excluded."""
     from tpulint.patterns import Patterns
     from tpulint.pipeline.discover import DEFAULT_EXCLUDE
 
@@ -133,7 +133,7 @@ def check(task: Task, run: Run, given: Mapping[str, bytes]) -> Run:
 def analyse(
     filenames: Sequence[str], given: Mapping[str, bytes], request: Request, run: Run
 ) -> Analysis:
-    """What the rules find, recalled where no file has changed since the last such run."""
+    """Return the findings of the rules, recalled where no file has changed since the last run."""
     from tpulint.analysis.options import Settings
     from tpulint.pipeline.projects import Analysis, analyse
 
@@ -173,7 +173,7 @@ def judge(
     given: Mapping[str, bytes],
     run: Run,
 ) -> None:
-    """Which findings stand: suppressions, per-file-ignores, certainty and the baseline."""
+    """Resolve findings: suppressions, per-file-ignores, certainty and the baseline."""
     request = task.request
     files = {each.span.filename for each in found}
     suppressors = sorted(files | set(marked) if "TPU002" in request.codes else files)

@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
 
 def check(filename: str, data: bytes) -> Answer:
-    """What `tpulint check` says of the file, were `data` what it holds; `# noqa` is not read.
+    """Return the findings in the file, were `data` its content; `# noqa` is not read.
 
     A file that the project leaves out (`exclude`, .gitignore) is left out here too. Raises
     ConfigError for a configuration that cannot be used.
@@ -97,7 +97,7 @@ def request_of(config: Config) -> driver.Request:
 
 
 def same_text(one: bytes | None, other: bytes) -> bool:
-    """Whether both are the same program: the asking tool may have dropped BOM and line ends."""
+    """Return whether both are the same program, apart from BOM and line ends."""
     return one is not None and (one == other or plain(one) == plain(other))
 
 

@@ -47,7 +47,7 @@ class Analysis:
 
 
 class Job(NamedTuple):
-    """What one process is given to do."""
+    """The work of one process."""
 
     filenames: tuple[str, ...]
     codes: frozenset[str]
@@ -65,7 +65,7 @@ def analyse(
     cache: str | None = None,
     processes: int = 1,
 ) -> Analysis:
-    """What the rules find in `filenames`; `given` holds bytes to use instead of the disk's."""
+    """Return the findings in `filenames`; `given` holds bytes to use instead of the disk's."""
     groups = projects(filenames) if processes > 1 and len(filenames) > FEW and not given else []
     if len(groups) < 2:
         job = Job(tuple(filenames), codes, settings, cache, processes)
@@ -120,7 +120,7 @@ def side_by_side(jobs: list[Job], processes: int) -> Analysis:
 
 
 def weight(job: Job) -> int:
-    """How much there is to read, roughly: its files."""
+    """Return a rough measure of how much there is to read: the number of files."""
     return len(job.filenames)
 
 

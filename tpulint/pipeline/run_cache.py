@@ -1,4 +1,4 @@
-"""What the last runs found: nothing is analysed twice while no file has changed.
+"""The findings of the last runs: nothing is analyzed twice while no file has changed.
 
 A run is remembered under the names, sizes and times of its files, its settings and
 its codes. What was imported from elsewhere is checked when it is recalled. An entry
@@ -32,7 +32,7 @@ KEPT = 32
 def recall(
     cache: str, filenames: Sequence[str], codes: Iterable[str], settings: Any
 ) -> Analysis | None:
-    """What this very run found before, if its imported files are still as they were."""
+    """Return the findings of the same run before, if its imported files have not changed."""
     folder = os.path.join(cache, RUNS)
     if not os.path.isdir(folder):
         return None

@@ -1,4 +1,4 @@
-"""Whether code runs eagerly: no graph is being built, and no tf.function is around it."""
+"""Find code that runs eagerly: no graph is being built, and no tf.function is around it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 
 
 def is_eager(program: Program, computation: Computation) -> bool:
-    """Whether the `run` that makes `computation` is surely reached eagerly, and may be a TPU's."""
+    """Return whether the `run` that makes `computation` is surely reached eagerly, and may be a
+    TPU's.
+    """
     where = computation.where
     if any(layer.kind in TRACED for layer in where.layers) or where.contexts(DECORATED):
         return False
@@ -39,21 +41,21 @@ def is_eager(program: Program, computation: Computation) -> bool:
 
 
 def is_built_in_graph(computation: Computation) -> bool:
-    """Whether the computation is built in a graph of TensorFlow 1, or may be."""
+    """Return whether the computation is built in a graph of TensorFlow 1, or may be."""
     if computation.where.contexts(GRAPH):
         return True
     return any(builds_graphs(module) for module in modules_on_the_way(computation))
 
 
 def may_be_tpus(computation: Computation) -> bool:
-    """Whether the strategy is a TPU's, or of unknown kind where its program speaks of TPUs."""
+    """Return whether the strategy is or may be a TPU's (its program mentions TPUs)."""
     if computation.certainty is Certainty.DEFINITE:
         return True
     return any(each.speaks_of_tpus for each in modules_on_the_way(computation))
 
 
 def _may_be_other_function(where: Where, computation: Computation) -> bool:
-    """Whether one of several functions is called on the way: another may be a tf.function.
+    """Return whether one of several functions is called on the way: another may be a tf.function.
 
     Which of several strategies runs here is no such guess.
     """
@@ -66,7 +68,7 @@ def modules_on_the_way(computation: Computation) -> set[Module]:
 
 
 def builds_graphs(module: Module) -> bool:
-    """Whether a module is written for graphs: by what it names, by what it imports."""
+    """Return whether a module is written for graphs: by what it names, by what it imports."""
     if module.facts.names_any(EAGER_MODE):
         return False
     return module.facts.names_any(GRAPH_MODE) or _imports_version_1(module)
@@ -85,7 +87,7 @@ def _imports_version_1(module: Module) -> bool:
 
 
 def _shows_eager(program: Program, where: Where) -> bool:
-    """Whether a function on the way does what only eager code can: nobody traces that one."""
+    """Return whether a function on the way does what only eager code can, so is not traced."""
     return any(
         call.where.run == where.run and call.where.frames == where.frames[: len(call.where.frames)]
         for name in ONLY_EAGER
@@ -94,7 +96,7 @@ def _shows_eager(program: Program, where: Where) -> bool:
 
 
 def is_traced_function(callee: Value | None) -> bool | None:
-    """Whether `callee` is a tf.function; None where it is not seen, or one of several is."""
+    """Return whether `callee` is a tf.function; None where it is not seen, or one of several is."""
     if isinstance(callee, Function):
         return None if DECORATED in callee.hints else callee.traced
     if isinstance(callee, Bound):

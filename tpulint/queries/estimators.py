@@ -1,4 +1,4 @@
-"""What a `TPUEstimator` was made with: its configuration, its replicas.
+"""The configuration and the number of replicas of a `TPUEstimator`.
 
 The facts: tensorflow_estimator/python/estimator/tpu/tpu_estimator.py and tpu_config.py.
 """
@@ -22,7 +22,7 @@ def argument(given: Arguments, keyword: str, position: int | None = None) -> Val
 
 
 def on_tpu(estimator: ApiCall) -> bool:
-    """Whether a TPU may be used: not where `use_tpu=False` stands in so many words."""
+    """Return whether a TPU may be used: not where `use_tpu=False` stands in so many words."""
     use_tpu = estimator.argument("use_tpu", 4)
     return use_tpu is None or use_tpu.value != Const(False)
 
@@ -47,7 +47,9 @@ def _inside(value: Value, keyword: str, position: int) -> Value:
 
 
 def broadcasts(estimator: ApiCall) -> bool | None:
-    """Whether every core gets the same input, and one core's output is taken; None: not seen."""
+    """Return whether every core gets the same input, and one core's output is taken; None: not
+    seen.
+    """
     modes = options(setting(estimator, "per_host_input_for_training", 3))
     if any(isinstance(each, External) and each.last == "BROADCAST" for each in modes):
         return True
@@ -55,12 +57,14 @@ def broadcasts(estimator: ApiCall) -> bool | None:
 
 
 def _feeds_each_core(mode: Value) -> bool:
-    """Whether `per_host_input_for_training` is a bool, or one of PER_SHARD_V1, PER_HOST_V1..."""
+    """Return whether `per_host_input_for_training` is a bool, or one of PER_SHARD_V1,
+    PER_HOST_V1...
+    """
     return isinstance(mode, Const) or (isinstance(mode, External) and mode.last[:4] == "PER_")
 
 
 def may_have_one_replica(estimator: ApiCall) -> bool:
-    """Whether `num_shards=1` or model parallelism stands there: one replica is enough then."""
+    """Return whether `num_shards=1` or model parallelism is configured: one replica is enough."""
     shards = setting(estimator, "num_shards", 1)
     cores = setting(estimator, "num_cores_per_replica", 2)
     return Const(1) in options(shards) or cores not in (NONE, UNKNOWN)

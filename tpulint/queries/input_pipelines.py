@@ -1,4 +1,4 @@
-"""What an input pipeline does before the TPU gets its elements.
+"""The steps of an input pipeline, up to where the TPU gets its elements.
 
 The facts: tensorflow/python/data/ops/batch_op.py (without `drop_remainder` the first
 dimension has no static size, even for an endless dataset), data/experimental/ops.
@@ -46,7 +46,7 @@ STEPS = 200  # of one pipeline
 
 
 def data_of(program: Program, feed: Feed) -> Value:
-    """What feeds the TPU: the dataset that is handed over, or those that it was taken from."""
+    """Return the dataset that feeds the TPU: the one handed over, or the one it was taken from."""
     if any(is_dataset(each) for each in options(feed.data)):
         return feed.data
     taken = [
@@ -65,7 +65,7 @@ def calls_of(program: Program, feed: Feed) -> list[ApiCall]:
 
 
 def before(step: Built) -> Value | None:
-    """What a step is made of: the dataset before it."""
+    """Return the dataset before a step."""
     if step.source is not None:
         return step.source
     if step.last in ITERATORS and step.arguments:
@@ -151,7 +151,7 @@ def _listed(value: Value) -> list[Value]:
 
 
 def keeps_remainder(batch: Built) -> bool | None:
-    """Whether the last batch may be smaller; None where that hangs on something not seen."""
+    """Return whether the last batch may be smaller; None where that hangs on something not seen."""
     if batch.last in DROPS:
         return False
     given = argument(batch.arguments, "drop_remainder", BATCHES[batch.last])
@@ -163,7 +163,7 @@ def keeps_remainder(batch: Built) -> bool | None:
 
 
 def is_endless(data: Value) -> bool:
-    """Whether every way to `data` repeats without end: then no batch is the last."""
+    """Return whether every way to `data` repeats without end: then no batch is the last."""
     queue, seen = [data], set[int]()
     while queue:
         value = queue.pop(0)
@@ -179,7 +179,7 @@ def is_endless(data: Value) -> bool:
 
 
 def _repeats(step: Built) -> bool:
-    """Whether this is `repeat()`, or `shuffle_and_repeat(size)`, without a count."""
+    """Return whether this is `repeat()`, or `shuffle_and_repeat(size)`, without a count."""
     if step.last == "repeat":
         return argument(step.arguments, "count", 0) in (None, NONE, Const(-1))
     given = step.arguments[0][1] if step.arguments else UNKNOWN

@@ -1,4 +1,4 @@
-"""What kind of a Keras object a value is, and whether it has its variables already."""
+"""Classify Keras objects, and find those that have their variables already."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def is_optimizer(value: Value | None) -> bool:
 
 
 def has_slots(optimizer: Value) -> bool:
-    """Whether the optimizer makes variables beside each of the model's: plain SGD makes none."""
+    """Return whether the optimizer makes variables beside each of the model's: plain SGD makes
+    none.
+    """
     assert isinstance(optimizer, Built)
     if optimizer.last != "SGD":
         return True
@@ -57,7 +59,9 @@ def _inherits_model(cls: Class) -> bool:
 
 
 def has_variables(program: Program, weights: Variable) -> bool:
-    """Whether the model or layer of `weights` has them before the step: others get them there."""
+    """Return whether the model or layer of `weights` has them before the step: others get them
+    there.
+    """
     call = next((each for each in program.calls if each.site == weights.site), None)
     if call is None:
         return False
@@ -73,7 +77,7 @@ def has_variables(program: Program, weights: Variable) -> bool:
 
 
 def _begins_with_input(layers: Value) -> bool:
-    """Whether the first of the layers says the shape of its input."""
+    """Return whether the first of the layers says the shape of its input."""
     first = layers.items[0] if isinstance(layers, Sequence) and layers.items else None
     if not isinstance(first, Built):
         return False

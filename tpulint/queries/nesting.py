@@ -18,13 +18,15 @@ OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 
 
 def after_the_step(where: Where) -> bool:
-    """Whether this is a `host_call` or `eval_metrics` function: no TPU context is left there."""
+    """Return whether this is a `host_call` or `eval_metrics` function: no TPU context is left
+    there.
+    """
     clusters = [each for each in where.since(COMPUTATION) if each.kind == CLUSTER]
     return any(each.payload.kind not in OPENED_BY_CALL for each in clusters)
 
 
 def is_graph_mode(cluster: Cluster) -> bool:
-    """Whether the cluster is built in a plain graph, where TensorFlow refuses a nested one.
+    """Return whether the cluster is built in a plain graph, where TensorFlow refuses a nested one.
 
     The body of a tf.function, and of a V2 conditional or loop, is a graph of its own.
     """
@@ -36,12 +38,12 @@ def is_graph_mode(cluster: Cluster) -> bool:
 
 
 def guards_nesting(where: Where) -> bool:
-    """Whether a test of what is open just now leads here: it may be there against nesting."""
+    """Return whether a test of the open contexts leads here: it may be a guard against nesting."""
     return any(key[0] == STATE for key, _ in where.conditions)
 
 
 def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
-    """Whether an unknown test stands between the two, in a computation, that may tell them apart.
+    """Return whether an unknown test between the two, in a computation, may separate them.
 
     Where one wrapper opens both, its own test may have another answer the second time.
     """

@@ -1,4 +1,4 @@
-"""What was created outside the scope of the strategy whose device code uses it."""
+"""Find objects created outside the scope of the strategy whose device code uses them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Scopes:
                 yield from self._compiled(call)
 
     def place(self, found: Outside) -> Site:
-        """Where the scope is missing: the outermost call that could stand under it.
+        """Return the outermost call that could be put under the missing scope.
 
         Inside a function that enters the scope itself, that is the creating call.
         """
@@ -163,7 +163,7 @@ class Scopes:
             yield Outside(kind, name, value.where, value.site, call.site, call.where, sure)
 
     def _is_outside(self, made: Where, strategy: Value | None) -> Certainty | None:
-        """Whether what was made at `made` surely was under no scope; None where it may have been.
+        """Return the certainty that `made` is under no scope; None where it may be under one.
 
         Who calls a function that nothing read calls may have entered the scope, unless the
         strategy is made in there; where the function enters it itself, that is unlikely.
@@ -181,18 +181,18 @@ class Scopes:
 
 
 def is_guessed(where: Where, computation: Computation) -> bool:
-    """Whether it hangs on which of several things is meant here, in device code."""
+    """Return whether it hangs on which of several things is meant here, in device code."""
     return any(key[0] in GUESSES for key, _ in where.conditions - computation.where.conditions)
 
 
 def _is_on_cpu(made: Where) -> bool:
-    """Whether it was placed on a CPU in so many words."""
+    """Return whether it was placed on a CPU in so many words."""
     names = [each.payload[1] for each in made.contexts(DEVICE)]
     return any(isinstance(each, Const) and "cpu" in str(each.value).lower() for each in names)
 
 
 def _is_of_strategy(call: ApiCall) -> bool:
-    """Whether a context that is entered by hand is a strategy's scope, or may be."""
+    """Return whether a context that is entered by hand is a strategy's scope, or may be."""
     if call.last == "experimental_set_strategy":
         return True
     taken = [call.receiver, *(each.value for each in call.arguments)]
@@ -200,7 +200,7 @@ def _is_of_strategy(call: ApiCall) -> bool:
 
 
 def _is_in_one_of(inner: Where, outer: Where) -> bool:
-    """Whether both stand in the same call of a function, in one run."""
+    """Return whether both stand in the same call of a function, in one run."""
     return inner.run == outer.run and inner.frames == outer.frames
 
 

@@ -34,12 +34,12 @@ class Conflict:
 
     @property
     def changes(self) -> bool:
-        """Whether a side writes: two that only read do not disagree."""
+        """Return whether a side writes: two that only read do not disagree."""
         return "write" in (self.host.mode, self.device.mode)
 
     @property
     def of_step(self) -> bool:
-        """Whether this is about a step that the computation counts."""
+        """Return whether this is about a step that the computation counts."""
         return self.variable.sort == "step" and self.device.mode == "write"
 
 
@@ -70,7 +70,7 @@ def _on_the_same(held: dict[int, list[Access]], variable: Variable) -> list[Acce
 
 
 def _only_asked(host: Access, others: list[Access]) -> bool:
-    """Whether this is a step that both sides read and neither counts."""
+    """Return whether this is a step that both sides read and neither counts."""
     asked = all(each.mode != "write" for each in [host, *others])
     return host.variable.sort == "step" and asked
 
@@ -121,7 +121,7 @@ def _conflict(computation: Computation, host: Access, device: Access) -> Conflic
 
 
 def is_sure(access: Access) -> bool:
-    """Whether it is known that this variable, and no other, is touched at this place."""
+    """Return whether it is known that this variable, and no other, is touched at this place."""
     return (
         not access.variable.assumed
         and access.mode != "unknown"
@@ -131,7 +131,9 @@ def is_sure(access: Access) -> bool:
 
 
 def is_one_object(variable: Variable, where: Where) -> bool:
-    """Whether what a Python loop made, read once for all its rounds, is taken in its own round."""
+    """Return whether what a Python loop made, read once for all its rounds, is taken in its own
+    round.
+    """
     if variable.made is None:
         return True
     around = {id(layer) for layer in where.layers}
@@ -139,5 +141,5 @@ def is_one_object(variable: Variable, where: Where) -> bool:
 
 
 def is_on_device(variable: Variable) -> bool:
-    """Whether the variable belongs to the scope of a strategy that is or may be a TPU's."""
+    """Return whether the variable belongs to the scope of a strategy that is or may be a TPU's."""
     return variable.strategy is not None and variable.strategy.kind != "other"

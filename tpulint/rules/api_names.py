@@ -1,4 +1,4 @@
-"""What TPU801 and TPU802 share: names that the target TensorFlow lacks, and what they became."""
+"""The shared part of TPU801 and TPU802: names that the target lacks, and their successors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def absent(program: Program) -> Iterator[Absent]:
 
 
 def _fails_at_import(spelled: Spelled) -> bool:
-    """Whether the alias itself stands for what is missing: then its import is the fault."""
+    """Return whether the alias itself stands for what is missing: then its import is the fault."""
     bases = spelled.aliases.get(spelled.name.root, ())
     return all(is_missing(having_of(base), spelled.target) for base in bases)
 
@@ -77,7 +77,7 @@ def _certainty(spelled: Spelled) -> Certainty:
 
 
 def _is_of_its_generation(spelled: Spelled) -> bool:
-    """Whether some release of the major version that the project requires has the name.
+    """Return whether some release of the major version that the project requires has the name.
 
     Else the file was written for the other one, and may be run with it after all.
     """
@@ -86,7 +86,7 @@ def _is_of_its_generation(spelled: Spelled) -> bool:
 
 
 def _is_gone(spelled: Spelled) -> bool:
-    """Whether the last release with the name is older than the newest that is used."""
+    """Return whether the last release with the name is older than the newest that is used."""
     return 0 < spelled.having < spelled.target.newest
 
 
@@ -113,7 +113,7 @@ def newest(mask: int) -> str:
 
 
 def _now(spelled: Spelled) -> tuple[str, bool] | None:
-    """What the name became on the target, as a dotted name, and whether it is the same code."""
+    """Return the name's successor on the target, and whether it is the same code."""
     lost = spelled.target.mask & ~spelled.having
     if spelled.name.place == METHOD:
         method = methods()[spelled.name.paths[0]]

@@ -1,4 +1,4 @@
-"""What a rule is: a module with `check(program, report)`, named by its code.
+"""The interface of a rule: a module with `check(program, report)`, named by its code.
 
 A rule reads the program in its own terms (computations, clusters, accesses) and
 has one verb, `report`. It knows nothing of files, selection or output.

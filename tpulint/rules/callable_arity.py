@@ -1,4 +1,4 @@
-"""Which callee of a cluster cannot take the arguments that it is called with."""
+"""Find callees of a cluster that cannot take the arguments they are called with."""
 
 from __future__ import annotations
 

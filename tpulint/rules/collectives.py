@@ -1,4 +1,4 @@
-"""What replicas do together under traced control flow, and what decides whether they do."""
+"""Find collectives under traced control flow, and the condition that decides on them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tupl
 
 
 def synchronizes(computation: Computation, call: ApiCall) -> bool:
-    """Whether replicas wait for one another in `call`."""
+    """Return whether replicas wait for one another in `call`."""
     if call.last in seam.COLLECTIVES:
         return True
     if call.last not in ("apply_gradients", "minimize"):
@@ -52,7 +52,7 @@ def deciding(layers: Iterable[Layer]) -> list[Tensor | Variable]:
 
 
 def differs(decider: Tensor | Variable) -> bool:
-    """Whether each replica has its own of it."""
+    """Return whether each replica has its own of it."""
     return isinstance(decider, Tensor) and decider.per_replica
 
 

@@ -1,4 +1,4 @@
-"""What the rules about operations on the device share: its calls, how sure, the way there."""
+"""The shared part of the rules on device operations: calls, certainty, trace."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
 
 
 def is_compiled(where: Where) -> bool:
-    """Whether what is built at `where` is the device's, as far as one sees."""
+    """Return whether what is built at `where` is the device's, as far as one sees."""
     return where.on_device and LEADS_OUT.isdisjoint(_contexts(where))
 
 
@@ -45,17 +45,17 @@ def _contexts(where: Where) -> list[object]:
 
 
 def _is_over(gpus: set[Site], where: Where) -> bool:
-    """Whether a loop around `where` runs over the GPUs, of which a TPU host has none."""
+    """Return whether a loop around `where` runs over the GPUs, of which a TPU host has none."""
     return any(getattr(each.payload, "site", None) in gpus for each in where.since(COMPUTATION))
 
 
 def placed_softly(program: Program) -> bool:
-    """Whether what has no kernel is moved to the host."""
+    """Return whether what has no kernel is moved to the host."""
     return program.soft_placement == ON
 
 
 def certainty(program: Program, computation: Computation, where: Where) -> Certainty:
-    """How sure it is that what is built at `where` is compiled for a TPU."""
+    """Return the certainty that an operation built at `where` is compiled for a TPU."""
     sure = computation.certainty is Certainty.DEFINITE and not where.is_guess
     sure = sure and UNSEEN not in _contexts(where)
     return Certainty.DEFINITE if sure and not program.soft_placement else Certainty.POSSIBLE

@@ -45,7 +45,7 @@ def dropped(call: ApiCall, argument: Argument) -> tuple[Edit, ...] | None:
 
 
 def _with_comma_after(rows: list[str], start: Location, end: Location) -> Edit:
-    """What stands from `start` to `end`, with the blanks or the whole rows that it leaves empty."""
+    """Return the edit that removes `start` to `end`, with the blanks or rows left empty."""
     head = rows[start.row - 1][: start.column - 1]
     tail = rows[end.row - 1][end.column - 1 :]
     if not head.strip() and not tail.strip():

@@ -76,12 +76,12 @@ def given(entry: Computation, name: str) -> Value:
 
 
 def is_given(value: Value) -> bool:
-    """Whether an argument surely is something other than None and an empty structure."""
+    """Return whether an argument surely is something other than None and an empty structure."""
     return not any(_may_be_nothing(each) for each in options(value))
 
 
 def is_empty(value: Value) -> bool:
-    """Whether `value` is an empty list: TensorFlow takes it as not given."""
+    """Return whether `value` is an empty list: TensorFlow takes it as not given."""
     return isinstance(value, Sequence) and not value.items and not value.open
 
 
@@ -93,7 +93,7 @@ def _may_be_nothing(value: Value) -> bool:
 
 
 def replicas(entry: Computation) -> int | None:
-    """How many replicas the entry call builds, where its arguments say."""
+    """Return the number of replicas that the entry call builds, where its arguments say."""
     if entry.kind == "rewrite":
         return 1
     if entry.kind in REPLICATES:
@@ -110,7 +110,7 @@ def replicas(entry: Computation) -> int | None:
 def certainty(
     entry: Computation, faulty: Callable[[Value], bool], value: Value
 ) -> Certainty | None:
-    """How sure it is that the entry call is faulty by `value`, which may be one of several."""
+    """Return the certainty that `value`, one of several perhaps, makes the entry call fail."""
     verdicts = [faulty(option) for option in options(value)]
     if not any(verdicts):
         return None
@@ -119,6 +119,6 @@ def certainty(
 
 
 def is_tensorflows(entry: Computation) -> bool:
-    """Whether the called function is known to be TensorFlow's, not only named like it."""
+    """Return whether the called function is known to be TensorFlow's, not only named like it."""
     path = entry.call.path
     return is_tensorflow(path) or path.startswith("tpulint.runtime.")

@@ -1,4 +1,4 @@
-"""What sessions and their hooks fetch, and what they are fed."""
+"""The fetches and feeds of sessions and their hooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RUNS = frozenset(["run", "partial_run", "make_callable"])
 
 
 def taken_by(call: ApiCall) -> Iterator[tuple[Value, Argument | None]]:
-    """What a session fetches or is fed by this call."""
+    """Yield the values that this call of a session fetches or is fed."""
     if call.last in RUNS and _is_session(call.receiver):
         for each in call.arguments:
             yield each.value, each

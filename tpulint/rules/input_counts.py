@@ -1,4 +1,4 @@
-"""How many inputs a computation of the replicate family is given."""
+"""Count the inputs of a computation of the replicate family."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tpulint.rules.entry_calls import REPLICATES, given
 
 
 def input_count(entry: Computation) -> int | None:
-    """How many inputs one replica gets, those of an infeed queue included."""
+    """Return the number of inputs of one replica, those of an infeed queue included."""
     inputs = given(entry, "inputs")
     if entry.kind in REPLICATES and isinstance(inputs, Sequence):
         inputs = inputs.items[0] if not inputs.open else NONE

@@ -23,7 +23,9 @@ def check(program: Program, report: Report) -> None:
 
 
 def _ends_the_step(conflict: Conflict) -> bool:
-    """Whether the cluster's results are only returned: it runs after the device, and sees it."""
+    """Return whether the cluster's results are only returned: it runs after the device, and sees
+    it.
+    """
     returned = tensors(conflict.computation.result or NONE)
     return any(each.result_of is conflict.cluster for each in returned)
 

@@ -1,4 +1,4 @@
-"""What is created inside a computation that should be created once, outside it."""
+"""Find objects created inside a computation that should be created once, outside it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def owner_of_variables(call: ApiCall) -> str | None:
 
 
 def is_kept(computation: Computation, where: Where) -> bool:
-    """Whether something makes it once only: a test of what it is kept in, `build`, init_scope."""
+    """Return whether something makes it once only: a test of what it is kept in, `build`,
+    init_scope.
+    """
     if any(key[0] == GUARD for key, _ in where.conditions):
         return True
     if where.contexts(INIT_SCOPE) or any(layer.kind == ONCE for layer in where.since(COMPUTATION)):
@@ -61,7 +63,7 @@ def is_kept(computation: Computation, where: Where) -> bool:
 
 
 def is_traced_again(computation: Computation) -> bool:
-    """Whether a tf.function is around the step, or may be: a graph of one's own is built once.
+    """Return whether a tf.function may be around the step: a graph of one's own is built once.
 
     Only `run` is TF2's name; the older ones are called in graph mode.
     """

@@ -50,7 +50,7 @@ def takes_gradient(call: ApiCall) -> bool:
 
 
 def is_first_version(call: ApiCall) -> bool:
-    """Whether `gradients` is TF1's: TF2's colocates by itself."""
+    """Return whether `gradients` is TF1's: TF2's colocates by itself."""
     if "compat" in call.path or "gradients_impl" in call.path:
         return True
     if call.path != "tensorflow.gradients":
@@ -59,7 +59,7 @@ def is_first_version(call: ApiCall) -> bool:
 
 
 def colocates(call: ApiCall) -> bool:
-    """Whether colocation is asked for, or may be."""
+    """Return whether colocation is asked for, or may be."""
     if call.last not in COLOCATE:
         return False
     if any(each.star for each in call.arguments):
@@ -69,12 +69,12 @@ def colocates(call: ApiCall) -> bool:
 
 
 def reaches(cluster: Cluster) -> bool:
-    """Whether what goes into the cluster can depend on what is trained."""
+    """Return whether what goes into the cluster can depend on what is trained."""
     return cluster.computed_inputs or cluster.vague
 
 
 def is_source(call: ApiCall, cluster: Cluster) -> bool:
-    """Whether the gradient is asked for what goes straight into the cluster."""
+    """Return whether the gradient is asked for what goes straight into the cluster."""
     given = call.argument("xs" if call.last == "gradients" else "sources", 1)
     wanted = {id(each) for each in tensors(given.value if given is not None else UNKNOWN)}
     return any(id(use.tensor) in wanted for use in cluster.receives)

@@ -42,7 +42,7 @@ def _is_function(change: ContextChange) -> bool:
 
 
 def _left_over(changes: list[ContextChange]) -> list[ContextChange]:
-    """What is entered or left alone by one holder; a stack leaves all that it holds."""
+    """Return the changes of one holder that nothing undoes; a stack leaves all it holds."""
     entered: list[ContextChange] = []
     left: list[ContextChange] = []
     for change in changes:

@@ -38,6 +38,6 @@ def _is_moot(block: Dependencies) -> bool:
 
 
 def _is_known(block: Dependencies) -> bool:
-    """Whether something is asked for: a list that a loop fills may stay empty."""
+    """Return whether something is asked for: a list that a loop fills may stay empty."""
     inputs = block.inputs
     return isinstance(inputs, Sequence) and not inputs.open

@@ -38,7 +38,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def _is_list_of_lists(value: Value) -> bool:
-    """Whether `value` is one, or may be one."""
+    """Return whether `value` is one, or may be one."""
     if isinstance(value, Sequence):
         return value.kind == "list" and all(
             any(not _is_no_row(option) for option in options(each)) for each in value.items
@@ -47,7 +47,7 @@ def _is_list_of_lists(value: Value) -> bool:
 
 
 def _is_no_row(value: Value) -> bool:
-    """Whether `value` is surely neither a list nor a tuple."""
+    """Return whether `value` is surely neither a list nor a tuple."""
     if isinstance(value, Sequence):
         return value.kind == "set"
     if isinstance(value, Tensor):

@@ -24,7 +24,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def difference(inputs: Value) -> str | None:
-    """What differs between the rows of `inputs` for sure."""
+    """Return the certain difference between the rows of `inputs`."""
     if not isinstance(inputs, Sequence) or inputs.kind != "list" or inputs.open:
         return None
     rows = inputs.items
@@ -38,7 +38,7 @@ def difference(inputs: Value) -> str | None:
 
 
 def _between(left: Value, right: Value) -> str | None:
-    """How two inputs differ, whatever alternatives they stand for."""
+    """Return the difference between two inputs that holds for all their alternatives."""
     found = [_differ(one, other) for one, other in product(options(left), options(right))]
     return found[0] if all(found) else None
 
@@ -73,5 +73,5 @@ def _dtype(value: Value) -> str | None:
 
 
 def _is_leaf(value: Value) -> bool:
-    """Whether `value` is surely no structure."""
+    """Return whether `value` is surely no structure."""
     return isinstance(value, Const) or (isinstance(value, Tensor) and value.dtype is not None)

@@ -13,7 +13,7 @@ from tpulint.rules.input_counts import input_count
 
 @dataclass(frozen=True)
 class Arity:
-    """How many positional arguments are taken: `most` is None where any number is."""
+    """The number of positional arguments taken: `most` is None where there is no limit."""
 
     least: int
     most: int | None
@@ -65,7 +65,7 @@ def _is_method(callee: Value) -> bool:
 
 
 def arity_of(callee: Value) -> Arity | None:
-    """What `check_function_argument_count` and Python together let through; None if unseen."""
+    """Return the arity that `check_function_argument_count` and Python accept; None if unseen."""
     if isinstance(callee, Partial):
         return _of_partial(callee)
     function = callee.function if isinstance(callee, Bound) else callee

@@ -36,7 +36,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def fault(entry: Computation, shapes: Value) -> str | None:
-    """What TensorFlow says against `shapes`, in short."""
+    """Return TensorFlow's objection to `shapes`, in short."""
     if not is_given(shapes):
         return None
     if is_given(given(entry, "infeed_queue")):
@@ -63,7 +63,7 @@ def fault(entry: Computation, shapes: Value) -> str | None:
 
 
 def _exceeded(limit: Shape, sizes: list[Shape | None], rounded: bool) -> str | None:
-    """How one input of all replicas does not fit; only what differs is ever padded.
+    """Return the mismatch of one input over all replicas; only what differs is ever padded.
 
     rounded: a maximum may be rounded up, by `PaddingSpec.POWER_OF_TWO`.
     """
@@ -89,7 +89,7 @@ def _exceeded(limit: Shape, sizes: list[Shape | None], rounded: bool) -> str | N
 
 
 def _structures_differ(inputs: Value, shapes: Value) -> bool:
-    """Whether `nest.assert_same_structure(inputs, shapes, check_types=False)` surely fails."""
+    """Return whether `nest.assert_same_structure(inputs, shapes, check_types=False)` must fail."""
     if isinstance(inputs, NESTED) and isinstance(shapes, NESTED):
         if inputs.open or shapes.open:
             return False
@@ -102,14 +102,14 @@ def _structures_differ(inputs: Value, shapes: Value) -> bool:
 
 
 def _parts(value: Sequence | Mapping) -> list[Value]:
-    """What stands in a list or a dict, as `nest` sees it: the keys give the order only."""
+    """Return the items of a list or a dict in the order of `nest`: keys give the order only."""
     if isinstance(value, Sequence):
         return value.items
     return [value.items[key] for key in sorted(value.items, key=str)]
 
 
 def _is_seen(value: Value) -> bool:
-    """Whether all of a structure is there."""
+    """Return whether all of a structure is there."""
     if not isinstance(value, NESTED):
         return True
     return not value.open and all(_is_seen(part) for part in _parts(value))

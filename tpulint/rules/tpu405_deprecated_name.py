@@ -36,7 +36,7 @@ def _fix(entry: Computation, name: Argument) -> Fix | None:
 
 
 def _acts(node: object) -> bool:
-    """Whether the value may do something when it is computed, which would be lost."""
+    """Return whether the value may do something when it is computed, which would be lost."""
     if not isinstance(node, list):
         return node in ACTS
     return any(_acts(part) for part in node)

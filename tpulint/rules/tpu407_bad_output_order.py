@@ -24,7 +24,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def fault(output: Value) -> str | None:
-    """What TensorFlow refuses in a computation's output."""
+    """Return TensorFlow's objection to a computation's output."""
     if _is_flat(output):
         items = output.items if isinstance(output, Sequence) else []
         found = [number for number, each in enumerate(items) if is_operation(each)]
@@ -37,7 +37,7 @@ def fault(output: Value) -> str | None:
 
 
 def _is_flat(output: Value) -> bool:
-    """Whether the output surely has no nesting that TensorFlow sees (xla.is_flat)."""
+    """Return whether the output surely has no nesting that TensorFlow sees (xla.is_flat)."""
     if isinstance(output, Mapping):
         return False
     nested = (Sequence, Mapping)

@@ -30,7 +30,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def why_nothing(entry: Computation) -> str | None:
-    """Why no input of the entry call is padded."""
+    """Return the reason why no input of the entry call is padded."""
     shapes = given(entry, "maximum_shapes")
     if shapes == NONE or is_empty(shapes):
         return "without `maximum_shapes`"

@@ -49,7 +49,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def _surely(built: Built, call: ApiCall, computation: Computation) -> bool:
-    """Whether the operation is there for sure, and has no kernel in any release."""
+    """Return whether the operation is there for sure, and has no kernel in any release."""
     if built.writer and not any(
         each.last == "as_default" and each.where.on_device for each in computation.calls
     ):
@@ -59,7 +59,7 @@ def _surely(built: Built, call: ApiCall, computation: Computation) -> bool:
 
 
 def _is_left(built: Built, call: ApiCall, computation: Computation, emptied: set[str]) -> bool:
-    """Whether nobody fetches a summary of TensorFlow 1: only an Estimator merges them."""
+    """Return whether nobody fetches a summary of TensorFlow 1: only an Estimator merges them."""
     merged = computation.kind == "model_fn" and _folder(call) not in emptied
     return V1_SUMMARIES.issuperset(built.operations) and not merged
 

@@ -71,7 +71,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def _is_meant(call: ApiCall) -> bool:
-    """Whether it is TensorFlow's operation of that name, and no other's method."""
+    """Return whether it is TensorFlow's operation of that name, and no other's method."""
     if call.last not in CONSTANTS or ".initializers" in call.path:
         return False
     if call.last in LIKE_IMAGES and ".image" not in call.path:
@@ -93,12 +93,12 @@ def _dynamic(call: ApiCall) -> Iterator[tuple[Argument, str]]:
 
 
 def _named(call: ApiCall, keyword: str) -> str:
-    """What the argument is called: the only one of `tf.range` is its limit."""
+    """Return the argument's name: the only one of `tf.range` is its limit."""
     return "limit" if keyword == "start" and len(call.arguments) == 1 else keyword
 
 
 def is_data(value: Value) -> bool:
-    """Whether the value, or a dimension in it, is known at run time only."""
+    """Return whether the value, or a dimension in it, is known at run time only."""
     return any(tensor.data for tensor, _ in told_apart(value))
 
 

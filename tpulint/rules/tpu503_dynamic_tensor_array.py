@@ -38,7 +38,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def grows(made: ApiCall) -> bool:
-    """Whether it is made empty, with `dynamic_size=True`."""
+    """Return whether it is made empty, with `dynamic_size=True`."""
     size, dynamic = made.argument("size", 1), made.argument("dynamic_size", 2)
     if dynamic is None or dynamic.value != Const(True):
         return False

@@ -119,7 +119,7 @@ def named(value: Value) -> str | None:
 
 
 def _check_inputs(program: Program, report: Report) -> None:
-    """What is given to the computation and whose dtype is seen."""
+    """Check the values given to the computation whose dtype is seen."""
     for computation in program.computations:
         for argument in computation.call.arguments:
             for tensor, alternative in told_apart(argument.value):

@@ -58,7 +58,7 @@ def given_to_operations(computation: Computation) -> Iterator[Effect]:
 
 
 def is_fixed(call: ApiCall) -> bool:
-    """Whether it keeps what it is given for good, or shows it to a human."""
+    """Return whether it keeps what it is given for good, or shows it to a human."""
     return (
         call.last in seam.VARIABLE_MAKERS
         or call.last in CONSTANTS
@@ -68,7 +68,7 @@ def is_fixed(call: ApiCall) -> bool:
 
 
 def is_meant(computation: Computation, effect: Effect) -> bool:
-    """Whether it is done once on purpose: a seed says so, and so does a graph of one's own."""
+    """Return whether it happens once on purpose, as a seed or an own graph shows."""
     if effect.kind in OF_STEPS:
         return computation.kind not in STEPS
     if "random" not in effect.name:

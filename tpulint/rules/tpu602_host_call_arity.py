@@ -27,7 +27,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def _fault(callee: Value, arguments: tuple[Argument, ...]) -> str | None:
-    """What TPUEstimator or Python says.
+    """Return TPUEstimator's or Python's error.
 
     A list must be exactly as long as the function has parameters, those with defaults
     included; a dict is given by keyword (tpu_estimator.py: `_OutfeedHostCall.validate`).
@@ -47,7 +47,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _parameters(callee: Value, signature: Signature) -> int | None:
-    """How many parameters TPUEstimator counts; None where there is a star parameter."""
+    """Return the number of parameters TPUEstimator counts; None with a star parameter."""
     rows = signature.parameters.values()
     if any(row.kind is Parameter.VAR_POSITIONAL for row in rows):
         return None

@@ -37,7 +37,9 @@ def check(program: Program, report: Report) -> None:
 
 
 def _sums_by_hand(computation: Computation) -> bool:
-    """Whether the replicas meet somewhere: then the gradients may be summed without a wrapper."""
+    """Return whether the replicas meet somewhere: then the gradients may be summed without a
+    wrapper.
+    """
     return any(call.last in seam.COLLECTIVES for call in computation.calls)
 
 
@@ -51,7 +53,9 @@ def _by_place(computation: Computation) -> dict[Site, list[ApiCall]]:
 
 
 def _is_bare(receiver: Value | None) -> bool:
-    """Whether this surely is an optimizer of TensorFlow's, or made after it, that sums nothing."""
+    """Return whether this surely is an optimizer of TensorFlow's, or made after it, that sums
+    nothing.
+    """
     if isinstance(receiver, Instance):
         return _is_bare_class(receiver)
     if not isinstance(receiver, Built) or not is_tensorflow(receiver.path):
@@ -61,7 +65,9 @@ def _is_bare(receiver: Value | None) -> bool:
 
 
 def _is_bare_class(optimizer: Instance) -> bool:
-    """Whether a class of the project is a TensorFlow optimizer and neither sums nor wraps one."""
+    """Return whether a class of the project is a TensorFlow optimizer and neither sums nor wraps
+    one.
+    """
     bases = mro(optimizer.cls)
     outside = [each for each in bases if isinstance(each, External)]
     made = any(each.last.endswith("Optimizer") for each in outside)
@@ -80,7 +86,7 @@ def _is_bare_class(optimizer: Instance) -> bool:
 
 
 def _wraps(optimizer: Built) -> bool:
-    """Whether this is a CrossShardOptimizer, holds one, or may hold one."""
+    """Return whether this is a CrossShardOptimizer, holds one, or may hold one."""
     if optimizer.last == WRAPPER:
         return True
     for keyword, value in optimizer.arguments:
@@ -109,7 +115,7 @@ def _say(computation: Computation, update: ApiCall, report: Report) -> None:
 
 
 def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
-    """Whether the gradients went through something that is not seen."""
+    """Return whether the gradients went through something that is not seen."""
     computed = {call.site for call in computation.calls if call.last == "compute_gradients"}
     given = update.argument("grads_and_vars", 0)
     if given is None or isinstance(given.value, Choice):

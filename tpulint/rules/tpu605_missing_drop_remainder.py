@@ -36,7 +36,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def _embeds(feed: Feed) -> bool:
-    """Whether sparse features go to a TPU embedding: those have no static shape."""
+    """Return whether sparse features go to a TPU embedding: those have no static shape."""
     if not isinstance(feed.owner, Built):
         return False
     return argument(feed.owner.arguments, "embedding_config_spec") not in (None, NONE)

@@ -40,7 +40,7 @@ def _check_params(call: ApiCall, report: Report) -> None:
 
 
 def _holds(params: Value, key: str, call: ApiCall) -> bool:
-    """Whether the key is there on every run that gets to the call."""
+    """Return whether the key is there on every run that gets to the call."""
     if isinstance(params, Built):
         return params.last == "HParams" and argument(params.arguments, key) is not None
     if not isinstance(params, Mapping) or key not in params.items:

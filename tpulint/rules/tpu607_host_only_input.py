@@ -53,7 +53,7 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
 
 
 def _calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
-    """What makes the pipeline, and what its functions call, each once."""
+    """Yield the calls that make the pipeline and those inside its functions, each once."""
     sites = dict.fromkeys(step.site for step in steps(data_of(program, feed)))
     found = list(calls_of(program, feed))
     for call in program.piped:
@@ -81,7 +81,7 @@ def _is_table(receiver: Value | None) -> bool:
 
 
 def _is_local(path: Value) -> bool:
-    """Whether a file of this machine is named here, or a list of which one is."""
+    """Return whether a file of this machine is named here, or a list of which one is."""
     if isinstance(path, Sequence):
         return any(_is_local(each) for each in path.items)
     starts = start_of(path)

@@ -1,4 +1,4 @@
-"""Whether the TPU that a pipeline feeds is on another machine, as far as the source says.
+"""Decide from the source if the TPU that a pipeline feeds is on another machine.
 
 The facts: tensorflow/python/distribute/cluster_resolver/tpu/tpu_cluster_resolver.py: the
 names "" and "local" mean a TPU of this machine, a zone or a project one of the
@@ -17,7 +17,7 @@ RESOLVER = "TPUClusterResolver"
 
 
 def remoteness(owner: Value) -> Certainty | None:
-    """How sure it is that the TPU of this estimator or strategy is remote; None: it is not."""
+    """Return the certainty that the TPU of `owner` is remote; None if it is local."""
     if isinstance(owner, Strategy):
         return _of_resolver(owner.resolver)
     if not isinstance(owner, Built):
@@ -56,7 +56,7 @@ def _of_one(resolver: Value) -> Certainty | None:
 
 
 def _of_name(name: Value | None) -> Certainty | None:
-    """What `tpu=` or `master=` says."""
+    """Return the value of `tpu=` or `master=`."""
     if isinstance(name, Text):
         return Certainty.DEFINITE if name.starts.startswith("grpc") else Certainty.POSSIBLE
     if isinstance(name, Const) and isinstance(name.value, str):

@@ -1,4 +1,4 @@
-"""What stands in what, in the text of a module."""
+"""The nesting of loops and scopes in a module's text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOOPS = frozenset(["for", "while"])
 
 
 def is_written_in(outer: Site, inner: Site) -> bool:
-    """Whether `inner` stands in the loop at `outer`, in the same function."""
+    """Return whether `inner` stands in the loop at `outer`, in the same function."""
     if outer.module is not inner.module:
         return False
     facts = outer.module.facts

@@ -59,7 +59,7 @@ def _lost(call: ApiCall, standing: list[ApiCall]) -> Iterator[Again]:
 
 
 def _comes_before(earlier: ApiCall, later: ApiCall) -> bool:
-    """Whether one run can reach both, the later one not to mend the first."""
+    """Return whether one run can reach both, the later one not to mend the first."""
     taken = dict(earlier.where.conditions)
     if any(taken.get(key, branch) != branch for key, branch in later.where.conditions):
         return False
@@ -73,7 +73,7 @@ def _is_tpus(call: ApiCall) -> bool:
 
 
 def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
-    """Whether the function that entered the scope still runs, on every run that gets here.
+    """Return whether the function that entered the scope still runs, on every run that gets here.
 
     What a function made that has ended may be gone with it.
     """
@@ -86,7 +86,7 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
 
 
 def _are_apart(one: ApiCall, other: ApiCall) -> bool:
-    """Whether two initializations may be of two TPUs."""
+    """Return whether two initializations may be of two TPUs."""
     first, second = _resolver(one), _resolver(other)
     if first is second:
         return first is UNKNOWN
@@ -100,7 +100,7 @@ def _resolver(call: ApiCall) -> Value | None:
 
 
 def _literals(resolver: Value | None) -> list[Value | None]:
-    """What a resolver is made with; equal lists mean the same TPU."""
+    """Return the arguments of a resolver; equal lists mean the same TPU."""
     if not isinstance(resolver, Built):
         return [resolver]
     return [value for _, value in resolver.arguments]

@@ -17,7 +17,7 @@ Row = tuple[int, int, str, type]
 
 
 class Plugin:
-    """What flake8 makes for every file; `lines` are the file as flake8 has read it."""
+    """The checker that flake8 makes for every file; `lines` are the file as flake8 read it."""
 
     name = "flake8-tpulint"
     version = __version__

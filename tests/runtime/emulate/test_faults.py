@@ -1,4 +1,4 @@
-"""What fails in a step, and what goes on after it."""
+"""Failures in a step, and the steps after them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `strategy.run` takes, and what it gives."""
+"""The arguments and results of `strategy.run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TPU a program finds, and that nothing of it is left."""
+"""The TPU that a program finds, and that nothing of it is left."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_is_no_tpu_is_refused(asked_for: dict[str, Any]) -> None:
 
 
 def places() -> list[Any]:
-    """What the emulator replaces, as it is now."""
+    """Return the names that the emulator replaces, as they are now."""
     context = tfi.EagerContext
     return [
         vars(owner).get(name)

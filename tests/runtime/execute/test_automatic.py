@@ -160,7 +160,7 @@ def test_without_soft_placement_it_is_the_error(run: Any) -> None:
 
 
 def test_one_function_in_both_ways() -> None:
-    """What is placed softly is decided when a computation is built, also for what it calls."""
+    """Soft placement is decided when a computation is built, also for what it calls."""
     called = tf.function(lambda x: tf.strings.length(tf.strings.as_string(x)))
 
     @tf.function

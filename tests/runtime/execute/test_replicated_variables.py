@@ -57,7 +57,7 @@ def test_a_cluster_may_not_touch_a_strategys_variable():
 
 
 def test_a_variable_of_all_replicas_is_free_when_all_have_ended():
-    """What a cluster of one replica adds comes after the first replica's copy is written back."""
+    """A cluster of one replica adds after the first replica's copy is written back."""
 
     def computation(x):
         v = shared[0]

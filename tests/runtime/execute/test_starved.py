@@ -38,7 +38,7 @@ STARVED = "Python functions hold all {threads} threads of TensorFlow"
 
 
 def told_by(program: str, threads: int, through: str = "numpy_function") -> str:
-    """What `program` prints, or the error that it ends with."""
+    """Return the output of `program`, or the error that it ends with."""
     text = BEGIN.format(threads=threads, through=through) + program
     command = [sys.executable, "-c", text]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)

@@ -15,7 +15,7 @@ RUNS = 15
 
 
 def in_threads(run: Any) -> list[Any]:
-    """What `run(number)` gives for the numbers 0 to 3, each many times, in a thread each."""
+    """Return the results of `run(number)` for 0 to 3, each many times, each in a thread."""
     found: list[Any] = []
     errors: list[BaseException] = []
 

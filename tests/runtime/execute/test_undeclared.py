@@ -1,4 +1,4 @@
-"""What a computation has made and not returned cannot be used outside it."""
+"""A value that a computation made and did not return cannot be used outside it."""
 
 from __future__ import annotations
 

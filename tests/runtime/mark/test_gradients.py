@@ -1,4 +1,4 @@
-"""Which cluster a gradient is built in, and how its colocation may be nested."""
+"""The cluster that a gradient is built in, and the nesting of its colocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a real TPU is attached TensorFlow does the work (the attachment is a stand-in here)."""
+"""TensorFlow does the work where a real TPU is attached (a stand-in is attached here)."""
 
 from __future__ import annotations
 

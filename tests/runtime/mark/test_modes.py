@@ -70,7 +70,7 @@ def test_what_comes_from_no_computation_has_no_marked_graph() -> None:
 
 
 def test_the_marks_take_no_name_of_the_users_operations_away() -> None:
-    """What runs the step stands under one name scope of its own."""
+    """The operations that run the step have one name scope of their own."""
     with tf.Graph().as_default() as graph, marking_only():
         first = tpu.rewrite(lambda x: x + 1.0, [tf.constant(1.0)])[0]
         tpu.rewrite(lambda x: x + 1.0, [first])

@@ -1,4 +1,4 @@
-"""What is logged while a computation is marked."""
+"""The log messages while a computation is marked."""
 
 from __future__ import annotations
 

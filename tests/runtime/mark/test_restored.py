@@ -1,4 +1,4 @@
-"""Where TensorFlow leaks state after an error, here it is as before the call."""
+"""State that TensorFlow leaks after an error is as it was before the call."""
 
 from __future__ import annotations
 

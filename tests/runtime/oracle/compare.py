@@ -20,7 +20,7 @@ from tpulint.runtime.mark.marked import Marked, Ran
 
 
 def difference(program: Program) -> str | None:
-    """What differs, or None: only the marking is done, nothing is run."""
+    """Return the difference, or None: only marking is done, nothing is run."""
     theirs = build(program, THEIRS)
     with marking_only():
         ours = build(program, OURS)
@@ -81,7 +81,7 @@ def _is_marked(op: Any) -> bool:
 
 
 def _difference_from_any(theirs: Exception | None, ours: Exception | None) -> str | None:
-    """What TensorFlow leaks after an error may raise again on the way out: any of both will do."""
+    """Return whether either error will do: what TensorFlow leaks may raise again on the way out."""
     found = _difference_of_errors(theirs, ours)
     while found and theirs is not None and isinstance(theirs.__context__, Exception):
         theirs = theirs.__context__

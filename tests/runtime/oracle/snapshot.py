@@ -1,4 +1,4 @@
-"""What a graph holds, in a form that two builds of one program can be compared in."""
+"""Describe a graph in a form in which two builds of one program can be compared."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COUNTED = re.compile(
 
 
 def snapshot(graph: Any) -> Snapshot:
-    """What was built in `graph` and, for our API, in the marked graphs that belong to it."""
+    """Return what was built in `graph` and, for our API, in the marked graphs that belong to it."""
     known = getattr(graph, "_tpulint_marked_results", {})
     scratch = {id(marked.graph): marked.graph for marked, _ in known.values()}
     scratch.pop(id(graph), None)

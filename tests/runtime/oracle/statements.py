@@ -12,7 +12,7 @@ DEEPEST = 3
 
 @dataclass(frozen=True)
 class Place:
-    """Where a statement stands. `known` are the names of the tensors in reach."""
+    """The surroundings of a statement. `known` are the names of the tensors in reach."""
 
     known: tuple[str, ...]
     in_cluster: bool = False
@@ -75,7 +75,7 @@ def arithmetic(w: Writer, place: Place) -> Place:
 
 
 def host_work(w: Writer, place: Place) -> Place:
-    """What a TPU cannot do."""
+    """Statements that a TPU cannot run."""
     name, a = w.fresh("h"), tensor(w, place)
     ways = [
         f"{name} = tf.strings.to_number(tf.strings.as_string({a}))",

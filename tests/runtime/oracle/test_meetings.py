@@ -19,7 +19,7 @@ ONE_THREAD = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1, use_per_se
 
 
 class Replicas:
-    """What a step of the loop does in TensorFlow, in one replica of `count`."""
+    """Return a step of the loop in TensorFlow, in one replica of `count`."""
 
     def __init__(self, count: int, variable: Any) -> None:
         self.count = count

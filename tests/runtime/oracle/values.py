@@ -74,7 +74,7 @@ def tensors(outputs: Any) -> list[Any]:
 
 
 def difference_of_values(program: Program) -> str | None:
-    """What differs between running `program` and calling its functions plainly, or None.
+    """Return the difference between running `program` and calling its functions plainly, or None.
 
     Nothing differs where TensorFlow itself cannot build the program.
     """

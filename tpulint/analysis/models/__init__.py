@@ -1,1 +1,1 @@
-"""What calls of things outside the project mean: TensorFlow's names, and a little Python."""
+"""Models of calls outside the project: TensorFlow's names, and a little Python."""

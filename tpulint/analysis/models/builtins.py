@@ -37,7 +37,7 @@ def answer(this: Call) -> Value | None:
 
 
 def knows(path: str) -> bool:
-    """Whether `path` is a function of Python's that is answered here."""
+    """Return whether `path` is a function of Python's that is answered here."""
     return path in _HANDLERS
 
 

@@ -58,7 +58,7 @@ class Call:
 
 
 def parameter_count(this: Call, callee: Value) -> int:
-    """How many positional arguments `callee` wants; one where it is not seen."""
+    """Return the number of positional arguments `callee` wants; one where it is not seen."""
     function = this.act.machine.function_of(callee)
     if function is None:
         return 1

@@ -108,7 +108,7 @@ def _send(act: Activation, cluster: Cluster, each: Argument) -> None:
 
 
 def _dequeued(act: Activation, each: Argument) -> Value:
-    """What comes out of the outfeed: other tensors than those that were sent."""
+    """Return the outfeed's tensors: others than those that were sent."""
     return transfer.each_tensor(
         each.value, lambda tensor: transfer.passed_on(act, tensor, each.site)
     )

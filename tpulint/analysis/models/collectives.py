@@ -1,4 +1,4 @@
-"""What replicas do together, and which replica one is."""
+"""Models of collectives and of the replica id."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _step(this: Call, receiver: Value) -> Built:
 
 
 def _elements_made(this: Call) -> Value | None:
-    """What the given functions make. They run on the host, outside every computation."""
+    """Call the given functions. They run on the host, outside every computation."""
     layer = Layer(DATA, this.site)
     found = []
     for each in this.values:

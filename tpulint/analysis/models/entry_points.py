@@ -42,7 +42,7 @@ def answer(this: Call) -> Value | None:
 
 
 def is_tpu_name(this: Call) -> bool:
-    """Whether the name is the TPU module's: by itself, or by the module before it."""
+    """Return whether the name is the TPU module's: by itself, or by the module before it."""
     if this.name in seam.UNMISTAKABLE or this.base in seam.TPU_MODULES:
         return True
     return this.path.startswith("tpulint.runtime.")
@@ -59,7 +59,7 @@ def _entry(this: Call) -> Value:
 
 
 def _has_no_replica(this: Call) -> bool:
-    """Whether the list of the replicas' inputs is empty: TensorFlow calls nothing then."""
+    """Return whether the list of the replicas' inputs is empty: TensorFlow calls nothing then."""
     given = None if this.name in SHARDED else this.get("inputs", 1)
     return isinstance(given, Sequence) and not given.open and not given.items
 

@@ -75,7 +75,7 @@ def _spec(this: Call) -> Value:
 
 
 def _outfed(this: Call, value: Value) -> Value:
-    """What goes to the host through the outfeed: a variable is read on the device."""
+    """Return `value` as the host gets it by the outfeed: a variable is read on the device."""
     if not any(True for _ in transfer.variables(value)):
         return value
     transfer.touch(this.act, [value], this.site, "outfeed")

@@ -1,4 +1,4 @@
-"""What feeds a TPU: `input_fn` of a TPUEstimator, the datasets of a TPUStrategy, `fit`."""
+"""Models of what feeds a TPU: `input_fn` of a TPUEstimator, datasets of a TPUStrategy, `fit`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _estimate(this: Call, estimator: Built, kind: str, input_fn: Value | None) -
 
 
 def _params(params: Value) -> Value:
-    """What an input_fn finds in `params`: what the user gave, and the size of a batch."""
+    """Return the `params` of an input_fn: the user's own, and the size of a batch."""
     if params == NONE:
         params = Mapping({})
     if not isinstance(params, Mapping):

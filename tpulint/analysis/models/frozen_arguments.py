@@ -1,4 +1,4 @@
-"""What a call is given, as it stands then: a program may change its lists and dicts later."""
+"""Copy the arguments of a call: a program may change its lists and dicts later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Keras' `fit` runs on the device: the steps, or `call`, of a model of a project's class."""
+"""Models of Keras' `fit`: the steps, or `call`, of a model of a project's class."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _gives_operation(name: str) -> bool:
 
 
 def is_tensorflow(path: str) -> bool:
-    """Whether a dotted name is TensorFlow's, or of a project's shim over it."""
+    """Return whether a dotted name is TensorFlow's, or of a project's shim over it."""
     first = path.partition(".")[0]
     return first.lstrip(".") in ROOTS or ".compat." in path
 

@@ -1,4 +1,4 @@
-"""Who answers a call: the first of the families that knows the name; else it is an operation."""
+"""Dispatch a call to the first family of models that knows its name; else it is an operation."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _recorded(act: Activation, record: ApiCall, found: Value) -> Value:
 
 
 def _builds_nothing(record: ApiCall) -> bool:
-    """Whether the call itself surely builds no operation: Python's own, logging, scopes."""
+    """Return whether the call itself surely builds no operation: Python's own, logging, scopes."""
     return (
         isinstance(record.receiver, (Sequence, Mapping, Const))
         or builtins.knows(record.path)

@@ -85,7 +85,7 @@ def _tensors(value: Value) -> Iterator[bool]:
 
 
 def _parts(node: list[Any]) -> Iterator[list[Any]]:
-    """What an f-string, `%` or `format` puts into its text; else the expression itself."""
+    """Yield the expressions that an f-string, `%` or `format` formats, or `node` itself."""
     op = node[0] if node else ""
     if op == "fstr":
         for part in node[1]:
@@ -107,5 +107,5 @@ def _is_text(node: list[Any]) -> bool:
 
 
 def _is_tensor(tensor: Tensor) -> bool:
-    """Whether it surely is one: what a function that is not seen gives may be a number."""
+    """Return whether it surely is one: what a function that is not seen gives may be a number."""
     return tensor.sort in ("tensor", "structure")

@@ -58,7 +58,7 @@ def trace(
 
 
 def as_input(act: Activation, value: Value, site: Site) -> Value:
-    """What the computation sees of an input: its own tensors, in the same structure."""
+    """Return the computation's own tensors for an input, in the same structure."""
     if isinstance(value, Choice):
         return join(as_input(act, option, site) for option in value.options)
     if isinstance(value, Sequence) and not value.open:

@@ -143,7 +143,7 @@ def _update(this: Call, optimizer: Built) -> Value:
 
 
 def _kept(optimizer: Built) -> list[Value]:
-    """What the optimizer was made with, and one that it wraps: the rate may be a tensor."""
+    """Return the arguments of the optimizer and of one it wraps: the rate may be a tensor."""
     found: list[Value] = []
     for _, value in optimizer.arguments:
         found += _kept(value) if isinstance(value, Built) else [value]

@@ -77,7 +77,7 @@ class Spelling:
                 )
 
     def _suspected(self, filename: str, data: bytes) -> bool:
-        """Whether a name in these bytes is missing in some release that the file is for."""
+        """Return whether a name in these bytes is missing in some release that the file is for."""
         from tpulint.knowledge import names
 
         every = names.every()
@@ -97,7 +97,7 @@ def having_of(path: str) -> int:
 
 
 def is_missing(having: int, target: Target) -> bool:
-    """Whether a name that the releases `having` have fails on the target, or on its newest."""
+    """Return whether a name of the releases `having` is missing in the target or in its newest."""
     if not target.stated:
         return having == 0
     return having & target.newest == 0
@@ -128,7 +128,7 @@ def candidates(data: bytes) -> Iterator[str]:
 
 @functools.cache
 def is_watched(base: str) -> bool:
-    """Whether names in the module `base` are in the table."""
+    """Return whether names in the module `base` are in the table."""
     from tpulint.knowledge import names
 
     return bool(names.members(base))

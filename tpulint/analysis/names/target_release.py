@@ -1,4 +1,4 @@
-"""Which TensorFlow a file is written for: as configured, or as its project's files require.
+"""Find the TensorFlow that a file is written for: configured, or required by its project.
 
 The nearest folder above the file in which a requirement file names TensorFlow counts.
 """
@@ -70,7 +70,7 @@ class Targets:
         return self._known[folder]
 
     def _above(self, folder: str) -> Target:
-        """What the nearest folder says, up to the repository's top."""
+        """Return the requirement of the nearest folder that has one, up to the repository's top."""
         for _ in range(CLIMB):
             if folder not in self._folders:
                 self._folders[folder] = self._required_in(folder)
@@ -84,7 +84,7 @@ class Targets:
         return Target(names.every(), False)
 
     def _required_in(self, folder: str) -> Target | None:
-        """What the requirement files of a folder say together; None where they say nothing."""
+        """Return the requirement of a folder's files together; None where they have none."""
         mask = 0
         try:
             listed = sorted(os.listdir(folder))

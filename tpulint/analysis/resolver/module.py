@@ -31,17 +31,17 @@ class Module:
 
     @cached_property
     def builds_computations(self) -> bool:
-        """Whether TPU computations are built here by hand."""
+        """Return whether TPU computations are built here by hand."""
         return builds_computations(self.text.encode())
 
     @cached_property
     def makes_tpu_strategy(self) -> bool:
-        """Whether a TPUStrategy is made here."""
+        """Return whether a TPUStrategy is made here."""
         return makes_tpu_strategy(self.text.encode())
 
     @cached_property
     def speaks_of_tpus(self) -> bool:
-        """Whether a TPU is named here at all, in code or in words."""
+        """Return whether a TPU is named here at all, in code or in words."""
         return "tpu" in self.text.lower()
 
     def site(self, place: int) -> Site:

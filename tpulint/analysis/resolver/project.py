@@ -87,15 +87,17 @@ class Project:
         return self._find(os.path.dirname(path), [name])
 
     def matters(self, path: str) -> bool:
-        """Whether reading the module at `path` can change what is found (see `prefilter`)."""
+        """Return whether the module at `path` can change the findings (see `prefilter`)."""
         return os.path.basename(path) == PACKAGE or self._shows(path, may_matter)
 
     def applies_gradients(self, path: str) -> bool:
-        """Whether the module at `path` updates variables with an optimizer (see `prefilter`)."""
+        """Return whether the module at `path` updates variables with an optimizer (see
+        `prefilter`).
+        """
         return self._shows(path, applies_gradients)
 
     def makes_keras_objects(self, path: str) -> bool:
-        """Whether the module at `path` makes what belongs under a scope (see `prefilter`)."""
+        """Return whether the module at `path` makes objects that belong under a scope."""
         return self._shows(path, makes_keras_objects)
 
     def _shows(self, path: str, asked: Callable[[bytes], bool]) -> bool:

@@ -1,4 +1,4 @@
-"""What the analyzer says of the lines where something failed at run time."""
+"""Explain a failure at run time by the findings on its lines."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def files_of(failures: list[Failure], program: str) -> tuple[str, ...]:
 
 
 def all_findings(files: tuple[str, ...], run: driver.Run) -> list[Finding]:
-    """What the rules say of the program of `files`, suppressed or not: it did happen."""
+    """Return the findings in the program of `files`, suppressed or not: the fault did happen."""
     config = find_config(start_of(files, None))._replace(certainty=Certainty.POSSIBLE, jobs=1)
     request = driver.Request(config, frozenset(CODES), files)
     task, started = driver.prepare(request)
@@ -87,7 +87,7 @@ def best_of(failure: Failure, findings: list[Finding]) -> Finding | None:
 
 
 def best_of_all(failure: Failure, findings: list[Finding]) -> Finding | None:
-    """What is sure to happen on the way to an error that names no rule, the nearest first."""
+    """Return the definite findings on the way to an error that names no rule, the nearest first."""
     places = [each for each in reversed(failure.frames) if is_users(each[0])]
     sure = [each for each in findings if each.certainty is Certainty.DEFINITE]
     spans = (each for place in places for each in sure if holds(each.span, place))

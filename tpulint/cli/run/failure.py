@@ -1,4 +1,4 @@
-"""What failed while a program ran, and on which lines."""
+"""The failure of a program while it ran, and the lines it passed."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def frames_of(error: BaseException) -> Iterator[tuple[str, int]]:
 
 
 def frames_told(text: str) -> Iterator[tuple[str, int]]:
-    """What AutoGraph tells in an error's text of the lines that it has rewritten."""
+    """Return AutoGraph's lines in an error's text, as they are in the source."""
     for filename, row in re.findall(r'File "(.+?)", line (\d+)', text):
         yield filename, int(row)
 
 
 def is_users(filename: str) -> bool:
-    """Whether the file is neither tpulint's nor Python's nor an installed package's."""
+    """Return whether the file is neither tpulint's nor Python's nor an installed package's."""
     installed = f"{os.sep}site-packages{os.sep}" in filename
     made = "__autograph_generated_file" in filename
     return not (installed or made or filename.startswith(LIBRARIES))

@@ -98,7 +98,7 @@ def _run(code: Any, file: str | None, loader: Any, spec: ModuleSpec | None = Non
 
 
 def _begin_path_with(folder: str) -> None:
-    """What tpulint itself was started from is no place of the program's modules."""
+    """Begin `sys.path` with the program's folder instead of the one tpulint was started from."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = folder
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """What is run on what, how many seconds a step may take, and what becomes of the report.
+    """The settings of a run: program, cores, seconds for a step, and the report's format.
 
     Without a `file` it goes to standard error.
     """
@@ -97,7 +97,7 @@ class Session:
             self.write(written)
 
     def ran(self) -> Ran:
-        """What there is to report."""
+        """Return the report."""
         from tpulint.output.run_report import Ran
 
         request = self.request
