@@ -69,7 +69,7 @@ def read(machine: Machine, module: Module, names: frozenset[str]) -> None:
 
 
 def _names_no_estimator(value: Value) -> bool:
-    """Return whether `value` makes no TPUEstimator: makers sort first, they say what a model_fn is."""
+    """Return whether `value` makes no TPUEstimator: makers, which know model_fns, sort first."""
     return not (isinstance(value, Function) and value.code.names_any(MAKES_ESTIMATOR))
 
 
