@@ -7,7 +7,7 @@
 pip downloads the wheels that are missing in the folder WHEELS (about 2 GB). The old ones are
 read as archives and never run; the newest release is the one that is installed beside this
 Python. What is written are the tables `names.tsv` and `operations.tsv` in `tpulint/knowledge`,
-whose loaders say how they read; what is typed in by hand stands in the TOML files beside them.
+whose loaders say how they read; what is typed in by hand is in the TOML files beside them.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class Builder:
     def table(self) -> dict[str, Ops]:
         """Public dotted name -> the wanted operations, one of which it always builds.
 
-        What tf.compat.v1 has in common with tf stands there once.
+        What tf.compat.v1 has in common with tf is there once.
         """
         found: dict[str, Ops] = {}
         for public, module in PUBLIC.items():

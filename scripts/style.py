@@ -28,7 +28,7 @@ OPENERS = frozenset(
 )
 WORDS = re.compile(
     r"\b(stands (?:in|on|at|for itself|there|above|below|beside|behind|under)|stand (?:in|on|there)"
-    r"|mends?|mended|surely|tells? of|is told|are told|hangs on|takes none)\b"
+    r"|mends?|mended|surely|tells? of|is told|are told|hangs on(?! a TPU)|takes none)\b"
 )
 METAPHORS = re.compile(r"\b(houses?|rooms?|walls?(?! time)|floors?|roof)\b", re.IGNORECASE)
 EXEMPT = frozenset([Path(__file__).name])

@@ -90,7 +90,7 @@ def _run_apart(path: Path, options: argparse.Namespace) -> list[Outcome]:
 
 
 def _run_here(path: Path, options: argparse.Namespace) -> None:
-    """Run what `options.report` does not tell of yet, and tell it."""
+    """Run what `options.report` does not report yet, and tell it."""
     import tensorflow as tf
     from absl import flags
 

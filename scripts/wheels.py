@@ -1,7 +1,7 @@
 """Python packages read without running them: from wheels, or from where they are installed.
 
 A `Library` lays several of them over one another, as an installation would, and answers
-which names a module has and what stands behind one of them.
+which names a module has and what is behind one of them.
 """
 
 from __future__ import annotations

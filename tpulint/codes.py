@@ -131,7 +131,7 @@ _ROWS = (
     Code("TPU404", "maximum-shapes-mismatch", E, "maximum_shapes does not fit the inputs"),
     Code("TPU405", "deprecated-name", W, "name= does nothing"),
     Code("TPU406", "unfetchable-op", E, "what a TPU computation made is fetched or fed outside it"),
-    Code("TPU407", "bad-output-order", E, "an operation where a tensor must stand in the outputs"),
+    Code("TPU407", "bad-output-order", E, "an operation where a tensor must be in the outputs"),
     Code("TPU408", "device-assignment-needed", E, "a device assignment is needed and missing"),
     Code("TPU409", "padding-has-no-effect", W, "padding_spec without effect"),
     Code("TPU501", "unsupported-op", E, "an operation with no TPU kernel in device code"),

@@ -17,7 +17,7 @@ class Certainty(enum.Enum):
     """The certainty that a fault happens.
 
     `DEFINITE`: on every run that reaches the reported line on a TPU.
-    `POSSIBLE`: it hangs on something that the analysis cannot see.
+    `POSSIBLE`: it depends on something that the analysis cannot see.
     """
 
     DEFINITE = "definite"

@@ -45,7 +45,7 @@ def write_notebook(source: Source, cells: Mapping[int, str]) -> bytes:
 
 
 def restore(line: str) -> str:
-    """The line as it stands in the notebook."""
+    """The line as it is in the notebook."""
     return STAND_IN.sub("", line, count=1)
 
 

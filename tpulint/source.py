@@ -65,7 +65,7 @@ class Source:
 
 
 def shown_line(line: str) -> str:
-    """A line of a notebook's text without what stands there for IPython's syntax."""
+    """A line of a notebook's text without what is there for IPython's syntax."""
     from tpulint.notebook import restore
 
     return restore(line)

@@ -53,7 +53,7 @@ CALL = {
 
 @dataclass(frozen=True)
 class Said:
-    """The codes that the analyzer says are surely there, and all that it says."""
+    """The codes that the analyzer says are certainly there, and all that it says."""
 
     definite: frozenset[str]
     any: frozenset[str]

@@ -4,7 +4,7 @@
 
 A finding that is new gets the verdict "unread", which no test lets pass: read the code, then
 write "true" (the fault is there), "harmless" (it is there, and does no harm where it stands)
-or "false", with a reason. A definite false alarm is mended, not listed; of the possible ones
+or "false", with a reason. A definite false alarm is fixed, not listed; of the possible ones
 a tenth may be false. Of a rule that says very much, a sample of its possible findings is read:
 those whose places come first by their hash, so that a new finding changes little in it.
 """

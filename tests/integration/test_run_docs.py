@@ -1,4 +1,4 @@
-"""Every command of docs/run.md is run, and prints what stands below it."""
+"""Every command of docs/run.md is run, and prints what is shown below it."""
 
 from __future__ import annotations
 

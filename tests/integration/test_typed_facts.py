@@ -1,4 +1,4 @@
-"""A fact about TensorFlow is a row of data: it is told without a change of any Python."""
+"""A fact about TensorFlow is a row of data: it is reported without a change of any Python."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tpulint.pipeline import driver
 
 
 def program(text: str) -> Block:
-    """A program as it would stand in a page; all its lines may be indented."""
+    """A program as it would be in a page; all its lines may be indented."""
     return Block("test", 0, "", "", "", split(dedent(text).strip("\n").split("\n")))
 
 

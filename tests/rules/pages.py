@@ -1,4 +1,4 @@
-"""The programs that stand in the rules' pages, and what each must show.
+"""The programs that are in the rules' pages, and what each must show.
 
 A page is documentation, tests and `tpulint rule` text at once. Every ```python
 block in it is one program: the file `example.py`, or several files where lines

@@ -1,4 +1,4 @@
-"""Pipelines that surely fail on the host of a TPU, or have batches of no size; those that may."""
+"""Pipelines that fail on the host of a TPU, or have batches of no size, certainly or possibly."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Each program calls a function out of something that was changed: `faulty` builds a TPU computation
 inside the one that is being built (TPU202), `sound` does not. The certainty is what is known of
-which of them is called; none where it is surely `sound`.
+which of them is called; none where it is certainly `sound`.
 """
 
 from __future__ import annotations

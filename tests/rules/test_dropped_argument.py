@@ -76,7 +76,7 @@ def test_options_that_hold_the_name_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_rows_that_cannot_be_split_into_tokens_alone_are_left_alone(tmp_path: Path) -> None:
-    """Python itself reads them, for they stand in parentheses."""
+    """Python itself reads them, for they are in parentheses."""
     rows = "    return (tf\n            .compat.v1\n        .tpu.rewrite(f, [x], name='a'))\n"
     text = "import tensorflow as tf\n\n\ndef build(f, x):\n" + rows
     (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU405"]

@@ -120,7 +120,7 @@ from steps import train
 train(tf.distribute.TPUStrategy())
 """,
 }
-# No mark stands in these: a module with one speaks of TPUs. What is said of each.
+# No mark is in these: a module with one speaks of TPUs. What is said of each.
 MODULES = {
     "the strategy of a module that is a TPU's": (
         """
@@ -163,7 +163,7 @@ strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))
         [],
     ),
 }
-# What `run` is given, and whether it is surely no tf.function.
+# What `run` is given, and whether it is certainly no tf.function.
 CALLEES = {
     "plain": True,
     "traced": False,
@@ -173,7 +173,7 @@ CALLEES = {
     "traced_too if len(sys.argv) > 1 else traced": False,
     "plain if len(sys.argv) > 1 else library.step": False,
 }
-# A class, and whether a call of an object of it is surely no tf.function.
+# A class, and whether a call of an object of it is certainly no tf.function.
 CLASSES = {
     """
 class Step:

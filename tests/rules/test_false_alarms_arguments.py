@@ -1,4 +1,4 @@
-"""Programs that are right, or not surely wrong: the rules TPU4xx stay silent."""
+"""Programs that are right, or not certainly wrong: the rules TPU4xx stay silent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that are right, or not surely wrong: what TPU1xx must not say of them.
+"""Programs that are right, or not certainly wrong: what TPU1xx must not say of them.
 
 A mark in a program is what is said, and how sure: these are programs on which the
 analysis once said more than it knew, or might.

@@ -1,4 +1,4 @@
-"""Functions that are given to TensorFlow, and what is around them: how surely they are device code.
+"""Functions given to TensorFlow, and the certainty that they are device code.
 
 `faulty` builds an operation without a TPU kernel (TPU501). Each row is a statement of a
 computation; none of a strategy's other functions is run on the device.

@@ -1,4 +1,4 @@
-"""Contexts of one's own: what a block is in, and how surely (TPU302, a cleared TPU context)."""
+"""Context managers of one's own, and the context of their blocks (TPU302, a cleared context)."""
 
 from __future__ import annotations
 

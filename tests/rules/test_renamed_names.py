@@ -25,14 +25,14 @@ LAYER_IS_GONE = f"`{LAYER}` is gone by TensorFlow 2.16: it is `tf.keras.layers.B
 
 
 class Case(NamedTuple):
-    """`line` is the one at fault, `mended` what the fix makes of it; "?" marks an unsafe fix."""
+    """`line` is the one at fault, `fixed` what the fix makes of it; "?" marks an unsafe fix."""
 
     release: str
     before: str
     line: str
     said: str
     certainty: str = "possible"
-    mended: str = ""
+    fixed: str = ""
     after: str = ""
 
 
@@ -42,7 +42,7 @@ CASES = {
         TF,
         "tf.contrib.tpu.core(0)",
         "`tf.contrib.tpu.core` is gone by TensorFlow 2.0: it is `tf.compat.v1.tpu.core`",
-        mended="tf.compat.v1.tpu.core(0)",
+        fixed="tf.compat.v1.tpu.core(0)",
     ),
     "a name that never was, of either of two modules": Case(
         "",
@@ -64,7 +64,7 @@ CASES = {
         "",
         "from tensorflow.contrib import tpu",
         "`tensorflow.contrib.tpu` is gone by TensorFlow 2.0: it is `tensorflow.compat.v1.tpu`",
-        mended="from tensorflow.compat.v1 import tpu",
+        fixed="from tensorflow.compat.v1 import tpu",
         after="tpu.core(0)\ntpu.cross_replica_sum(1)\n",
     ),
     "a module under another name, beside one that went elsewhere": Case(
@@ -72,7 +72,7 @@ CASES = {
         "",
         "from tensorflow.contrib import tpu as t",
         "`tensorflow.contrib.tpu` is gone by TensorFlow 2.0: it is `tensorflow.compat.v1.tpu`",
-        mended="from tensorflow.compat.v1 import tpu as t",
+        fixed="from tensorflow.compat.v1 import tpu as t",
         after="from tensorflow.contrib import distribute as d\nt.core(0)\nd.TPUStrategy(1)\n"
         "# file: other.py\nfrom tensorflow.contrib import tpu as t\nt.TPUEstimator(1)\n",
     ),
@@ -102,7 +102,7 @@ CASES = {
         "from tensorflow.contrib.tpu import core as at",
         "`tensorflow.contrib.tpu.core` is gone by TensorFlow 2.0:"
         " it is `tensorflow.compat.v1.tpu.core`",
-        mended="from tensorflow.compat.v1.tpu import core as at",
+        fixed="from tensorflow.compat.v1.tpu import core as at",
     ),
     "a name that nothing can be imported from": Case(
         "==2.12",
@@ -145,7 +145,7 @@ CASES = {
         "tf.distribute.TPUStrategy(1)",
         "`tf.distribute.TPUStrategy` is not yet in TensorFlow 1.15 (2.3 has it):"
         " it is `tf.distribute.experimental.TPUStrategy`",
-        mended="?tf.distribute.experimental.TPUStrategy(1)",
+        fixed="?tf.distribute.experimental.TPUStrategy(1)",
     ),
     "a name that never was": Case(
         "",
@@ -192,7 +192,7 @@ CASES = {
         TF,
         f"def make(): return {LAYER}()",
         LAYER_IS_GONE,
-        mended="?def make(): return tf.keras.layers.BatchNormalization()",
+        fixed="?def make(): return tf.keras.layers.BatchNormalization()",
         after="def main():\n    if tf.__version__ < '2.16':\n        return make()\n",
     ),
     "a name in a function, where nobody asks for the version": Case(
@@ -225,7 +225,7 @@ CASES = {
         TF,
         f"{LAYER}()",
         LAYER_IS_GONE,
-        mended="?tf.keras.layers.BatchNormalization()",
+        fixed="?tf.keras.layers.BatchNormalization()",
     ),
     "a keyword that never was": Case(
         "",
@@ -254,7 +254,7 @@ CASES = {
         TF,
         "tf.tpu.rewrite(1, inputs=[], compute=1, **{})",
         "`tf.tpu.rewrite` is gone by TensorFlow 2.0: it is `tf.compat.v1.tpu.rewrite`",
-        mended="tf.compat.v1.tpu.rewrite(1, inputs=[], compute=1, **{})",
+        fixed="tf.compat.v1.tpu.rewrite(1, inputs=[], compute=1, **{})",
     ),
 }
 
@@ -269,11 +269,11 @@ def test_what_is_said_and_written(case: Case, tmp_path: Path) -> None:
     found = next(each for each in here if each.span.start.row == row)
     assert (found.message, found.certainty.value) == (case.said, case.certainty)
     if found.fix is None:
-        assert not case.mended
+        assert not case.fixed
         return
-    mended = edited_text(text, found.fix.edits).split("\n")[row - 1]
+    fixed = edited_text(text, found.fix.edits).split("\n")[row - 1]
     unsafe = "?" if found.fix.applicability is Applicability.UNSAFE else ""
-    assert unsafe + mended == case.mended
+    assert unsafe + fixed == case.fixed
 
 
 def test_a_name_of_the_other_generation_is_sure_where_the_target_is_configured(

@@ -1,4 +1,4 @@
-"""TPU2xx: what decides that it is said, and how surely."""
+"""TPU2xx: what decides that it is said, and with what certainty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPU3xx: what decides that it is said, and how surely."""
+"""TPU3xx: what decides that it is said, and with what certainty."""
 
 from __future__ import annotations
 

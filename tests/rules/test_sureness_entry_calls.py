@@ -1,4 +1,4 @@
-"""TPU40x: what the call of an entry point surely is given."""
+"""TPU40x: what the call of an entry point certainly is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TPU1xx: what decides that it is said, by which rule, and how surely."""
+"""TPU1xx: what decides that it is said, by which rule, and with what certainty."""
 
 from __future__ import annotations
 

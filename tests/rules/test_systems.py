@@ -113,7 +113,7 @@ def make():
 {"make": make, "none": tf.no_op, "two": lambda: None}[sys.argv[1]]()
 """,
 }
-# How two resolvers are made, and whether they surely mean one TPU.
+# How two resolvers are made, and whether they certainly mean one TPU.
 RESOLVERS = {
     "by one name": (f'{RESOLVER}("a")', f'{RESOLVER}("a")', True),
     "by two names": (f'{RESOLVER}("a")', f'{RESOLVER}("b")', False),

@@ -36,7 +36,7 @@ tf.tpu.rewrite(computation, [tf.zeros([])])
 """
 AS_IT_IS = {"host": "v = v + total", "device": "total.assign(z)", "sent": "z", "used": "y + 1.0"}
 
-# The line that differs, what stands there, and how sure the deadlock is.
+# The line that differs, what is there, and how sure the deadlock is.
 LINES = [
     ("host", "v = v + total", "definite"),
     ("host", "v = total.read_value()", "definite"),

@@ -1,4 +1,4 @@
-"""The traces of the seam's rules: every step is a real line, and both lanes are told."""
+"""The traces of the seam's rules: every step is a real line, and both lanes are reported."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _EXAMPLE = re.compile(r"```python\n(.*?)```\n```text\n(.*?)```", re.DOTALL)
 
 
 class Example(NamedTuple):
-    """A program of a page and the text that stands below it."""
+    """A program of a page and the text that is below it."""
 
     program: str
     expected: str

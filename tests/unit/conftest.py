@@ -1,7 +1,7 @@
 """A stand-in for the rules, and a terminal to run tpulint in.
 
 The stand-in reports words: `bad` (TPU201), `maybe` (TPU103, possible) and `, name`
-(TPU405, with a safe fix), so that nothing here hangs on a rule.
+(TPU405, with a safe fix), so that nothing here depends on a rule.
 """
 
 from __future__ import annotations

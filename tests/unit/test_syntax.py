@@ -15,7 +15,7 @@ from tpulint.syntax.lower import lower, lower_with_nodes
 from tpulint.syntax.parse import NESTED_TOO_DEEPLY, SyntaxProblem, parse
 from tpulint.syntax.positions import Positions, paired, provided
 
-# Files of Python's own library with the widest choice of syntax; all stand in 3.10 and later.
+# Files of Python's own library with the widest choice of syntax; all are in 3.10 and later.
 SAMPLES = (
     "asyncio/tasks.py",
     "bisect.py",

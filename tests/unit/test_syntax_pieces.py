@@ -116,7 +116,7 @@ def test_the_setters_of_an_attribute_are_found_in_what_was_not_read() -> None:
 def test_names_are_found_in_what_was_not_read() -> None:
     facts, _ = opened(CLASS)
     assert facts.names_any(frozenset(["third"]))
-    assert not facts.names_any(frozenset(["comment"]))  # stands in a comment only
+    assert not facts.names_any(frozenset(["comment"]))  # is in a comment only
     assert not facts.names_any(frozenset(["siz"]))
 
 

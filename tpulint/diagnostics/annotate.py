@@ -32,7 +32,7 @@ def annotated(
     comments = read_comments(source)
     rows: dict[int, list[str]] = {}
     for finding in findings:
-        if finding.code not in ("TPU001", "TPU002"):  # a comment cannot mend these
+        if finding.code not in ("TPU001", "TPU002"):  # a comment cannot fix these
             rows.setdefault(comments.place(finding.span.start.row), []).append(finding.code)
     edits = []
     for row, codes in rows.items():

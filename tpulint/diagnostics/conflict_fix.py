@@ -14,7 +14,7 @@ READS = ("read_value", "value")
 def pass_by_value(conflict: Conflict) -> Fix | None:
     """The fix, where the variable itself is an argument of the cluster; else None.
 
-    All of it must stand in the file of the finding: the argument, and what the host
+    All of it must be in the file of the finding: the argument, and what the host
     function does with the variable, which must be reads only.
     """
     cluster, variable = conflict.cluster, conflict.variable

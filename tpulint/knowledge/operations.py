@@ -23,7 +23,7 @@ HOST = "h"
 class Built(NamedTuple):
     """An operation that a call of a public name builds and that is not compiled.
 
-    host: it deals in strings, files, Python or the host's state, and surely has no kernel;
+    host: it deals in strings, files, Python or the host's state, and certainly has no kernel;
     else another release of the compiler may have one. writer: only under a summary writer.
     """
 

@@ -270,7 +270,7 @@ FILE_READERS = _words(
     """
 )
 
-# Bytes of which one must stand in a file for the seam to be in it (see `program.prefilter`).
+# Bytes of which one must be in a file for the seam to be in it (see `program.prefilter`).
 SIGNS = (
     b"outside_compilation",
     b"split_compile_and_",

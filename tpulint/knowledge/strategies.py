@@ -1,6 +1,6 @@
 """Names that tell how a program uses distribution strategies: eagerly or in graphs, in scopes.
 
-Hand-written, as `seam`: each set says where its fact stands in TensorFlow.
+Hand-written, as `seam`: each set says where its fact is in TensorFlow.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ class Context(NamedTuple):
     """The run's surroundings.
 
     `here` is the absolute working directory, `sources` hold the files that findings and
-    their steps stand in, `hidden` counts the possible findings that are not shown, and
-    `fixed` those that were mended before.
+    their steps are in, `hidden` counts the possible findings that are not shown, and
+    `fixed` those that were fixed before.
     """
 
     here: str

@@ -19,7 +19,7 @@ def full(findings: Sequence[Finding], context: Context) -> str:
 
 
 def block(finding: Finding, context: Context) -> str:
-    """One finding: what, where, the lines, the lanes, and how to mend it."""
+    """One finding: what, where, the lines, the lanes, and how to fix it."""
     styled = paint if context.color else unpainted
     title = f"{flags(finding)}{one_line(finding.message)}"
     first, *more = textwrap.wrap(title, context.width - 7, break_long_words=False)

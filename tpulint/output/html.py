@@ -114,5 +114,5 @@ def first_line(span: Span, context: Context) -> str:
 
 
 def prose(text: str) -> str:
-    """`text`, with what stands in backquotes set as code."""
+    """`text`, with what is in backquotes set as code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -94,7 +94,7 @@ def headline(ran: Ran) -> str:
 
 
 def explained(fault: Fault, context: Context) -> str:
-    """A fault, and the finding that tells of it."""
+    """A fault, and the finding that reports it."""
     from tpulint.output.full import block
 
     told = f"\n\n{block(fault.finding, context).rstrip()}" if fault.finding else ""

@@ -28,7 +28,7 @@ def one_line(message: str) -> str:
 
 
 def flags(finding: Finding) -> str:
-    """`[possible] ` for what is not sure, `[*] ` for what --fix mends."""
+    """`[possible] ` for what is not sure, `[*] ` for what --fix fixes."""
     possible = "[possible] " if finding.certainty is Certainty.POSSIBLE else ""
     safe = finding.fix is not None and finding.fix.applicability is Applicability.SAFE
     return possible + ("[*] " if safe else "")
@@ -67,7 +67,7 @@ def hidden_line(hidden: int) -> str:
 
 
 def statistics(findings: Sequence[Finding]) -> str:
-    """A line a code, the frequent ones first: count, code, what --fix mends, name."""
+    """A line a code, the frequent ones first: count, code, what --fix fixes, name."""
     from collections import Counter
 
     from tpulint.codes import CODES

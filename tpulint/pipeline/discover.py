@@ -149,7 +149,7 @@ def ignores_above(directory: str) -> Ignores | None:
 
 
 def with_ignore_file(directory: str, names: Iterable[str], above: Ignores | None) -> Ignores | None:
-    """`above`, and before it the ignore file that stands in `directory` among `names`."""
+    """`above`, and before it the ignore file that is in `directory` among `names`."""
     name = next((each for each in names if each.endswith((".gitignore", "exclude"))), None)
     if name is None or (name != ".gitignore" and os.sep not in name):
         return above

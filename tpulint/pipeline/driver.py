@@ -1,4 +1,4 @@
-"""The story of a run: discover, understand, judge, mend, say."""
+"""The story of a run: discover, understand, judge, fix, say."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def prepare(request: Request) -> tuple[Task, Run]:
 
 
 def in_context(request: Request, filenames: tuple[str, ...], named: frozenset[str]) -> Task:
-    """The task; files named one by one come with their project, as their callers stand there."""
+    """The task; files named one by one come with their project, as their callers are there."""
     files = [os.path.abspath(each) for each in named if each != STDIN]
     project = project_of(os.path.commonpath(files)) if files else None
     if project is None:

@@ -1,6 +1,6 @@
 """The findings of one file at a time, for tools that ask file by file.
 
-A finding may stand in any module that a TPU program reaches, so a file is judged with its
+A finding may be in any module that a TPU program reaches, so a file is judged with its
 project; the project is understood once a process, and its files' findings are picked from
 there. Where nothing in it names the seam, that is a search of bytes.
 """

@@ -24,7 +24,7 @@ TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 
 
 def is_eager(program: Program, computation: Computation) -> bool:
-    """Return whether the `run` that makes `computation` is surely reached eagerly, and may be a
+    """Return whether the `run` that makes `computation` is certainly reached eagerly, and may be a
     TPU's.
     """
     where = computation.where

@@ -22,7 +22,7 @@ def argument(given: Arguments, keyword: str, position: int | None = None) -> Val
 
 
 def on_tpu(estimator: ApiCall) -> bool:
-    """Return whether a TPU may be used: not where `use_tpu=False` stands in so many words."""
+    """Return whether a TPU may be used: not where `use_tpu=False` is in so many words."""
     use_tpu = estimator.argument("use_tpu", 4)
     return use_tpu is None or use_tpu.value != Const(False)
 

@@ -151,7 +151,7 @@ def _listed(value: Value) -> list[Value]:
 
 
 def keeps_remainder(batch: Built) -> bool | None:
-    """Return whether the last batch may be smaller; None where that hangs on something not seen."""
+    """Return whether the last batch may be smaller; None where something unseen decides."""
     if batch.last in DROPS:
         return False
     given = argument(batch.arguments, "drop_remainder", BATCHES[batch.last])

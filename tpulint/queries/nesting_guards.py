@@ -1,4 +1,4 @@
-"""Hand-written guards against nested clusters, as they stand in a module's source."""
+"""Hand-written guards against nested clusters, as they are in a module's source."""
 
 from __future__ import annotations
 

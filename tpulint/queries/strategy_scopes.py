@@ -181,7 +181,7 @@ class Scopes:
 
 
 def is_guessed(where: Where, computation: Computation) -> bool:
-    """Return whether it hangs on which of several things is meant here, in device code."""
+    """Return whether it depends on which of several things is meant here, in device code."""
     return any(key[0] in GUESSES for key, _ in where.conditions - computation.where.conditions)
 
 
@@ -200,7 +200,7 @@ def _is_of_strategy(call: ApiCall) -> bool:
 
 
 def _is_in_one_of(inner: Where, outer: Where) -> bool:
-    """Return whether both stand in the same call of a function, in one run."""
+    """Return whether both are in the same call of a function, in one run."""
     return inner.run == outer.run and inner.frames == outer.frames
 
 

@@ -15,7 +15,7 @@ TOUCHES = ("read", "write", "unknown")
 
 @dataclass(frozen=True)
 class Conflict:
-    """`host` stands in `cluster`, `device` in the device code of the same computation.
+    """`host` is in `cluster`, `device` in the device code of the same computation.
 
     waits: the device program waits for the cluster while it holds the variable.
     certainty: of the two being one variable, both reached on one run, and of `waits`.

@@ -14,7 +14,7 @@ from tpulint.knowledge.renames import methods, renamed
 from tpulint.syntax.api_spellings import ATTRIBUTE, IMPORT, METHOD
 
 LOOSE = ("tensorflow.contrib", "tensorflow.python")
-# Modules that stand in the wheel beside the public API, whose names the table holds.
+# Modules that are in the wheel beside the public API, whose names the table holds.
 BESIDE = (
     "tensorflow.distribute.experimental.rpc.kernels",
     "tensorflow.distribute.experimental.rpc.proto",
@@ -33,7 +33,7 @@ class Absent(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """The end of the message: what stands there now."""
+        """The end of the message: what is there now."""
         if not self.now:
             return ""
         if self.spelled.name.place == METHOD:

@@ -26,7 +26,7 @@ def device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
             for call in computation.calls
             if call.last in DEVICES and any(each.value == GPU for each in call.arguments)
         }
-        compiled: dict[tuple[Layer, ...], bool] = {}  # many calls stand in few places
+        compiled: dict[tuple[Layer, ...], bool] = {}  # many calls are in few places
         for call in computation.calls:
             layers = call.where.layers
             if layers not in compiled:

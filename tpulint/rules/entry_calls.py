@@ -68,7 +68,7 @@ def argument(entry: Computation, name: str) -> Argument | None:
 
 
 def given(entry: Computation, name: str) -> Value:
-    """The value of an argument: None where it is surely not given, UNKNOWN where it may be."""
+    """The value of an argument: None where it is certainly not given, UNKNOWN where it may be."""
     found = argument(entry, name)
     if found is not None:
         return found.value
@@ -76,7 +76,7 @@ def given(entry: Computation, name: str) -> Value:
 
 
 def is_given(value: Value) -> bool:
-    """Return whether an argument surely is something other than None and an empty structure."""
+    """Return whether an argument certainly is something other than None and an empty structure."""
     return not any(_may_be_nothing(each) for each in options(value))
 
 

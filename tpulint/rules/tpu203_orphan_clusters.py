@@ -10,7 +10,7 @@ from tpulint.analysis.models.strategies import NOT_A_TPUS
 
 
 def places(program: Program) -> Iterator[tuple[Cluster, str]]:
-    """Clusters that surely do nothing, with where that is.
+    """Clusters that certainly do nothing, with where that is.
 
     A call that some caller brings into a computation is in its place, and what only a
     caller that is not seen reaches may be.

@@ -33,7 +33,7 @@ def is_call(node: list[object]) -> bool:
 
 
 def is_no_function(value: Value) -> bool:
-    """Return whether this surely cannot be called."""
+    """Return whether this certainly cannot be called."""
     if isinstance(value, Tensor):
         return value.sort in ("tensor", "operation")
     return isinstance(value, (Const, Sequence, Mapping))

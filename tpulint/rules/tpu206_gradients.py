@@ -19,7 +19,7 @@ WITHOUT_GRADIENT = ("py_func", "numpy_function")
 
 @dataclass(frozen=True)
 class Gradient:
-    """`call` takes a gradient through `cluster`, not colocated. sure: it surely cannot compile."""
+    """A call that takes a gradient through `cluster`, not colocated. sure: it cannot compile."""
 
     call: ApiCall
     cluster: Cluster

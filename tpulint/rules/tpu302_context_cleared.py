@@ -47,7 +47,7 @@ def _told(cluster: Cluster, cleared: Layer, name: str) -> tuple[Step, ...]:
 
 
 def _is_sure(cluster: Cluster, cleared: Layer | None) -> bool:
-    """Return whether one of the clusters that a call opens surely has lost its context."""
+    """Return whether one of the clusters that a call opens certainly has lost its context."""
     assert cluster.computation is not None
     known = cluster.computation.certainty is Certainty.DEFINITE
     return known and cleared is not None and not cleared.perhaps

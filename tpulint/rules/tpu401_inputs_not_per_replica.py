@@ -47,11 +47,11 @@ def _is_list_of_lists(value: Value) -> bool:
 
 
 def _is_no_row(value: Value) -> bool:
-    """Return whether `value` is surely neither a list nor a tuple."""
+    """Return whether `value` is certainly neither a list nor a tuple."""
     if isinstance(value, Sequence):
         return value.kind == "set"
     if isinstance(value, Tensor):
-        return value.dtype is not None  # only what a literal made is surely one tensor
+        return value.dtype is not None  # only what a literal made is certainly one tensor
     if isinstance(value, Built):
         return value.path.startswith("numpy.")
     return isinstance(value, (Const, Mapping, Variable))

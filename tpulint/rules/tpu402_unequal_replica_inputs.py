@@ -73,5 +73,5 @@ def _dtype(value: Value) -> str | None:
 
 
 def _is_leaf(value: Value) -> bool:
-    """Return whether `value` is surely no structure."""
+    """Return whether `value` is certainly no structure."""
     return isinstance(value, Const) or (isinstance(value, Tensor) and value.dtype is not None)

@@ -1,4 +1,4 @@
-"""TPU407: an operation where a tensor must stand in the outputs of a computation."""
+"""TPU407: an operation where a tensor must be in the outputs of a computation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def fault(output: Value) -> str | None:
 
 
 def _is_flat(output: Value) -> bool:
-    """Return whether the output surely has no nesting that TensorFlow sees (xla.is_flat)."""
+    """Return whether the output certainly has no nesting that TensorFlow sees (xla.is_flat)."""
     if isinstance(output, Mapping):
         return False
     nested = (Sequence, Mapping)

@@ -58,5 +58,5 @@ def loop_around(where: Where) -> Layer | None:
 
 
 def certainty(computation: Computation, where: Where) -> Certainty:
-    """It hangs on which of several functions is called, or on who owns the strategy."""
+    """It depends on which of several functions is called, or on who owns the strategy."""
     return Certainty.POSSIBLE if is_guessed(where, computation) else computation.certainty

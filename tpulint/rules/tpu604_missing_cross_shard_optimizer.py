@@ -53,7 +53,7 @@ def _by_place(computation: Computation) -> dict[Site, list[ApiCall]]:
 
 
 def _is_bare(receiver: Value | None) -> bool:
-    """Return whether this surely is an optimizer of TensorFlow's, or made after it, that sums
+    """Return whether this certainly is an optimizer of TensorFlow's, or made after it, that sums
     nothing.
     """
     if isinstance(receiver, Instance):

@@ -11,7 +11,7 @@ LOOPS = frozenset(["for", "while"])
 
 
 def is_written_in(outer: Site, inner: Site) -> bool:
-    """Return whether `inner` stands in the loop at `outer`, in the same function."""
+    """Return whether `inner` is in the loop at `outer`, in the same function."""
     if outer.module is not inner.module:
         return False
     facts = outer.module.facts

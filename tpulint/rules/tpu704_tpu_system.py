@@ -18,7 +18,7 @@ HANDLER = "except"
 
 @dataclass(frozen=True)
 class Again:
-    """The system is initialized at `call`, although `before` stands on it already.
+    """The system is initialized at `call`, although `before` is on it already.
 
     before: an earlier initialization, a strategy, or a scope that was entered.
     """
@@ -29,7 +29,7 @@ class Again:
 
 
 def initialized_again(program: Program) -> Iterator[Again]:
-    """Each initialization that takes away what stands on the system."""
+    """Each initialization that takes away what is on the system."""
     runs: dict[int, list[ApiCall]] = {}
     for call in program.calls:
         if call.last in RELEVANT:
@@ -46,7 +46,7 @@ def initialized_again(program: Program) -> Iterator[Again]:
 
 
 def _lost(call: ApiCall, standing: list[ApiCall]) -> Iterator[Again]:
-    """The most that stands in the way: what a scope made, a strategy, the first initialization."""
+    """The most that is in the way: what a scope made, a strategy, the first initialization."""
     reachable = [each for each in standing if _comes_before(each, call)]
     if any(_are_apart(each, call) for each in reachable if each.last in INITIALIZES):
         return
@@ -59,7 +59,7 @@ def _lost(call: ApiCall, standing: list[ApiCall]) -> Iterator[Again]:
 
 
 def _comes_before(earlier: ApiCall, later: ApiCall) -> bool:
-    """Return whether one run can reach both, the later one not to mend the first."""
+    """Return whether one run can reach both, the later one not to fix the first."""
     taken = dict(earlier.where.conditions)
     if any(taken.get(key, branch) != branch for key, branch in later.where.conditions):
         return False

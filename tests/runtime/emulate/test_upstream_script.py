@@ -1,4 +1,4 @@
-"""scripts/upstream_tests.py tells of each test of a file how it ended, also of one that hangs."""
+"""scripts/upstream_tests.py reports how each test of a file ended, also one that hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example of docs/runtime.md runs and prints what stands below it."""
+"""Every example of docs/runtime.md runs and prints what is shown below it."""
 
 from __future__ import annotations
 

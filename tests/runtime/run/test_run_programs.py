@@ -137,7 +137,7 @@ def test_a_fault_is_told_in_the_words_of_the_check() -> None:
     [
         # The program ends by a status of its own, because of a fault that it caught.
         (UNSEEN, 3, r"DeviceVariableError at program\.py:\d+ \[TPU102 .*\]: .* is silent there"),
-        # A warning changes no status, is told once, and tells what has been suppressed.
+        # A warning changes no status, is reported once, and tells what has been suppressed.
         (IDLE, 0, r"OutsideCompilationNoOpWarning at program\.py:6 .* says\n\nTPU203 "),
         # An error of TensorFlow's own, at a line of which the analyzer is sure.
         (EAGER, 1, r"NotImplementedError \[TPU701 .*\]: `tpulint check` says\n\nTPU701 "),

@@ -37,7 +37,7 @@ def answer(this: Call) -> Value | None:
 
 
 def _estimator(this: Call) -> Value:
-    """The model_fn is a computation, unless `use_tpu=False` stands there in so many words."""
+    """The model_fn is a computation, unless `use_tpu=False` is there in so many words."""
     made = Built(this.path, this.site, this.act.where)
     made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
     params = options(after_all(this, this.get("params", 3) or NONE))

@@ -104,7 +104,7 @@ def _recorded(act: Activation, record: ApiCall, found: Value) -> Value:
 
 
 def _builds_nothing(record: ApiCall) -> bool:
-    """Return whether the call itself surely builds no operation: Python's own, logging, scopes."""
+    """Return whether the call itself builds no operation: Python, logging, scopes."""
     return (
         isinstance(record.receiver, (Sequence, Mapping, Const))
         or builtins.knows(record.path)

@@ -80,7 +80,7 @@ def _shown(this: Call, node: list[Any]) -> Iterator[bool]:
 
 
 def _tensors(value: Value) -> Iterator[bool]:
-    """Of each tensor in `value`, whether something else may stand in its place."""
+    """Of each tensor in `value`, whether something else may be in its place."""
     return (maybe for tensor, maybe in told_apart(value) if _is_tensor(tensor))
 
 
@@ -107,5 +107,5 @@ def _is_text(node: list[Any]) -> bool:
 
 
 def _is_tensor(tensor: Tensor) -> bool:
-    """Return whether it surely is one: what a function that is not seen gives may be a number."""
+    """Return whether it is one for certain: the result of an unseen function may be a number."""
     return tensor.sort in ("tensor", "structure")

@@ -1,4 +1,4 @@
-"""Tensors whose dtype and shape stand in the source: constants, zeros, placeholders, arrays."""
+"""Tensors whose dtype and shape are in the source: constants, zeros, placeholders, arrays."""
 
 from __future__ import annotations
 

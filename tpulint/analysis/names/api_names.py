@@ -104,7 +104,7 @@ def is_missing(having: int, target: Target) -> bool:
 
 
 def candidates(data: bytes) -> Iterator[str]:
-    """The dotted names of the watched API that stand in these bytes, each at least once."""
+    """The dotted names of the watched API that are in these bytes, each at least once."""
     aliases: dict[bytes, set[str]] = {}
     for rest, asname in set(_IMPORT.findall(data)):
         path = f"tensorflow{rest.decode()}"

@@ -10,7 +10,7 @@ from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
 from tpulint.syntax.prefilter import applies_gradients, makes_keras_objects, may_matter
 
-# Packages that are TensorFlow's world even where a folder of that name stands in the project.
+# Packages that are TensorFlow's world even where a folder of that name is in the project.
 OUTSIDE = frozenset(
     ["tensorflow", "keras", "tf_keras", "numpy", "sonnet", "absl", "six", "tpulint"]
 )
@@ -143,7 +143,7 @@ class Project:
         return path
 
     def _listing(self, folder: str) -> frozenset[str]:
-        """What stands in a folder, files that were given by text included."""
+        """What is in a folder, files that were given by text included."""
         found = self._listings.get(folder)
         if found is None:
             try:

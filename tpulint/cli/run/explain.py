@@ -18,7 +18,7 @@ from tpulint.source import Source, read_all
 
 
 class Explained(NamedTuple):
-    """The faults with their findings, and the sources that those stand in."""
+    """The faults with their findings, and the sources that those are in."""
 
     faults: tuple[Fault, ...]
     sources: dict[str, Source]
@@ -69,7 +69,7 @@ def all_findings(files: tuple[str, ...], run: driver.Run) -> list[Finding]:
 
 
 def best_of(failure: Failure, findings: list[Finding]) -> Finding | None:
-    """The finding that tells of the failure, if there is one.
+    """The finding that reports the failure, if there is one.
 
     That is one of its rule that stands where it arose or on the way there, or whose explanation
     leads through; else the rule's only one in the file; else another rule's at the very line.
