@@ -13,7 +13,7 @@ Written by `scripts/docs.py` from `tests/rules/field/`.
 
 {all} public reports of faults in TensorFlow TPU programs, found in bug trackers. For {caught} of
 them a rule catches a small program that shows the pattern; program and corrected, silent twin
-stand in `tests/rules/field/` and are tested. What is *possible* depends on something that the source
+are in `tests/rules/field/` and tested. What is *possible* depends on something that the source
 does not show, and is reported with `--certainty possible`.
 """
 TABLE = "| | reports | said | pattern | rule |\n|---|---|---|---|---|\n"
