@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.context import Context
 from tpulint.analysis.domain.program import ApiCall, Argument, Site
 from tpulint.analysis.domain.values import (
     CHOICES,
@@ -62,7 +62,7 @@ def test_the_value_that_is_one_of_several(values: list[Value], joined: Value) ->
 def call(*arguments: tuple[str | None, str, int]) -> ApiCall:
     """A call with such arguments: keyword, star, number."""
     given = tuple(Argument(name, star, Const(number), SITE, []) for name, star, number in arguments)
-    return ApiCall("library.call", SITE, Where(), given, None, UNKNOWN)
+    return ApiCall("library.call", SITE, Context(), given, None, UNKNOWN)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tpulint.analysis import disabled_estimators, entry_discovery
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.interpreter.interpreter import Machine
+from tpulint.analysis.interpreter.interpreter import Interpreter
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.module import Module
 from tpulint.analysis.resolver.project import Project
@@ -32,12 +32,12 @@ def link(
         module = Module(source.filename, os.path.abspath(source.filename), source.text, facts)
         modules.append(module)
         project.add(source.filename, module)
-    machine = Machine(project, settings)
-    entry_discovery.read_all(machine, modules)
-    disabled_estimators.drop(machine.program)
+    interpreter = Interpreter(project, settings)
+    entry_discovery.read_all(interpreter, modules)
+    disabled_estimators.drop(interpreter.program)
     for module in modules:
         if module.pieces.problem is not None:
             store.refuse(module.filename, *module.pieces.problem)
     store.keep()
-    store.messages += machine.ledger.errors
-    return machine.program
+    store.messages += interpreter.checkpoint.errors
+    return interpreter.program

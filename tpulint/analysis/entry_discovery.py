@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import UNSEEN_CALLER, Layer
+from tpulint.analysis.domain.context import UNSEEN_CALLER, Scope
 from tpulint.analysis.domain.program import ApiCall, Site
 from tpulint.analysis.domain.values import (
     NONE,
@@ -16,8 +16,8 @@ from tpulint.analysis.domain.values import (
     Value,
 )
 from tpulint.analysis.interpreter import calls
-from tpulint.analysis.interpreter.frame import Activation
-from tpulint.analysis.interpreter.interpreter import Machine, opaque_arguments
+from tpulint.analysis.interpreter.frame import Frame
+from tpulint.analysis.interpreter.interpreter import Interpreter, opaque_arguments
 from tpulint.analysis.models import feeds
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.estimators import NOT_TENSORS
@@ -44,28 +44,28 @@ MAIN = "main"  # what is called so is run as a script: by itself, or by absl and
 CALLERS = 2  # how often the callers of functions that left something open are read
 
 
-def read_all(machine: Machine, modules: list[Module]) -> None:
+def read_all(interpreter: Interpreter, modules: list[Module]) -> None:
     """Read what shows the seam, then the callers of what depends on its arguments."""
-    names = ENTRY_NAMES | {each.rpartition(".")[2] for each in machine.settings.wrappers}
+    names = ENTRY_NAMES | {each.rpartition(".")[2] for each in interpreter.settings.wrappers}
     for module in modules:
-        read(machine, module, frozenset(names))
+        read(interpreter, module, frozenset(names))
     for _ in range(CALLERS):
-        wanted, machine.wanted = frozenset(machine.wanted), set()
+        wanted, interpreter.wanted = frozenset(interpreter.wanted), set()
         if not wanted:
             return
         for module in modules:
             if module.facts.names_any(wanted):
-                read(machine, module, wanted)
+                read(interpreter, module, wanted)
 
 
-def read(machine: Machine, module: Module, names: frozenset[str]) -> None:
+def read(interpreter: Interpreter, module: Module, names: frozenset[str]) -> None:
     """Read the module's body, then each function that mentions `names` and is still unread."""
-    machine.follow_all = opens_clusters(module.text.encode(), machine.settings.wrappers)
-    with machine.ledger.guarded(module.filename):
-        machine.module_env(module)
+    interpreter.follow_all = opens_clusters(module.text.encode(), interpreter.settings.wrappers)
+    with interpreter.checkpoint.guarded(module.filename):
+        interpreter.module_env(module)
     seen: set[int] = set()
-    for value in sorted(machine.module_env(module).names.values(), key=_names_no_estimator):
-        _read_value(machine, module, value, names, seen)
+    for value in sorted(interpreter.module_env(module).names.values(), key=_names_no_estimator):
+        _read_value(interpreter, module, value, names, seen)
 
 
 def _names_no_estimator(value: Value) -> bool:
@@ -74,27 +74,27 @@ def _names_no_estimator(value: Value) -> bool:
 
 
 def _read_value(
-    machine: Machine, module: Module, value: Value, names: frozenset[str], seen: set[int]
+    interpreter: Interpreter, module: Module, value: Value, names: frozenset[str], seen: set[int]
 ) -> None:
     """Read a function, or the methods of a class: each class once, for some hold themselves."""
     function = value.function if isinstance(value, (Bound, Partial)) else value
     if isinstance(function, Function) and function.module is module:
-        _read_function(machine, function, None, names)
+        _read_function(interpreter, function, None, names)
     elif isinstance(value, Class) and value.module is module and id(value) not in seen:
         seen.add(id(value))
-        instance = machine.generic_instance(value)
+        instance = interpreter.generic_instance(value)
         for method in list(value.names.values()):
             inner = method.function if isinstance(method, (Bound, Partial)) else method
             if isinstance(inner, Function) and inner.module is module:
                 static = "staticmethod" in inner.hints
                 receiver = None if static else instance
-                _read_function(machine, inner, receiver, names)
+                _read_function(interpreter, inner, receiver, names)
             elif isinstance(inner, Class):
-                _read_value(machine, module, inner, names, seen)
+                _read_value(interpreter, module, inner, names, seen)
 
 
 def _read_function(
-    machine: Machine, function: Function, receiver: Value | None, names: frozenset[str]
+    interpreter: Interpreter, function: Function, receiver: Value | None, names: frozenset[str]
 ) -> None:
     """Read one root with opaque arguments, unless it cannot matter or was read already.
 
@@ -102,36 +102,40 @@ def _read_function(
     again with everything: only then does every access count.
     """
     code = function.code
-    if id(code) in machine.called or not code.names_any(names):
+    if id(code) in interpreter.called or not code.names_any(names):
         return
-    with machine.ledger.guarded(f"{function.module.filename}: {function.name}"):
-        mark = machine.ledger.mark()
-        machine.passed_by = False
-        _read_once(machine, function, receiver, names)
-        if machine.passed_by and machine.ledger.opened_since(mark) and not machine.follow_all:
-            machine.ledger.forget_since(mark)
-            machine.follow_all = True
-            _read_once(machine, function, receiver, names)
-            machine.follow_all = False
-        if machine.ledger.left_open_since(mark):
-            machine.wanted.add(function.name)
+    with interpreter.checkpoint.guarded(f"{function.module.filename}: {function.name}"):
+        mark = interpreter.checkpoint.mark()
+        interpreter.passed_by = False
+        _read_once(interpreter, function, receiver, names)
+        if (
+            interpreter.passed_by
+            and interpreter.checkpoint.opened_since(mark)
+            and not interpreter.follow_all
+        ):
+            interpreter.checkpoint.forget_since(mark)
+            interpreter.follow_all = True
+            _read_once(interpreter, function, receiver, names)
+            interpreter.follow_all = False
+        if interpreter.checkpoint.left_open_since(mark):
+            interpreter.wanted.add(function.name)
             if function.owner is not None:
-                machine.wanted.add(function.owner.code.name)
+                interpreter.wanted.add(function.owner.code.name)
 
 
 def _read_once(
-    machine: Machine, function: Function, receiver: Value | None, names: frozenset[str]
+    interpreter: Interpreter, function: Function, receiver: Value | None, names: frozenset[str]
 ) -> None:
     site = Site(function.module, function.code.place)
-    where = machine.new_run()
+    context = interpreter.new_run()
     if function.name != MAIN:
-        where = where.inside(Layer(UNSEEN_CALLER, site))
-    act = Activation(machine, function.module, Env({}), where)
+        context = context.inside(Scope(UNSEEN_CALLER, site))
+    frame = Frame(interpreter, function.module, Env({}), context)
     if makes_spec(function):
-        _read_model_fn(act, function, receiver, site)
+        _read_model_fn(frame, function, receiver, site)
     else:
-        made = calls.call_function(act, function, opaque_arguments(function, receiver), site)
-        _read_escaped(act, made, site, names)
+        made = calls.call_function(frame, function, opaque_arguments(function, receiver), site)
+        _read_escaped(frame, made, site, names)
 
 
 def makes_spec(function: Function) -> bool:
@@ -146,24 +150,26 @@ def makes_spec(function: Function) -> bool:
     return not inner
 
 
-def _read_model_fn(act: Activation, function: Function, receiver: Value | None, site: Site) -> None:
+def _read_model_fn(frame: Frame, function: Function, receiver: Value | None, site: Site) -> None:
     """No estimator that takes it was seen: one with `use_tpu=False` makes it no TPU code."""
     callee = Bound(function, receiver) if receiver is not None else function
-    record = ApiCall("tensorflow.estimator.tpu.TPUEstimator", site, act.where, (), None, UNKNOWN)
-    model_fn = (Call(act, record), "model_fn", callee, None)
+    record = ApiCall(
+        "tensorflow.estimator.tpu.TPUEstimator", site, frame.context, (), None, UNKNOWN
+    )
+    model_fn = (Call(frame, record), "model_fn", callee, None)
     trace(*model_fn, certainty=Certainty.POSSIBLE, mode="graph", opaque=NOT_TENSORS)
 
 
-def _read_escaped(act: Activation, made: Value, site: Site, names: frozenset[str]) -> None:
+def _read_escaped(frame: Frame, made: Value, site: Site, names: frozenset[str]) -> None:
     """A function that a root hands back may be called by whoever called the root."""
-    machine = act.machine
-    function = machine.function_of(made)
+    interpreter = frame.session
+    function = interpreter.function_of(made)
     if function is None or isinstance(made, (ModuleValue, Class)) or made == NONE:
         return
-    if id(function.code) in machine.called or not function.code.names_any(names):
+    if id(function.code) in interpreter.called or not function.code.names_any(names):
         return
     if makes_spec(function):
-        _read_model_fn(act, function, None, site)
+        _read_model_fn(frame, function, None, site)
     else:
         receiver = made.receiver if isinstance(made, Bound) else None
-        calls.call_function(act, function, opaque_arguments(function, receiver), site)
+        calls.call_function(frame, function, opaque_arguments(function, receiver), site)

@@ -24,7 +24,7 @@ def pass_by_value(conflict: Conflict) -> Fix | None:
     wanted = [
         each
         for each in conflict.computation.accesses
-        if each.variable is variable and each.where.cluster is cluster
+        if each.variable is variable and each.context.cluster is cluster
     ]
     module = conflict.host.site.module
     here = all(site.module is module for site in [each.site for each in wanted] + [cluster.site])
@@ -45,7 +45,7 @@ def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
     it.
     """
     callee = cluster.callee.function if isinstance(cluster.callee, Bound) else cluster.callee
-    direct = len(access.where.frames) == len(cluster.where.frames) + 1
+    direct = len(access.context.call_chain) == len(cluster.context.call_chain) + 1
     if not isinstance(callee, Function) or not direct:
         return False
     path = path_of(argument.node).split(".")

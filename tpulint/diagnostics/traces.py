@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import Where
-from tpulint.analysis.domain.program import Access, Cluster, Computation, Frame, Site
+from tpulint.analysis.domain.context import Context
+from tpulint.analysis.domain.program import Access, CallStep, Cluster, Computation, Site
 from tpulint.analysis.domain.values import (
     Bound,
-    Built,
     External,
+    ExternalObject,
     Function,
     Instance,
     Partial,
@@ -31,7 +31,7 @@ def callee_name(callee: Value) -> str:
         return quoted(callee.name)
     if isinstance(callee, (Bound, Partial)):
         return callee_name(callee.function)
-    if isinstance(callee, (External, Built)):
+    if isinstance(callee, (External, ExternalObject)):
         return quoted(callee.last)
     if isinstance(callee, Instance):
         return quoted(callee.cls.code.name)
@@ -42,21 +42,21 @@ def quoted(name: str) -> str:
     return LAMBDA if name in ("", "<lambda>", "lambda") else f"`{name}`"
 
 
-def calls(lane: str, outer: Where, where: Where, *, skip: int = 0) -> Iterator[Step]:
-    """The calls that lead from `outer` to `where`, after the first `skip` of them."""
-    for frame in below(outer, where)[skip:]:
-        if frame.site.place >= 0:
-            yield step(lane, frame.site, f"calls {quoted(frame.name)}")
+def calls(lane: str, outer: Context, context: Context, *, skip: int = 0) -> Iterator[Step]:
+    """The calls that lead from `outer` to `context`, after the first `skip` of them."""
+    for call in below(outer, context)[skip:]:
+        if call.site.place >= 0:
+            yield step(lane, call.site, f"calls {quoted(call.name)}")
 
 
-def below(outer: Where, where: Where) -> tuple[Frame, ...]:
-    """The frames of `where` after those that it shares with `outer`."""
+def below(outer: Context, context: Context) -> tuple[CallStep, ...]:
+    """The frames of `context` after those that it shares with `outer`."""
     shared = 0
-    for left, right in zip(outer.frames, where.frames, strict=False):
+    for left, right in zip(outer.call_chain, context.call_chain, strict=False):
         if left != right:
             break
         shared += 1
-    return where.frames[shared:]
+    return context.call_chain[shared:]
 
 
 def entry(computation: Computation) -> Step:
@@ -70,19 +70,19 @@ def entry(computation: Computation) -> Step:
 
 
 def to_cluster(
-    computation: Computation, cluster: Cluster, after: Where | None = None
+    computation: Computation, cluster: Cluster, after: Context | None = None
 ) -> list[Step]:
     """The device's way to a cluster; what it shares with the way to `after` is not repeated."""
-    outer = after or computation.where
+    outer = after or computation.context
     skip = 0 if after is not None else 1
-    return list(calls(DEVICE_LANE, outer, cluster.where, skip=skip))
+    return list(calls(DEVICE_LANE, outer, cluster.context, skip=skip))
 
 
-def into_cluster(cluster: Cluster, where: Where) -> list[Step]:
-    """The host's way: the cluster is opened, then calls down to `where`."""
+def into_cluster(cluster: Cluster, context: Context) -> list[Step]:
+    """The host's way: the cluster is opened, then calls down to `context`."""
     name = callee_name(cluster.callee)
     opened = step(HOST_LANE, cluster.named, f"{name} runs on the host")
-    return [opened, *calls(HOST_LANE, cluster.where, where, skip=1)]
+    return [opened, *calls(HOST_LANE, cluster.context, context, skip=1)]
 
 
 def deadlock(conflict: Conflict) -> tuple[Step, ...]:
@@ -92,11 +92,11 @@ def deadlock(conflict: Conflict) -> tuple[Step, ...]:
     name, host = f"`{held.variable.name}`", callee_name(cluster.callee)
     return (
         entry(computation),
-        *calls(DEVICE_LANE, computation.where, held.where, skip=1),
+        *calls(DEVICE_LANE, computation.context, held.context, skip=1),
         step(DEVICE_LANE, held.site, f"{verb(held)} {name} and holds it until the program ends"),
-        *to_cluster(computation, cluster, held.where),
+        *to_cluster(computation, cluster, held.context),
         step(DEVICE_LANE, cluster.site, f"waits for the result of {host}"),
-        *into_cluster(cluster, wanted.where),
+        *into_cluster(cluster, wanted.context),
         step(HOST_LANE, wanted.site, f"waits for {name}, which the device program holds"),
     )
 
@@ -108,10 +108,10 @@ def apart(conflict: Conflict) -> tuple[Step, ...]:
     name = f"`{held.variable.name}`"
     return (
         entry(computation),
-        *calls(DEVICE_LANE, computation.where, held.where, skip=1),
+        *calls(DEVICE_LANE, computation.context, held.context, skip=1),
         step(DEVICE_LANE, held.site, f"{verb(held)} its own copy of {name}"),
-        *to_cluster(computation, cluster, held.where),
-        *into_cluster(cluster, wanted.where),
+        *to_cluster(computation, cluster, held.context),
+        *into_cluster(cluster, wanted.context),
         step(HOST_LANE, wanted.site, f"{verb(wanted)} {name}, unseen by the device"),
     )
 
@@ -122,18 +122,18 @@ def nested(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
     if outer.computation is not None:
         steps = [entry(outer.computation), *to_cluster(outer.computation, outer)]
     last = step(HOST_LANE, inner.named, f"sends {callee_name(inner.callee)} to the host once more")
-    way = [each for each in into_cluster(outer, inner.where) if each.span != last.span]
+    way = [each for each in into_cluster(outer, inner.context) if each.span != last.span]
     return (*steps, *way, last)
 
 
 def alone(computation: Computation, access: Access) -> tuple[Step, ...]:
     """Return the steps that lead from a host cluster to an access."""
-    cluster = access.where.cluster
+    cluster = access.context.cluster
     assert cluster is not None
     return (
         entry(computation),
         *to_cluster(computation, cluster),
-        *into_cluster(cluster, access.where),
+        *into_cluster(cluster, access.context),
         step(HOST_LANE, access.site, f"{verb(access)} `{access.variable.name}`"),
     )
 

@@ -10,7 +10,7 @@ from tpulint.analysis.domain.context import (
     GUESSES,
     UNSEEN_CALLER,
     WHILE,
-    Where,
+    Context,
 )
 from tpulint.analysis.domain.program import Computation, Program
 from tpulint.analysis.domain.values import Bound, Choice, Function, Instance, Partial, Value
@@ -27,22 +27,22 @@ def is_eager(program: Program, computation: Computation) -> bool:
     """Return whether the `run` that makes `computation` is certainly reached eagerly, and may be a
     TPU's.
     """
-    where = computation.where
-    if any(layer.kind in TRACED for layer in where.layers) or where.contexts(DECORATED):
+    context = computation.context
+    if any(scope.kind in TRACED for scope in context.scopes) or context.with_blocks(DECORATED):
         return False
-    if _may_be_other_function(where, computation):
+    if _may_be_other_function(context, computation):
         return False
     if is_built_in_graph(computation):
         return False
     if not may_be_tpus(computation):
         return False
-    unseen = any(layer.kind == UNSEEN_CALLER for layer in where.layers)
-    return not unseen or _shows_eager(program, where)
+    unseen = any(scope.kind == UNSEEN_CALLER for scope in context.scopes)
+    return not unseen or _shows_eager(program, context)
 
 
 def is_built_in_graph(computation: Computation) -> bool:
     """Return whether the computation is built in a graph of TensorFlow 1, or may be."""
-    if computation.where.contexts(GRAPH):
+    if computation.context.with_blocks(GRAPH):
         return True
     return any(builds_graphs(module) for module in modules_on_the_way(computation))
 
@@ -54,17 +54,17 @@ def may_be_tpus(computation: Computation) -> bool:
     return any(each.speaks_of_tpus for each in modules_on_the_way(computation))
 
 
-def _may_be_other_function(where: Where, computation: Computation) -> bool:
+def _may_be_other_function(context: Context, computation: Computation) -> bool:
     """Return whether one of several functions is called on the way: another may be a tf.function.
 
     Which of several strategies runs here is no such guess.
     """
-    return any(key[0] in GUESSES and key[1] != computation.site for key, _ in where.conditions)
+    return any(key[0] in GUESSES and key[1] != computation.site for key, _ in context.conditions)
 
 
 def modules_on_the_way(computation: Computation) -> set[Module]:
     """The modules of the calls that lead to the computation."""
-    return {computation.site.module, *(each.site.module for each in computation.where.frames)}
+    return {computation.site.module, *(each.site.module for each in computation.context.call_chain)}
 
 
 def builds_graphs(module: Module) -> bool:
@@ -86,10 +86,11 @@ def _imports_version_1(module: Module) -> bool:
     return False
 
 
-def _shows_eager(program: Program, where: Where) -> bool:
+def _shows_eager(program: Program, context: Context) -> bool:
     """Return whether a function on the way does what only eager code can, so is not traced."""
     return any(
-        call.where.run == where.run and call.where.frames == where.frames[: len(call.where.frames)]
+        call.context.run == context.run
+        and call.context.call_chain == context.call_chain[: len(call.context.call_chain)]
         for name in ONLY_EAGER
         for call in program.named.get(name, ())
     )

@@ -6,14 +6,22 @@ The facts: tensorflow_estimator/python/estimator/tpu/tpu_estimator.py and tpu_co
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import ApiCall
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Built, Const, External, Value, options
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    External,
+    ExternalObject,
+    Value,
+    options,
+)
 
 SPEC_FUNCTIONS = ("host_call", "eval_metrics")  # kinds of clusters that a TPUEstimatorSpec opens
 Arguments = tuple["tuple[str | None, Value]", ...]
 
 
 def argument(given: Arguments, keyword: str, position: int | None = None) -> Value | None:
-    """The value of an argument of a `Built`, None where it is not given."""
+    """The value of an argument of a `ExternalObject`, None where it is not given."""
     for name, value in given:
         if name == keyword:
             return value
@@ -41,7 +49,7 @@ def setting(estimator: ApiCall, keyword: str, position: int) -> Value:
 def _inside(value: Value, keyword: str, position: int) -> Value:
     if value == NONE:
         return NONE
-    if not isinstance(value, Built):
+    if not isinstance(value, ExternalObject):
         return UNKNOWN
     return argument(value.arguments, keyword, position) or NONE
 

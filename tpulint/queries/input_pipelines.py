@@ -12,9 +12,9 @@ from tpulint.analysis.domain.program import ApiCall, Feed, Program
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
-    Built,
     Choice,
     Const,
+    ExternalObject,
     Mapping,
     Sequence,
     Value,
@@ -64,7 +64,7 @@ def calls_of(program: Program, feed: Feed) -> list[ApiCall]:
     return program.piped_to.get(id(feed), [])
 
 
-def before(step: Built) -> Value | None:
+def before(step: ExternalObject) -> Value | None:
     """Return the dataset before a step."""
     if step.source is not None:
         return step.source
@@ -73,7 +73,7 @@ def before(step: Built) -> Value | None:
     return None
 
 
-def steps(data: Value) -> Iterator[Built]:
+def steps(data: Value) -> Iterator[ExternalObject]:
     """Every dataset on the way to `data`, itself first, those that are joined included."""
     queue: list[Value] = [data]
     seen: set[int] = set()
@@ -82,7 +82,7 @@ def steps(data: Value) -> Iterator[Built]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, Built):
+        if isinstance(value, ExternalObject):
             yield value
             inner = [each for _, each in value.arguments]
             queue += [each for each in (before(value), value.inner, *inner) if each is not None]
@@ -94,12 +94,12 @@ def steps(data: Value) -> Iterator[Built]:
             queue += value.items.values()
 
 
-def last_batches(data: Value) -> list[Built | None]:
+def last_batches(data: Value) -> list[ExternalObject | None]:
     """The step that made the batches, on each way to `data`; None where it is not seen.
 
     Each step is visited once, however many ways lead over it.
     """
-    found: list[Built | None] = []
+    found: list[ExternalObject | None] = []
     queue, seen = [data], set[int]()
     while queue:
         value = queue.pop(0)
@@ -108,7 +108,7 @@ def last_batches(data: Value) -> list[Built | None]:
         seen.add(id(value))
         if isinstance(value, Choice):
             queue += value.options
-        elif isinstance(value, Built) and (value.last in BATCHES or value.last in DROPS):
+        elif isinstance(value, ExternalObject) and (value.last in BATCHES or value.last in DROPS):
             found.append(value)
         else:
             further = _elements_from(value)
@@ -120,7 +120,7 @@ def last_batches(data: Value) -> list[Built | None]:
 
 def _elements_from(value: Value) -> list[Value]:
     """The datasets whose elements, batched as they are, a step hands on; none if not known."""
-    if not isinstance(value, Built) or value.last in ENDS:
+    if not isinstance(value, ExternalObject) or value.last in ENDS:
         return []
     if value.last == "apply":
         return _of_transformation(value)
@@ -134,12 +134,12 @@ def _elements_from(value: Value) -> list[Value]:
     return [source] if source is not None else []
 
 
-def _of_transformation(step: Built) -> list[Value]:
+def _of_transformation(step: ExternalObject) -> list[Value]:
     """`apply(map_and_batch(...))`; some transformations of TensorFlow leave the batch alone."""
     given = step.arguments[0][1] if step.arguments else UNKNOWN
     found: list[Value] = []
     for each in options(given):
-        if isinstance(each, Built) and each.last in KEEPS and step.source is not None:
+        if isinstance(each, ExternalObject) and each.last in KEEPS and step.source is not None:
             found.append(step.source)
         else:
             found.append(each)
@@ -150,7 +150,7 @@ def _listed(value: Value) -> list[Value]:
     return value.items if isinstance(value, Sequence) else [value]
 
 
-def keeps_remainder(batch: Built) -> bool | None:
+def keeps_remainder(batch: ExternalObject) -> bool | None:
     """Return whether the last batch may be smaller; None where something unseen decides."""
     if batch.last in DROPS:
         return False
@@ -167,22 +167,22 @@ def is_endless(data: Value) -> bool:
     queue, seen = [data], set[int]()
     while queue:
         value = queue.pop(0)
-        if id(value) in seen or (isinstance(value, Built) and _repeats(value)):
+        if id(value) in seen or (isinstance(value, ExternalObject) and _repeats(value)):
             continue
         seen.add(id(value))
         further = value.options if isinstance(value, Choice) else ()
-        source = before(value) if isinstance(value, Built) else None
+        source = before(value) if isinstance(value, ExternalObject) else None
         if source is None and not further:
             return False
         queue += [source] if source is not None else further
     return True
 
 
-def _repeats(step: Built) -> bool:
+def _repeats(step: ExternalObject) -> bool:
     """Return whether this is `repeat()`, or `shuffle_and_repeat(size)`, without a count."""
     if step.last == "repeat":
         return argument(step.arguments, "count", 0) in (None, NONE, Const(-1))
     given = step.arguments[0][1] if step.arguments else UNKNOWN
-    if not isinstance(given, Built) or given.last != "shuffle_and_repeat":
+    if not isinstance(given, ExternalObject) or given.last != "shuffle_and_repeat":
         return False
     return argument(given.arguments, "count", 1) in (None, NONE, Const(-1))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import (
-    Built,
     Class,
     Const,
     External,
+    ExternalObject,
     Instance,
     Sequence,
     Value,
@@ -25,7 +25,7 @@ NO_MOMENTUM = (Const(0), Const(0.0))
 
 
 def is_optimizer(value: Value | None) -> bool:
-    if not isinstance(value, Built):
+    if not isinstance(value, ExternalObject):
         return False
     return ".optimizers." in value.path and "keras" in value.path and value.last[:1].isupper()
 
@@ -34,7 +34,7 @@ def has_slots(optimizer: Value) -> bool:
     """Return whether the optimizer makes variables beside each of the model's: plain SGD makes
     none.
     """
-    assert isinstance(optimizer, Built)
+    assert isinstance(optimizer, ExternalObject)
     if optimizer.last != "SGD":
         return True
     momentum = dict(optimizer.arguments).get("momentum", Const(0))
@@ -43,7 +43,7 @@ def has_slots(optimizer: Value) -> bool:
 
 def is_model(value: Value | None) -> bool:
     """A Keras model, or an object of a class that is one."""
-    if isinstance(value, Built):
+    if isinstance(value, ExternalObject):
         named = value.last in MODELS or ".applications." in value.path
         return "keras" in value.path and named
     return isinstance(value, Instance) and _inherits_model(value.cls)
@@ -79,6 +79,6 @@ def has_variables(program: Program, weights: Variable) -> bool:
 def _begins_with_input(layers: Value) -> bool:
     """Return whether the first of the layers says the shape of its input."""
     first = layers.items[0] if isinstance(layers, Sequence) and layers.items else None
-    if not isinstance(first, Built):
+    if not isinstance(first, ExternalObject):
         return False
     return first.last in INPUTS or any(keyword in INPUT_SHAPES for keyword, _ in first.arguments)

@@ -9,7 +9,7 @@ from tpulint.analysis.domain.context import (
     FUNCTION,
     PLACE,
     WHILE,
-    Where,
+    Context,
 )
 from tpulint.analysis.domain.program import Cluster
 from tpulint.analysis.interpreter.conditions import GUARD, STATE
@@ -17,11 +17,11 @@ from tpulint.analysis.interpreter.conditions import GUARD, STATE
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 
 
-def after_the_step(where: Where) -> bool:
+def after_the_step(context: Context) -> bool:
     """Return whether this is a `host_call` or `eval_metrics` function: no TPU context is left
     there.
     """
-    clusters = [each for each in where.since(COMPUTATION) if each.kind == CLUSTER]
+    clusters = [each for each in context.since(COMPUTATION) if each.kind == CLUSTER]
     return any(each.payload.kind not in OPENED_BY_CALL for each in clusters)
 
 
@@ -33,13 +33,13 @@ def is_graph_mode(cluster: Cluster) -> bool:
     computation = cluster.computation
     if computation is None or computation.mode != "graph":
         return False
-    between = cluster.where.since(COMPUTATION)
-    return not any(layer.kind in (FUNCTION, COND, WHILE) for layer in between)
+    between = cluster.context.since(COMPUTATION)
+    return not any(scope.kind in (FUNCTION, COND, WHILE) for scope in between)
 
 
-def guards_nesting(where: Where) -> bool:
+def guards_nesting(context: Context) -> bool:
     """Return whether a test of the open contexts leads here: it may be a guard against nesting."""
-    return any(key[0] == STATE for key, _ in where.conditions)
+    return any(key[0] == STATE for key, _ in context.conditions)
 
 
 def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
@@ -47,9 +47,9 @@ def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
 
     Where one wrapper opens both, its own test may have another answer the second time.
     """
-    around = outer.where
+    around = outer.context
     if inner.site == outer.site:
         assert inner.computation is not None
-        around = inner.computation.where
-    between = inner.where.conditions - around.conditions
+        around = inner.computation.context
+    between = inner.context.conditions - around.conditions
     return any(key[0] in (GUARD, PLACE) for key, _ in between)

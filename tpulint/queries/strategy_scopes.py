@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from tpulint.analysis.domain.context import GUESSES, UNSEEN_CALLER, Where
+from tpulint.analysis.domain.context import GUESSES, UNSEEN_CALLER, Context
 from tpulint.analysis.domain.program import Access, ApiCall, Computation, Program, Site
 from tpulint.analysis.domain.values import (
-    Built,
     Const,
+    ContextManagerValue,
+    ExternalObject,
     Instance,
-    Managed,
     Strategy,
     Value,
 )
@@ -37,10 +37,10 @@ class Outside:
 
     kind: str
     name: str
-    made: Where
+    made: Context
     site: Site
     use: Site
-    user: Where
+    user: Context
     certainty: Certainty
 
 
@@ -66,7 +66,7 @@ class Scopes:
             if computation.kind in seam.STRATEGY_RUN and not is_built_in_graph(computation):
                 yield from self._used_by(computation)
         for call in self.program.calls:
-            if call.last == "compile" and call.where.contexts(SCOPE):
+            if call.last == "compile" and call.context.with_blocks(SCOPE):
                 yield from self._compiled(call)
 
     def place(self, found: Outside) -> Site:
@@ -74,39 +74,39 @@ class Scopes:
 
         Inside a function that enters the scope itself, that is the creating call.
         """
-        frames = found.made.frames
+        call_chain = found.made.call_chain
         shared = 0
-        for left, right in zip(frames, found.user.frames, strict=False):
+        for left, right in zip(call_chain, found.user.call_chain, strict=False):
             if left != right:
                 break
             shared += 1
         depth = shared
         for each in self.entered:
-            length = len(each.where.frames)
-            if length > depth and each.where.frames == frames[:length]:
+            length = len(each.context.call_chain)
+            if length > depth and each.context.call_chain == call_chain[:length]:
                 depth = length
-        return frames[depth].site if depth < len(frames) else found.site
+        return call_chain[depth].site if depth < len(call_chain) else found.site
 
     def _used_by(self, computation: Computation) -> Iterator[Outside]:
         for call in computation.calls:
-            if call.last in UPDATES and call.where.on_device and is_optimizer(call.receiver):
-                assert isinstance(call.receiver, Built)
+            if call.last in UPDATES and call.context.on_device and is_optimizer(call.receiver):
+                assert isinstance(call.receiver, ExternalObject)
                 yield from self._optimizer(call.receiver, call, computation)
-        on_host = {each.variable for each in computation.accesses if not each.where.on_device}
+        on_host = {each.variable for each in computation.accesses if not each.context.on_device}
         for access in computation.accesses:
             if access.variable not in on_host:
                 yield from self._variable(access, computation)
 
     def _optimizer(
-        self, optimizer: Built, call: ApiCall, computation: Computation
+        self, optimizer: ExternalObject, call: ApiCall, computation: Computation
     ) -> Iterator[Outside]:
-        sure = self._is_outside(optimizer.where, computation.call.receiver)
+        sure = self._is_outside(optimizer.context, computation.call.receiver)
         if sure is not None and has_slots(optimizer):
             sure = _least(sure, computation.certainty)
-            if is_guessed(call.where, computation):
+            if is_guessed(call.context, computation):
                 sure = Certainty.POSSIBLE
-            name, made, site = optimizer.last, optimizer.where, optimizer.site
-            yield Outside("optimizer", name, made, site, call.site, call.where, sure)
+            name, made, site = optimizer.last, optimizer.context, optimizer.site
+            yield Outside("optimizer", name, made, site, call.site, call.context, sure)
 
     def _variable(self, access: Access, computation: Computation) -> Iterator[Outside]:
         variable = access.variable
@@ -114,7 +114,7 @@ class Scopes:
             return
         if variable.made.computation is not None:
             return
-        if is_guessed(access.where, computation):
+        if is_guessed(access.context, computation):
             return
         sure = self._is_outside(variable.made, computation.call.receiver)
         if sure is None:
@@ -134,15 +134,15 @@ class Scopes:
                 return
             sure = Certainty.POSSIBLE
         sure = _least(sure, computation.certainty)
-        yield Outside(kind, name, variable.made, variable.site, access.site, access.where, sure)
+        yield Outside(kind, name, variable.made, variable.site, access.site, access.context, sure)
 
     def _compiled(self, call: ApiCall) -> Iterator[Outside]:
         """`with strategy.scope(): model.compile(...)`: what it takes belongs under that scope."""
-        layer = call.where.contexts(SCOPE)[0]
-        strategy: Strategy = layer.payload[1]
+        scope = call.context.with_blocks(SCOPE)[0]
+        strategy: Strategy = scope.payload[1]
         if strategy.kind == "other":
             return
-        certain = strategy.kind == "tpu" and not layer.perhaps
+        certain = strategy.kind == "tpu" and not scope.perhaps
         least = Certainty.DEFINITE if certain else Certainty.POSSIBLE
         if is_model(call.receiver):
             yield from self._taken(call, call.receiver, "model", strategy, least)
@@ -153,41 +153,41 @@ class Scopes:
     def _taken(
         self, call: ApiCall, value: Value | None, kind: str, strategy: Strategy, least: Certainty
     ) -> Iterator[Outside]:
-        assert isinstance(value, (Built, Instance))
-        if value.where is None or value.site is None:
+        assert isinstance(value, (ExternalObject, Instance))
+        if value.context is None or value.site is None:
             return
-        sure = self._is_outside(value.where, strategy)
+        sure = self._is_outside(value.context, strategy)
         if sure is not None:
-            name = value.last if isinstance(value, Built) else value.cls.code.name
+            name = value.last if isinstance(value, ExternalObject) else value.cls.code.name
             sure = _least(sure, least)
-            yield Outside(kind, name, value.where, value.site, call.site, call.where, sure)
+            yield Outside(kind, name, value.context, value.site, call.site, call.context, sure)
 
-    def _is_outside(self, made: Where, strategy: Value | None) -> Certainty | None:
+    def _is_outside(self, made: Context, strategy: Value | None) -> Certainty | None:
         """Return the certainty that `made` is under no scope; None where it may be under one.
 
         Who calls a function that nothing read calls may have entered the scope, unless the
         strategy is made in there; where the function enters it itself, that is unlikely.
         """
-        if made.muted or made.contexts(SCOPE) or made.contexts(UNSEEN) or made.is_guess:
+        if made.muted or made.with_blocks(SCOPE) or made.with_blocks(UNSEEN) or made.is_guess:
             return None
-        if all(layer.kind != UNSEEN_CALLER for layer in made.layers):
+        if all(scope.kind != UNSEEN_CALLER for scope in made.scopes):
             return Certainty.DEFINITE
         source = self.made.get(id(strategy))
-        if source is not None and source.last in CLASSES and source.where.run == made.run:
+        if source is not None and source.last in CLASSES and source.context.run == made.run:
             return Certainty.DEFINITE
-        if any(_is_in_one_of(each.where, made) for each in self.entered):
+        if any(_is_in_one_of(each.context, made) for each in self.entered):
             return Certainty.POSSIBLE
         return None
 
 
-def is_guessed(where: Where, computation: Computation) -> bool:
+def is_guessed(context: Context, computation: Computation) -> bool:
     """Return whether it depends on which of several things is meant here, in device code."""
-    return any(key[0] in GUESSES for key, _ in where.conditions - computation.where.conditions)
+    return any(key[0] in GUESSES for key, _ in context.conditions - computation.context.conditions)
 
 
-def _is_on_cpu(made: Where) -> bool:
+def _is_on_cpu(made: Context) -> bool:
     """Return whether it was placed on a CPU in so many words."""
-    names = [each.payload[1] for each in made.contexts(DEVICE)]
+    names = [each.payload[1] for each in made.with_blocks(DEVICE)]
     return any(isinstance(each, Const) and "cpu" in str(each.value).lower() for each in names)
 
 
@@ -196,12 +196,12 @@ def _is_of_strategy(call: ApiCall) -> bool:
     if call.last == "experimental_set_strategy":
         return True
     taken = [call.receiver, *(each.value for each in call.arguments)]
-    return any(isinstance(each, Managed) and each.effect == SCOPE for each in taken)
+    return any(isinstance(each, ContextManagerValue) and each.effect == SCOPE for each in taken)
 
 
-def _is_in_one_of(inner: Where, outer: Where) -> bool:
+def _is_in_one_of(inner: Context, outer: Context) -> bool:
     """Return whether both are in the same call of a function, in one run."""
-    return inner.run == outer.run and inner.frames == outer.frames
+    return inner.run == outer.run and inner.call_chain == outer.call_chain
 
 
 def _least(one: Certainty, other: Certainty) -> Certainty:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import LOOP, Where
+from tpulint.analysis.domain.context import LOOP, Context
 from tpulint.analysis.domain.program import Access, Cluster, Computation, Program
 from tpulint.analysis.domain.values import Variable
 from tpulint.finding import Certainty
@@ -48,7 +48,7 @@ def conflicts(program: Program) -> Iterator[Conflict]:
     for computation in program.computations:
         held: dict[int, list[Access]] = {}
         for each in computation.accesses:
-            if each.where.cluster is None and each.mode in TOUCHES:
+            if each.context.cluster is None and each.mode in TOUCHES:
                 held.setdefault(id(each.variable), []).append(each)
                 if each.variable.whole is not None:
                     held.setdefault(id(each.variable.whole), []).append(each)
@@ -56,7 +56,7 @@ def conflicts(program: Program) -> Iterator[Conflict]:
             others = [
                 other
                 for other in _on_the_same(held, each.variable)
-                if not other.where.excludes(each.where)
+                if not other.context.excludes(each.context)
             ]
             if others and not _only_asked(each, others):
                 yield _conflict(computation, each, _surest(others, each))
@@ -78,7 +78,7 @@ def _only_asked(host: Access, others: list[Access]) -> bool:
 def host_touches(computation: Computation) -> Iterator[Access]:
     """The reads and writes in the host clusters of `computation`."""
     for each in computation.accesses:
-        if each.where.cluster is not None and each.mode in TOUCHES:
+        if each.context.cluster is not None and each.mode in TOUCHES:
             yield each
 
 
@@ -100,19 +100,19 @@ def _surest(others: list[Access], host: Access) -> Access:
 
 
 def _together(device: Access, host: Access) -> bool:
-    return device.mode != "unknown" and device.where.reached_whenever(host.where)
+    return device.mode != "unknown" and device.context.reached_whenever(host.context)
 
 
 def _conflict(computation: Computation, host: Access, device: Access) -> Conflict:
-    cluster = host.where.cluster
+    cluster = host.context.cluster
     assert cluster is not None
     sure = (
         computation.certainty is Certainty.DEFINITE
         and _together(device, host)
         and is_sure(host)
-        and is_one_object(host.variable, device.where)
+        and is_one_object(host.variable, device.context)
     )
-    waited = cluster.waits(host.where)
+    waited = cluster.waits(host.context)
     waits = waited is not None and (cluster.computed_inputs or cluster.vague)
     if waits:
         sure = sure and waited is Certainty.DEFINITE and cluster.computed_inputs
@@ -125,19 +125,19 @@ def is_sure(access: Access) -> bool:
     return (
         not access.variable.assumed
         and access.mode != "unknown"
-        and not access.where.is_guess
-        and is_one_object(access.variable, access.where)
+        and not access.context.is_guess
+        and is_one_object(access.variable, access.context)
     )
 
 
-def is_one_object(variable: Variable, where: Where) -> bool:
+def is_one_object(variable: Variable, context: Context) -> bool:
     """Return whether what a Python loop made, read once for all its rounds, is taken in its own
     round.
     """
     if variable.made is None:
         return True
-    around = {id(layer) for layer in where.layers}
-    return all(id(layer) in around for layer in variable.made.layers if layer.kind == LOOP)
+    around = {id(scope) for scope in context.scopes}
+    return all(id(scope) in around for scope in variable.made.scopes if scope.kind == LOOP)
 
 
 def is_on_device(variable: Variable) -> bool:

@@ -29,6 +29,6 @@ def misfit_in(cluster: Cluster, fault: Fault) -> Misfit | None:
     if not said:
         return None
     callee, words = said[0]
-    sure = len(said) == len(callees) and not cluster.where.is_guess
+    sure = len(said) == len(callees) and not cluster.context.is_guess
     certainty = Certainty.DEFINITE if sure else Certainty.POSSIBLE
     return Misfit(traces.callee_name(callee), words, certainty)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tpulint.analysis.domain.context import Layer
+from tpulint.analysis.domain.context import Scope
 from tpulint.analysis.domain.program import ApiCall, Computation, Program
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Built, Const, Tensor, Value, Variable, options
+from tpulint.analysis.domain.values import Const, ExternalObject, Tensor, Value, Variable, options
 from tpulint.finding import Step
 from tpulint.knowledge import seam
 from tpulint.rules.trace_steps import device, way
@@ -16,13 +16,13 @@ from tpulint.rules.trace_steps import device, way
 ALONE = {"experimental_aggregate_gradients": False, "skip_gradients_aggregation": True}
 
 
-def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tuple[Layer, ...]]]:
+def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tuple[Scope, ...]]]:
     """Collectives of device code, each with the traced control flow around it."""
     for computation in program.computations:
         for call in computation.calls:
-            layers = call.where.control()
-            if layers and call.where.on_device and synchronizes(computation, call):
-                yield computation, call, layers
+            scopes = call.context.control()
+            if scopes and call.context.on_device and synchronizes(computation, call):
+                yield computation, call, scopes
 
 
 def synchronizes(computation: Computation, call: ApiCall) -> bool:
@@ -35,15 +35,15 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
         each.keyword in ALONE and each.value == Const(ALONE[each.keyword])
         for each in call.arguments
     )
-    wrapped = isinstance(call.receiver, Built) and "CrossShard" in call.receiver.path
+    wrapped = isinstance(call.receiver, ExternalObject) and "CrossShard" in call.receiver.path
     return wrapped or (computation.kind in seam.STRATEGY_RUN and not alone)
 
 
-def deciding(layers: Iterable[Layer]) -> list[Tensor | Variable]:
+def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
     """The tensors and variables that decide, but for those that all replicas have alike."""
     found: list[Tensor | Variable] = []
-    for layer in layers:
-        payload: Value | None = layer.payload
+    for scope in scopes:
+        payload: Value | None = scope.payload
         if payload is None:
             continue
         found += [each for each in options(payload) if isinstance(each, Variable)]
@@ -56,8 +56,8 @@ def differs(decider: Tensor | Variable) -> bool:
     return isinstance(decider, Tensor) and decider.per_replica
 
 
-def told(computation: Computation, call: ApiCall, layers: tuple[Layer, ...]) -> tuple[Step, ...]:
+def told(computation: Computation, call: ApiCall, scopes: tuple[Scope, ...]) -> tuple[Step, ...]:
     """The conditions on the way to a collective, and the wait."""
-    decides = [device(layer.site, "decides whether what follows is reached") for layer in layers]
+    decides = [device(scope.site, "decides whether what follows is reached") for scope in scopes]
     waits = device(call.site, f"`{call.last}` waits for every replica")
-    return way(computation, call.where, *decides, waits)
+    return way(computation, call.context, *decides, waits)

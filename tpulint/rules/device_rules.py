@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import COMPUTATION, CONTEXT, Layer, Where
+from tpulint.analysis.domain.context import COMPUTATION, WITH, Context, Scope
 from tpulint.analysis.domain.program import ApiCall, Computation, Program, Site
 from tpulint.analysis.domain.values import Const
 from tpulint.analysis.interpreter.context_managers import CLEARS, GRAPH, INIT_SCOPE, UNSEEN
@@ -26,27 +26,27 @@ def device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
             for call in computation.calls
             if call.last in DEVICES and any(each.value == GPU for each in call.arguments)
         }
-        compiled: dict[tuple[Layer, ...], bool] = {}  # many calls are in few places
+        compiled: dict[tuple[Scope, ...], bool] = {}  # many calls are in few places
         for call in computation.calls:
-            layers = call.where.layers
-            if layers not in compiled:
-                compiled[layers] = is_compiled(call.where) and not _is_over(gpus, call.where)
-            if compiled[layers]:
+            scopes = call.context.scopes
+            if scopes not in compiled:
+                compiled[scopes] = is_compiled(call.context) and not _is_over(gpus, call.context)
+            if compiled[scopes]:
                 yield computation, call
 
 
-def is_compiled(where: Where) -> bool:
-    """Return whether what is built at `where` is the device's, as far as one sees."""
-    return where.on_device and LEADS_OUT.isdisjoint(_contexts(where))
+def is_compiled(context: Context) -> bool:
+    """Return whether what is built at `context` is the device's, as far as one sees."""
+    return context.on_device and LEADS_OUT.isdisjoint(_contexts(context))
 
 
-def _contexts(where: Where) -> list[object]:
-    return [each.payload[0] for each in where.since(COMPUTATION) if each.kind == CONTEXT]
+def _contexts(context: Context) -> list[object]:
+    return [each.payload[0] for each in context.since(COMPUTATION) if each.kind == WITH]
 
 
-def _is_over(gpus: set[Site], where: Where) -> bool:
-    """Return whether a loop around `where` runs over the GPUs, of which a TPU host has none."""
-    return any(getattr(each.payload, "site", None) in gpus for each in where.since(COMPUTATION))
+def _is_over(gpus: set[Site], context: Context) -> bool:
+    """Return whether a loop around `context` runs over the GPUs, of which a TPU host has none."""
+    return any(getattr(each.payload, "site", None) in gpus for each in context.since(COMPUTATION))
 
 
 def placed_softly(program: Program) -> bool:
@@ -54,13 +54,13 @@ def placed_softly(program: Program) -> bool:
     return program.soft_placement == ON
 
 
-def certainty(program: Program, computation: Computation, where: Where) -> Certainty:
-    """Return the certainty that an operation built at `where` is compiled for a TPU."""
-    sure = computation.certainty is Certainty.DEFINITE and not where.is_guess
-    sure = sure and UNSEEN not in _contexts(where)
+def certainty(program: Program, computation: Computation, context: Context) -> Certainty:
+    """Return the certainty that an operation built at `context` is compiled for a TPU."""
+    sure = computation.certainty is Certainty.DEFINITE and not context.is_guess
+    sure = sure and UNSEEN not in _contexts(context)
     return Certainty.DEFINITE if sure and not program.soft_placement else Certainty.POSSIBLE
 
 
-def way(computation: Computation, where: Where, site: Site, message: str) -> tuple[Step, ...]:
+def way(computation: Computation, context: Context, site: Site, message: str) -> tuple[Step, ...]:
     """From the entry point to the place, and what happens there."""
-    return trace_steps.way(computation, where, trace_steps.device(site, message))
+    return trace_steps.way(computation, context, trace_steps.device(site, message))

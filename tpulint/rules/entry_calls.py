@@ -114,7 +114,7 @@ def certainty(
     verdicts = [faulty(option) for option in options(value)]
     if not any(verdicts):
         return None
-    sure = all(verdicts) and is_tensorflows(entry) and not entry.where.is_guess
+    sure = all(verdicts) and is_tensorflows(entry) and not entry.context.is_guess
     return entry.certainty if sure else Certainty.POSSIBLE
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.program import ApiCall, Argument
-from tpulint.analysis.domain.values import Built, Mapping, Opaque, Sequence, Tensor, Value
+from tpulint.analysis.domain.values import ExternalObject, Mapping, Opaque, Sequence, Tensor, Value
 
 SESSION = re.compile(r"sess(ion)?\b", re.IGNORECASE)
 RUNS = frozenset(["run", "partial_run", "make_callable"])
@@ -27,5 +27,5 @@ def taken_by(call: ApiCall) -> Iterator[tuple[Value, Argument | None]]:
 
 
 def _is_session(receiver: Value | None) -> bool:
-    name = receiver.last if isinstance(receiver, (Built, Opaque)) else ""
+    name = receiver.last if isinstance(receiver, (ExternalObject, Opaque)) else ""
     return bool(SESSION.search(name))

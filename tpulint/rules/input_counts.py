@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Computation
-from tpulint.analysis.domain.values import NONE, Built, Const, Sequence, Value
+from tpulint.analysis.domain.values import NONE, Const, ExternalObject, Sequence, Value
 from tpulint.queries.estimators import argument
 from tpulint.rules.entry_calls import REPLICATES, given
 
@@ -30,7 +30,7 @@ def input_count(entry: Computation) -> int | None:
 
 def _fed(queue: Value) -> int | None:
     """The number of tuple elements of an infeed queue (tpu_feed.InfeedQueue)."""
-    if not isinstance(queue, Built) or queue.last != "InfeedQueue":
+    if not isinstance(queue, ExternalObject) or queue.last != "InfeedQueue":
         return None
     number = argument(queue.arguments, "number_of_tuple_elements", 0)
     if number is not None and number != NONE:

@@ -30,8 +30,8 @@ def certainty(computation: Computation, access: Access) -> Certainty:
 
 
 def message(access: Access) -> str:
-    assert access.where.cluster is not None
-    host = traces.callee_name(access.where.cluster.callee)
+    assert access.context.cluster is not None
+    host = traces.callee_name(access.context.cluster.callee)
     verb = "writes" if access.mode == "write" else "reads"
     return (
         f"{host} {verb} `{access.variable.name}` on the host, but that variable of a TPUStrategy"

@@ -15,15 +15,16 @@ def check(program: Program, report: Report) -> None:
         if computation.kind not in seam.STRATEGY_RUN or not is_traced_again(computation):
             continue
         for each in creations(computation):
-            if is_kept(computation, each.where):
+            if is_kept(computation, each.context):
                 continue
             sure = (
-                computation.where.traced and each.where.conditions <= computation.where.conditions
+                computation.context.traced
+                and each.context.conditions <= computation.context.conditions
             )
             certainty = computation.certainty if sure else Certainty.POSSIBLE
             steps = (
                 traces.entry(computation),
-                *traces.calls(DEVICE_LANE, computation.where, each.where, skip=1),
+                *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),
                 traces.step(DEVICE_LANE, each.site, f"creates {each.words}"),
             )
             report(each.site.span, message(each), certainty=certainty, trace=steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import COMPUTATION, ONCE, UNSEEN_CALLER, Where
+from tpulint.analysis.domain.context import COMPUTATION, ONCE, UNSEEN_CALLER, Context
 from tpulint.analysis.domain.program import ApiCall, Computation, Site
 from tpulint.analysis.interpreter.conditions import GUARD
 from tpulint.analysis.interpreter.context_managers import INIT_SCOPE
@@ -18,7 +18,7 @@ class Creation:
 
     words: str
     site: Site
-    where: Where
+    context: Context
 
 
 def creations(computation: Computation) -> Iterator[Creation]:
@@ -28,12 +28,12 @@ def creations(computation: Computation) -> Iterator[Creation]:
     """
     for access in computation.accesses:
         if access.mode == "create" and access.variable.sort == "variable":
-            yield Creation(f"the variable `{access.variable.name}`", access.site, access.where)
+            yield Creation(f"the variable `{access.variable.name}`", access.site, access.context)
     built = {each.variable.site for each in computation.accesses}
     for call in computation.calls:
         owner = owner_of_variables(call)
         if owner is not None and (owner != "layer" or call.site in built):
-            yield Creation(f"the {owner} `{call.last}`", call.site, call.where)
+            yield Creation(f"the {owner} `{call.last}`", call.site, call.context)
 
 
 def owner_of_variables(call: ApiCall) -> str | None:
@@ -50,16 +50,18 @@ def owner_of_variables(call: ApiCall) -> str | None:
     return None
 
 
-def is_kept(computation: Computation, where: Where) -> bool:
+def is_kept(computation: Computation, context: Context) -> bool:
     """Return whether something makes it once only: a test of what it is kept in, `build`,
     init_scope.
     """
-    if any(key[0] == GUARD for key, _ in where.conditions):
+    if any(key[0] == GUARD for key, _ in context.conditions):
         return True
-    if where.contexts(INIT_SCOPE) or any(layer.kind == ONCE for layer in where.since(COMPUTATION)):
+    if context.with_blocks(INIT_SCOPE) or any(
+        scope.kind == ONCE for scope in context.since(COMPUTATION)
+    ):
         return True
-    inside = where.frames[len(computation.where.frames) :]
-    return any(frame.name in seam.BUILD_METHODS for frame in inside)
+    inside = context.call_chain[len(computation.context.call_chain) :]
+    return any(call.name in seam.BUILD_METHODS for call in inside)
 
 
 def is_traced_again(computation: Computation) -> bool:
@@ -67,7 +69,7 @@ def is_traced_again(computation: Computation) -> bool:
 
     Only `run` is TF2's name; the older ones are called in graph mode.
     """
-    if computation.where.traced:
+    if computation.context.traced:
         return True
-    unseen = any(layer.kind == UNSEEN_CALLER for layer in computation.where.layers)
+    unseen = any(scope.kind == UNSEEN_CALLER for scope in computation.context.scopes)
     return unseen and computation.kind == "run"

@@ -18,9 +18,9 @@ from tpulint.rules.base import Report
 def check(program: Program, report: Report) -> None:
     for cluster in [*program.clusters(), *program.loose_clusters]:
         outer = cluster.parent
-        if outer is None or cluster.kind not in OPENED_BY_CALL or after_the_step(cluster.where):
+        if outer is None or cluster.kind not in OPENED_BY_CALL or after_the_step(cluster.context):
             continue
-        if guards_nesting(cluster.where):
+        if guards_nesting(cluster.context):
             continue
         graph = is_graph_mode(cluster)
         report(
@@ -33,7 +33,7 @@ def check(program: Program, report: Report) -> None:
 
 def certainty(cluster: Cluster, outer: Cluster, graph: bool) -> Certainty:
     """Outside a known computation, or where several callees are meant, it only may happen."""
-    if not graph or cluster.where.is_guess or may_be_guarded(cluster, outer):
+    if not graph or cluster.context.is_guess or may_be_guarded(cluster, outer):
         return Certainty.POSSIBLE
     assert cluster.computation is not None
     return cluster.computation.certainty

@@ -11,9 +11,9 @@ from tpulint.rules.base import Report
 
 def check(program: Program, report: Report) -> None:
     for inner in program.computations:
-        outer = inner.where.computation
+        outer = inner.context.computation
         # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
-        if outer is None or inner.kind == "model_fn" or after_the_step(inner.where):
+        if outer is None or inner.kind == "model_fn" or after_the_step(inner.context):
             continue
         sure = all(each.certainty is Certainty.DEFINITE for each in (inner, outer))
         name = traces.callee_name(inner.callee)
@@ -21,11 +21,11 @@ def check(program: Program, report: Report) -> None:
             inner.site.span,
             message(inner, outer),
             certainty=Certainty.DEFINITE
-            if sure and not inner.where.is_guess
+            if sure and not inner.context.is_guess
             else Certainty.POSSIBLE,
             trace=(
                 traces.entry(outer),
-                *traces.calls(DEVICE_LANE, outer.where, inner.where, skip=1),
+                *traces.calls(DEVICE_LANE, outer.context, inner.context, skip=1),
                 traces.step(DEVICE_LANE, inner.site, f"`{inner.kind}` compiles {name} once more"),
             ),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import CONTEXT, DATA, UNSEEN_CALLER, Where
+from tpulint.analysis.domain.context import DATA, UNSEEN_CALLER, WITH, Context
 from tpulint.analysis.domain.program import Cluster, Program
 from tpulint.analysis.models.strategies import NOT_A_TPUS
 
@@ -17,19 +17,19 @@ def places(program: Program) -> Iterator[tuple[Cluster, str]]:
     """
     inside = {cluster.site for cluster in program.clusters()}
     for cluster in program.loose_clusters:
-        if cluster.site in inside or cluster.parent is not None or cluster.where.is_guess:
+        if cluster.site in inside or cluster.parent is not None or cluster.context.is_guess:
             continue
-        found = _place(cluster.where)
+        found = _place(cluster.context)
         if found is not None:
             yield cluster, found
 
 
-def _place(where: Where) -> str | None:
-    kinds = {layer.kind for layer in where.layers}
+def _place(context: Context) -> str | None:
+    kinds = {scope.kind for scope in context.scopes}
     if DATA in kinds:
         return "in a function of an input pipeline"
-    if any(layer.kind == CONTEXT and layer.payload[0] == NOT_A_TPUS for layer in where.layers):
+    if any(scope.kind == WITH and scope.payload[0] == NOT_A_TPUS for scope in context.scopes):
         return "in a step of a strategy that is no TPU's"
     if UNSEEN_CALLER in kinds:
         return None
-    return "here" if where.frames else "at module level"
+    return "here" if context.call_chain else "at module level"

@@ -41,7 +41,7 @@ def is_no_function(value: Value) -> bool:
 
 def certainty(cluster: Cluster, given: Argument) -> Certainty:
     """A method that returns nothing may be there to be overridden."""
-    sure = given.value != NONE and not cluster.where.is_guess
+    sure = given.value != NONE and not cluster.context.is_guess
     return Certainty.DEFINITE if sure else Certainty.POSSIBLE
 
 

@@ -12,7 +12,7 @@ from tpulint.rules.tpu206_gradients import Gradient, uncolocated
 def check(program: Program, report: Report) -> None:
     for computation in program.computations:
         for each in uncolocated(computation):
-            sure = each.sure and not each.call.where.is_guess
+            sure = each.sure and not each.call.context.is_guess
             report(
                 each.call.site.span,
                 message(each),
@@ -21,7 +21,7 @@ def check(program: Program, report: Report) -> None:
                     traces.entry(computation),
                     *traces.to_cluster(computation, each.cluster),
                     traces.step(DEVICE_LANE, each.cluster.site, "takes the host's result"),
-                    *traces.calls(DEVICE_LANE, each.cluster.where, each.call.where),
+                    *traces.calls(DEVICE_LANE, each.cluster.context, each.call.context),
                     traces.step(DEVICE_LANE, each.call.site, "takes the gradient through it"),
                 ),
             )

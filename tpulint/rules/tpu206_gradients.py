@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.program import ApiCall, Cluster, Computation
 from tpulint.analysis.domain.structures import tensors, told_apart
-from tpulint.analysis.domain.values import UNKNOWN, Built, Const
+from tpulint.analysis.domain.values import UNKNOWN, Const, ExternalObject
 
 # tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
 # taken, and the position of colocate_gradients_with_ops.
@@ -29,12 +29,14 @@ class Gradient:
 def uncolocated(computation: Computation) -> Iterator[Gradient]:
     """The gradients of `computation` whose operations are not placed with the host's."""
     for call in computation.calls:
-        if call.where.cluster is not None or not takes_gradient(call) or colocates(call):
+        if call.context.cluster is not None or not takes_gradient(call) or colocates(call):
             continue
         loss = call.argument(LOSSES[call.last], 0)
         for tensor, alternative in told_apart(loss.value if loss is not None else UNKNOWN):
             for cluster in sorted(tensor.clusters, key=computation.clusters.index):
-                called = {each.last for each in computation.calls if each.where.cluster is cluster}
+                called = {
+                    each.last for each in computation.calls if each.context.cluster is cluster
+                }
                 if not called.isdisjoint(WITHOUT_GRADIENT) or not reaches(cluster):
                     continue
                 sure = "py_function" in called and not alternative and is_source(call, cluster)
@@ -43,7 +45,7 @@ def uncolocated(computation: Computation) -> Iterator[Gradient]:
 
 def takes_gradient(call: ApiCall) -> bool:
     if call.last == "gradient":
-        return isinstance(call.receiver, Built) and call.receiver.last == "GradientTape"
+        return isinstance(call.receiver, ExternalObject) and call.receiver.last == "GradientTape"
     if call.last == "gradients":
         return is_first_version(call)
     return call.last in LOSSES and "." in call.path

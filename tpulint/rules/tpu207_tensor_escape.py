@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.program import Cluster, Computation, Use
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Built, Choice, Instance, Mapping, Sequence, Tensor, Value
+from tpulint.analysis.domain.values import (
+    Choice,
+    ExternalObject,
+    Instance,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+)
 from tpulint.finding import Certainty
 
 DEPTH = 4
@@ -30,7 +38,7 @@ def escapes(computation: Computation) -> Iterator[Escape]:
         cluster = home.cluster if home is not None else None
         if cluster is None or cluster.computation is not computation:
             continue
-        if use.where.computation is not computation or use.where.cluster is not None:
+        if use.context.computation is not computation or use.context.cluster is not None:
             continue
         if any(each is use.tensor for each in carried(cluster.result)):
             continue
@@ -47,7 +55,7 @@ def _certainty(computation: Computation, use: Use) -> Certainty:
         use.certainty is Certainty.DEFINITE
         and not use.alternative
         and made is not None
-        and made.reached_whenever(use.where)
+        and made.reached_whenever(use.context)
         and not made.is_guess
     )
     return computation.certainty if sure else Certainty.POSSIBLE
@@ -62,11 +70,11 @@ def carried(value: Value | None, depth: int = 0) -> Iterator[Tensor]:
         inner = list(value.options)
     elif isinstance(value, (Sequence, Mapping)):
         inner = list(value.items.values() if isinstance(value, Mapping) else value.items)
-    elif isinstance(value, (Instance, Built)):
+    elif isinstance(value, (Instance, ExternalObject)):
         held = list(value.attributes.values())
-        if isinstance(value, Built):
+        if isinstance(value, ExternalObject):
             held += [each for _, each in value.arguments]
         yield from (tensor for each in held for tensor in tensors(each))
-        inner = [each for each in held if isinstance(each, (Instance, Built))]
+        inner = [each for each in held if isinstance(each, (Instance, ExternalObject))]
     for each in inner:
         yield from carried(each, depth + 1)

@@ -30,15 +30,15 @@ def unbalanced(cluster: Cluster) -> list[ContextChange]:
     if computation.mode != "graph":
         return []
     by_holder: dict[int, list[ContextChange]] = defaultdict(list)
-    for change in computation.contexts:
-        if change.where.cluster is cluster and not _is_function(change):
+    for change in computation.context_changes:
+        if change.context.cluster is cluster and not _is_function(change):
             by_holder[id(change.holder)].append(change)
     return [change for changes in by_holder.values() for change in _left_over(changes)]
 
 
 def _is_function(change: ContextChange) -> bool:
     """In a tf.function TensorFlow does not compare."""
-    return any(layer.kind == "function" for layer in change.where.since("cluster"))
+    return any(scope.kind == "function" for scope in change.context.since("cluster"))
 
 
 def _left_over(changes: list[ContextChange]) -> list[ContextChange]:
@@ -60,5 +60,5 @@ def _left_over(changes: list[ContextChange]) -> list[ContextChange]:
 
 def _certainty(cluster: Cluster, change: ContextChange) -> Certainty:
     assert cluster.computation is not None
-    surely = change.where.reached_whenever(cluster.where) and not cluster.where.is_guess
+    surely = change.context.reached_whenever(cluster.context) and not cluster.context.is_guess
     return cluster.computation.certainty if surely else Certainty.POSSIBLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tpulint.analysis.domain.context import Layer
+from tpulint.analysis.domain.context import Scope
 from tpulint.analysis.domain.program import Cluster, Program, Site
 from tpulint.analysis.interpreter.context_managers import CLEARS, INIT_SCOPE
 from tpulint.finding import Certainty, Step
@@ -22,7 +22,7 @@ def check(program: Program, report: Report) -> None:
             by_call[cluster.named].append(cluster)
     for site, clusters in by_call.items():
         found = [_clearing(each) for each in clusters]
-        by = [(each, layer) for each, layer in zip(clusters, found, strict=True) if layer]
+        by = [(each, scope) for each, scope in zip(clusters, found, strict=True) if scope]
         if not by:
             continue
         cluster, cleared = by[0]
@@ -37,25 +37,25 @@ def check(program: Program, report: Report) -> None:
         )
 
 
-def _told(cluster: Cluster, cleared: Layer, name: str) -> tuple[Step, ...]:
+def _told(cluster: Cluster, cleared: Scope, name: str) -> tuple[Step, ...]:
     assert cluster.computation is not None
     steps = (
         device(cleared.site, f"`{name}` clears the TPU context"),
         device(cluster.site, "finds no TPU context"),
     )
-    return way(cluster.computation, cluster.where, *steps)
+    return way(cluster.computation, cluster.context, *steps)
 
 
-def _is_sure(cluster: Cluster, cleared: Layer | None) -> bool:
+def _is_sure(cluster: Cluster, cleared: Scope | None) -> bool:
     """Return whether one of the clusters that a call opens certainly has lost its context."""
     assert cluster.computation is not None
     known = cluster.computation.certainty is Certainty.DEFINITE
     return known and cleared is not None and not cleared.perhaps
 
 
-def _clearing(cluster: Cluster) -> Layer | None:
+def _clearing(cluster: Cluster) -> Scope | None:
     """The context between the computation and the call that clears the computation's."""
-    for layer in cluster.where.since("computation"):
-        if layer.kind == "context" and layer.payload[0] in NAMES:
-            return layer
+    for scope in cluster.context.since("computation"):
+        if scope.kind == "context" and scope.payload[0] in NAMES:
+            return scope
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import COND, WHILE, Layer
+from tpulint.analysis.domain.context import COND, WHILE, Scope
 from tpulint.analysis.domain.program import Computation, Program, Use
 from tpulint.finding import Certainty, Step
 from tpulint.rules.base import Report
@@ -14,32 +14,32 @@ PLACES = {COND: "a branch", WHILE: "a loop's body"}
 def check(program: Program, report: Report) -> None:
     for computation in program.computations:
         for use in computation.uses:
-            layer = _ended(use)
+            scope = _ended(use)
             # Python's own `if` and `for` carry what they assign.
-            if layer.kind not in PLACES or layer.autograph or use.alternative:
+            if scope.kind not in PLACES or scope.autograph or use.alternative:
                 continue
             sure = computation.certainty
-            if use.where.is_guess or use.certainty is Certainty.POSSIBLE:
+            if use.context.is_guess or use.certainty is Certainty.POSSIBLE:
                 sure = Certainty.POSSIBLE
             report(
                 use.site.span,
-                f"a tensor that is made in {PLACES[layer.kind]} is used outside it: return it "
+                f"a tensor that is made in {PLACES[scope.kind]} is used outside it: return it "
                 "from there",
                 certainty=sure,
-                trace=_told(computation, use, layer),
+                trace=_told(computation, use, scope),
             )
 
 
-def _told(computation: Computation, use: Use, layer: Layer) -> tuple[Step, ...]:
+def _told(computation: Computation, use: Use, scope: Scope) -> tuple[Step, ...]:
     assert use.tensor.site is not None
-    made = device(use.tensor.site, f"is made in {PLACES[layer.kind]}")
-    return way(computation, use.where, made, device(use.site, "is used outside it"))
+    made = device(use.tensor.site, f"is made in {PLACES[scope.kind]}")
+    return way(computation, use.context, made, device(use.site, "is used outside it"))
 
 
-def _ended(use: Use) -> Layer:
-    """The outermost layer of the tensor's home that has ended where it is used."""
+def _ended(use: Use) -> Scope:
+    """The outermost scope of the tensor's home that has ended where it is used."""
     assert use.tensor.made is not None
-    around = {id(layer) for layer in use.where.layers}
+    around = {id(scope) for scope in use.context.scopes}
     kinds = (COND, WHILE, "computation", "cluster", "function")
-    layers = use.tensor.made.layers
-    return next(each for each in layers if each.kind in kinds and id(each) not in around)
+    scopes = use.tensor.made.scopes
+    return next(each for each in scopes if each.kind in kinds and id(each) not in around)

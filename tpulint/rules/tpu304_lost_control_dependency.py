@@ -34,7 +34,7 @@ def _is_moot(block: Dependencies) -> bool:
     """Nothing is asked for, or tf.function orders by itself."""
     inputs = block.inputs
     empty = isinstance(inputs, Sequence) and not inputs.items and not inputs.open
-    return empty or block.where.traced
+    return empty or block.context.traced
 
 
 def _is_known(block: Dependencies) -> bool:

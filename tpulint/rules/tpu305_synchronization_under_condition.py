@@ -9,13 +9,13 @@ from tpulint.rules.collectives import deciding, differs, told, under_control
 
 
 def check(program: Program, report: Report) -> None:
-    for computation, call, layers in under_control(program):
-        deciders = deciding(layers)
+    for computation, call, scopes in under_control(program):
+        deciders = deciding(scopes)
         if deciders and not any(differs(each) for each in deciders):
             report(
                 call.site.span,
                 f"`{call.last}` stands under a condition on a tensor: replicas that decide "
                 "otherwise never reach it, and the others wait for them",
                 certainty=Certainty.POSSIBLE,
-                trace=told(computation, call, layers),
+                trace=told(computation, call, scopes),
             )

@@ -10,16 +10,16 @@ from tpulint.rules.collectives import deciding, differs, told, under_control
 
 
 def check(program: Program, report: Report) -> None:
-    for computation, call, layers in under_control(program):
-        deciders = [each for each in deciding(layers) if differs(each)]
+    for computation, call, scopes in under_control(program):
+        deciders = [each for each in deciding(scopes) if differs(each)]
         if not deciders:
             continue
         by_id = any(isinstance(each, Tensor) and each.replica_id for each in deciders)
-        guess = call.where.is_guess or any(isinstance(each.payload, Choice) for each in layers)
+        guess = call.context.is_guess or any(isinstance(each.payload, Choice) for each in scopes)
         what = "the replica id" if by_id else "the replica's own data"
         report(
             call.site.span,
             f"only some replicas reach `{call.last}`: the condition depends on {what}",
             certainty=computation.certainty if by_id and not guess else Certainty.POSSIBLE,
-            trace=told(computation, call, layers),
+            trace=told(computation, call, scopes),
         )

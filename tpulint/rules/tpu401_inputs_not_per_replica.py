@@ -5,8 +5,8 @@ from __future__ import annotations
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import (
     NONE,
-    Built,
     Const,
+    ExternalObject,
     Mapping,
     Sequence,
     Tensor,
@@ -52,6 +52,6 @@ def _is_no_row(value: Value) -> bool:
         return value.kind == "set"
     if isinstance(value, Tensor):
         return value.dtype is not None  # only what a literal made is certainly one tensor
-    if isinstance(value, Built):
+    if isinstance(value, ExternalObject):
         return value.path.startswith("numpy.")
     return isinstance(value, (Const, Mapping, Variable))

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Computation, Program
-from tpulint.analysis.domain.values import NONE, Built, Mapping, Sequence, Tensor, Value, options
+from tpulint.analysis.domain.values import (
+    NONE,
+    ExternalObject,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    options,
+)
 from tpulint.analysis.models.tensor_constants import Shape, described, shape_of
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import (
@@ -97,7 +105,7 @@ def _structures_differ(inputs: Value, shapes: Value) -> bool:
         differ = any(_structures_differ(*pair) for pair in zip(parts, limits, strict=False))
         return len(parts) != len(limits) or differ
     leaf = isinstance(inputs, Tensor) and inputs.dtype is not None
-    shape = isinstance(shapes, Built) and shapes.last == "TensorShape"
+    shape = isinstance(shapes, ExternalObject) and shapes.last == "TensorShape"
     return (isinstance(inputs, NESTED) and shape) or (leaf and isinstance(shapes, NESTED))
 
 

@@ -37,7 +37,7 @@ def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Repor
             site.span,
             f"this was made inside the computation of `{made.kind}` and does not exist outside: "
             "return it from the computation",
-            certainty=Certainty.POSSIBLE if call.where.is_guess else made.certainty,
+            certainty=Certainty.POSSIBLE if call.context.is_guess else made.certainty,
             trace=_told(made, tensor),
         )
 
@@ -50,11 +50,11 @@ def _told(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
 def _maker(tensor: Tensor, call: ApiCall) -> Computation | None:
     """The computation that made `tensor` and has ended where `call` stands."""
     home = tensor.made
-    if home is None or home.run != call.where.run:
+    if home is None or home.run != call.context.run:
         return None
-    for layer in home.layers:
-        if layer.kind == COMPUTATION:
-            found: Computation = layer.payload
+    for scope in home.scopes:
+        if scope.kind == COMPUTATION:
+            found: Computation = scope.payload
             return found
     return None
 

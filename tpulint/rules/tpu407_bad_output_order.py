@@ -13,7 +13,7 @@ def check(program: Program, report: Report) -> None:
     for entry in entries(program):
         if entry.mode != "graph" or entry.result is None:
             continue
-        known = is_tensorflows(entry) and not entry.where.is_guess
+        known = is_tensorflows(entry) and not entry.context.is_guess
         sure = known and not isinstance(entry.result, Choice)
         for output in options(entry.result):
             said = fault(output)

@@ -13,13 +13,13 @@ def check(program: Program, report: Report) -> None:
     for entry in entries(program):
         if given(entry, "device_assignment") != NONE:
             continue
-        known = is_tensorflows(entry) and not entry.where.is_guess
+        known = is_tensorflows(entry) and not entry.context.is_guess
         sure = entry.certainty if known else Certainty.POSSIBLE
         count = replicas(entry)
         core = next((call for call in entry.calls if _core(call) > 0), None)
         if core is not None:
             # A host cluster takes its operations off the core again: what is left is not known.
-            if entry.clusters or not core.where.reached_whenever(entry.where):
+            if entry.clusters or not core.context.reached_whenever(entry.context):
                 sure = Certainty.POSSIBLE
             said = f"core {_core(core)} is used, and no `device_assignment` gives it to a replica"
             report(entry.site.span, said, certainty=sure)
@@ -30,7 +30,7 @@ def check(program: Program, report: Report) -> None:
 
 def _core(call: ApiCall) -> int:
     """The number in `tpu.core(number)` in device code, 0 where it is none."""
-    if call.last != "core" or not call.where.on_device:
+    if call.last != "core" or not call.context.on_device:
         return 0
     number = call.argument("num", 0)
     known = number is not None and isinstance(number.value, Const)

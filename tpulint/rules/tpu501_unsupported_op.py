@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.context import Context
 from tpulint.analysis.domain.program import ApiCall, Computation, Program, Site
 from tpulint.analysis.domain.values import Const
 from tpulint.finding import Certainty
@@ -29,7 +29,7 @@ def check(program: Program, report: Report) -> None:
     for computation, call in device_calls(program):
         built = builds(call.path)
         if built is not None and not _is_left(built, call, computation, emptied):
-            sure = certainty(program, computation, call.where)
+            sure = certainty(program, computation, call.context)
             if not _surely(built, call, computation):
                 sure = Certainty.POSSIBLE
             what = " or ".join(f"`{each}`" for each in built.operations)
@@ -37,21 +37,21 @@ def check(program: Program, report: Report) -> None:
                 call.site.span,
                 f"`{call.last}` builds {what}, which has no TPU kernel",
                 certainty=sure,
-                trace=way(computation, call.where, call.site, f"builds {what} on the device"),
+                trace=way(computation, call.context, call.site, f"builds {what} on the device"),
             )
-    for computation, site, where, kind, name in _host_state(program):
+    for computation, site, context, kind, name in _host_state(program):
         report(
             site.span,
             f"`{name}` is {kind} of the host: its operations have no TPU kernel",
-            certainty=certainty(program, computation, where),
-            trace=way(computation, where, site, f"asks {kind} on the device"),
+            certainty=certainty(program, computation, context),
+            trace=way(computation, context, site, f"asks {kind} on the device"),
         )
 
 
 def _surely(built: Built, call: ApiCall, computation: Computation) -> bool:
     """Return whether the operation is there for sure, and has no kernel in any release."""
     if built.writer and not any(
-        each.last == "as_default" and each.where.on_device for each in computation.calls
+        each.last == "as_default" and each.context.on_device for each in computation.calls
     ):
         return False  # without a default writer a summary builds nothing
     folded = bool(call.arguments) and all(isinstance(e.value, Const) for e in call.arguments)
@@ -74,9 +74,9 @@ def _folder(call: ApiCall) -> str:
     return os.path.dirname(call.site.module.path)
 
 
-def _host_state(program: Program) -> Iterator[tuple[Computation, Site, Where, str, str]]:
+def _host_state(program: Program) -> Iterator[tuple[Computation, Site, Context, str, str]]:
     for computation in program.computations:
         for each in computation.accesses:
             kind = HELD_BY_THE_HOST.get(each.variable.sort)
-            if kind and each.mode != "create" and is_compiled(each.where):
-                yield computation, each.site, each.where, kind, each.variable.name
+            if kind and each.mode != "create" and is_compiled(each.context):
+                yield computation, each.site, each.context, kind, each.variable.name

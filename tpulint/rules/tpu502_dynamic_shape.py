@@ -55,7 +55,7 @@ def check(program: Program, report: Report) -> None:
         if not _is_meant(call) or call.site in loops:
             continue
         for argument, what in _dynamic(call):
-            sure = certainty(program, computation, call.where)
+            sure = certainty(program, computation, call.context)
             vague = isinstance(argument.value, Sequence) and argument.value.open
             if vague or any(alternative for _, alternative in told_apart(argument.value)):
                 sure = Certainty.POSSIBLE
@@ -65,7 +65,7 @@ def check(program: Program, report: Report) -> None:
                 " depends on data",
                 certainty=sure,
                 trace=way(
-                    computation, call.where, call.site, f"needs {what} to compile `{call.last}`"
+                    computation, call.context, call.site, f"needs {what} to compile `{call.last}`"
                 ),
             )
 
@@ -105,9 +105,9 @@ def is_data(value: Value) -> bool:
 def _loop_sources(program: Program) -> set[Site]:
     """The places of what loops run over: `for i in tf.range(n)` becomes a loop without a range."""
     return {
-        layer.payload.site
+        scope.payload.site
         for computation in program.computations
         for call in computation.calls
-        for layer in call.where.since(COMPUTATION)
-        if layer.kind == WHILE and getattr(layer.payload, "site", None) is not None
+        for scope in call.context.since(COMPUTATION)
+        if scope.kind == WHILE and getattr(scope.payload, "site", None) is not None
     }

@@ -16,13 +16,13 @@ FILLS = frozenset(["unstack", "split"])  # the result has the size of what it is
 def check(program: Program, report: Report) -> None:
     for computation in program.computations:
         for made in computation.calls:
-            if not (made.last == "TensorArray" and made.where.on_device and grows(made)):
+            if not (made.last == "TensorArray" and made.context.on_device and grows(made)):
                 continue
             used = [each for each in computation.calls if each.receiver is made.result]
             writes = [each for each in used if each.last in WRITES]
             if not writes and any(each.last in FILLS for each in used):
                 continue
-            sure = writes and not made.where.is_guess
+            sure = writes and not made.context.is_guess
             report(
                 made.site.span,
                 "this TensorArray starts empty and grows: on the device it keeps its size, and what"
@@ -30,7 +30,7 @@ def check(program: Program, report: Report) -> None:
                 certainty=computation.certainty if sure else Certainty.POSSIBLE,
                 trace=(
                     traces.entry(computation),
-                    *traces.calls(DEVICE_LANE, computation.where, made.where, skip=1),
+                    *traces.calls(DEVICE_LANE, computation.context, made.context, skip=1),
                     traces.step(DEVICE_LANE, made.site, "makes room for no element"),
                     *told(writes[:1]),
                 ),

@@ -60,7 +60,7 @@ def _check_calls(program: Program, report: Report) -> None:
     for computation, call in device_calls(program):
         for argument, dtype in _asked(call):
             lacking = dtype not in dtypes()
-            sure = certainty(program, computation, call.where)
+            sure = certainty(program, computation, call.context)
             site = call.site if argument is None else argument.site
             why = "which no TPU has" if lacking else SLOW[dtype][0]
             joint = ", " if lacking else ": "
@@ -68,7 +68,7 @@ def _check_calls(program: Program, report: Report) -> None:
                 site.span,
                 f"`{call.last}` makes a {dtype} on the device{joint}{why}",
                 certainty=sure if lacking else Certainty.POSSIBLE,
-                trace=way(computation, call.where, call.site, f"makes a {dtype} on the device"),
+                trace=way(computation, call.context, call.site, f"makes a {dtype} on the device"),
                 fix=_fix(argument, dtype) if argument is not None else None,
             )
 
@@ -80,13 +80,13 @@ def _check_kernels(program: Program, report: Report) -> None:
         for argument in call.arguments[:1] if missing else ():
             for tensor, alternative in told_apart(argument.value):
                 if tensor.dtype in missing:
-                    sure = certainty(program, computation, call.where)
+                    sure = certainty(program, computation, call.context)
                     what = f"`{call.last}` has no TPU kernel for {tensor.dtype}"
                     report(
                         call.site.span,
                         what,
                         certainty=Certainty.POSSIBLE if alternative else sure,
-                        trace=way(computation, call.where, call.site, what),
+                        trace=way(computation, call.context, call.site, what),
                     )
 
 
@@ -124,14 +124,14 @@ def _check_inputs(program: Program, report: Report) -> None:
         for argument in computation.call.arguments:
             for tensor, alternative in told_apart(argument.value):
                 if tensor.dtype in ("string", "complex128"):
-                    sure = certainty(program, computation, computation.where)
+                    sure = certainty(program, computation, computation.context)
                     report(
                         argument.site.span,
                         f"a {tensor.dtype} is given to the computation: no TPU has that dtype",
                         certainty=Certainty.POSSIBLE if alternative else sure,
                         trace=way(
                             computation,
-                            computation.where,
+                            computation.context,
                             argument.site,
                             f"a {tensor.dtype} enters the device",
                         ),
@@ -148,13 +148,13 @@ def _check_transfers(program: Program, report: Report) -> None:
             continue
         for use in cluster.receives:
             if use.tensor.dtype == "int64":
-                sure = certainty(program, cluster.computation, cluster.where)
+                sure = certainty(program, cluster.computation, cluster.context)
                 report(
                     cluster.named.span,
                     "an int64 is handed to the host: TensorFlow takes none across before"
                     f" {names.after(LAST_WITHOUT_INT64)}",
                     certainty=Certainty.POSSIBLE if use.alternative else sure,
-                    trace=way(cluster.computation, cluster.where, cluster.site, "sends an int64"),
+                    trace=way(cluster.computation, cluster.context, cluster.site, "sends an int64"),
                 )
 
 

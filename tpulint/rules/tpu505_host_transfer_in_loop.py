@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import WHILE, Layer, Where
+from tpulint.analysis.domain.context import WHILE, Context, Scope
 from tpulint.analysis.domain.program import Computation, Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
@@ -16,14 +16,14 @@ COST = "one round trip each time"
 
 def check(program: Program, report: Report) -> None:
     for cluster in program.clusters():
-        loop = loop_around(cluster.where) if cluster.parent is None else None
+        loop = loop_around(cluster.context) if cluster.parent is None else None
         if cluster.computation is None or loop is None:
             continue
         report(
             cluster.named.span,
             f"{traces.callee_name(cluster.callee)} runs on the host in every iteration of a loop"
             f" on the device: {COST}",
-            certainty=certainty(cluster.computation, cluster.where),
+            certainty=certainty(cluster.computation, cluster.context),
             trace=(
                 traces.entry(cluster.computation),
                 traces.step(DEVICE_LANE, loop.site, "in each iteration of this loop"),
@@ -38,25 +38,25 @@ def check(program: Program, report: Report) -> None:
 def check_what_is_moved(program: Program, report: Report) -> None:
     """Soft placement lets operations without a kernel run on the host: each is a host cluster."""
     for computation, call in device_calls(program):
-        built, loop = builds(call.path), loop_around(call.where)
+        built, loop = builds(call.path), loop_around(call.context)
         if built is None or loop is None:
             continue
-        sure = certainty(computation, call.where)
+        sure = certainty(computation, call.context)
         report(
             call.site.span,
             f"`{call.last}` has no TPU kernel, and soft placement runs it on the host in every"
             f" iteration of a loop on the device: {COST}",
             certainty=sure if built.host and not built.writer else Certainty.POSSIBLE,
-            trace=way(computation, call.where, call.site, "is moved to the host"),
+            trace=way(computation, call.context, call.site, "is moved to the host"),
         )
 
 
-def loop_around(where: Where) -> Layer | None:
+def loop_around(context: Context) -> Scope | None:
     """The device loop whose every iteration gets here; None under a condition in it."""
-    control = where.control()
+    control = context.control()
     return control[-1] if control and control[-1].kind == WHILE else None
 
 
-def certainty(computation: Computation, where: Where) -> Certainty:
+def certainty(computation: Computation, context: Context) -> Certainty:
     """It depends on which of several functions is called, or on who owns the strategy."""
-    return Certainty.POSSIBLE if is_guessed(where, computation) else computation.certainty
+    return Certainty.POSSIBLE if is_guessed(context, computation) else computation.certainty

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.program import ApiCall, Computation, Effect, Program
-from tpulint.analysis.interpreter.trace_time_value import Frozen
+from tpulint.analysis.interpreter.trace_time_value import TraceTimeValue
 from tpulint.analysis.models.operations import is_tensorflow
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
@@ -33,14 +33,14 @@ def check(program: Program, report: Report) -> None:
     for computation in program.computations:
         for each in (*computation.effects, *given_to_operations(computation)):
             if not is_meant(computation, each):
-                sure = each.sure and not each.where.is_guess
+                sure = each.sure and not each.context.is_guess
                 report(
                     each.source.span,
                     HARM[each.kind].format(each.name),
                     certainty=computation.certainty if sure else Certainty.POSSIBLE,
                     trace=(
                         traces.entry(computation),
-                        *traces.calls(DEVICE_LANE, computation.where, each.where, skip=1),
+                        *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),
                         traces.step(DEVICE_LANE, each.source, f"calls `{each.name}` while tracing"),
                     ),
                 )
@@ -49,12 +49,12 @@ def check(program: Program, report: Report) -> None:
 def given_to_operations(computation: Computation) -> Iterator[Effect]:
     """Clocks and random numbers that an operation takes; what is fixed on purpose is not."""
     for call in computation.calls:
-        if not (is_tensorflow(call.path) and call.where.on_device) or is_fixed(call):
+        if not (is_tensorflow(call.path) and call.context.on_device) or is_fixed(call):
             continue
         for each in call.arguments:
             value = each.value
-            if isinstance(value, Frozen) and each.keyword not in FIXED:
-                yield Effect("computes", value.path, call.site, call.where, value.site, True)
+            if isinstance(value, TraceTimeValue) and each.keyword not in FIXED:
+                yield Effect("computes", value.path, call.site, call.context, value.site, True)
 
 
 def is_fixed(call: ApiCall) -> bool:

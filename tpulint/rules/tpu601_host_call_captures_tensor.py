@@ -21,7 +21,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -> None:
-    vague = use.alternative or use.where.is_guess
+    vague = use.alternative or use.context.is_guess
     sure = use.certainty is Certainty.DEFINITE and not vague
     assert use.tensor.site is not None
     report(
@@ -32,7 +32,7 @@ def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -
         trace=(
             traces.entry(computation),
             traces.step(DEVICE_LANE, use.tensor.site, "is made on the device"),
-            *traces.into_cluster(cluster, use.where),
+            *traces.into_cluster(cluster, use.context),
             traces.step(HOST_LANE, use.site, "is taken on the host, though it was not sent"),
         ),
     )

@@ -22,7 +22,7 @@ def check(program: Program, report: Report) -> None:
             scalars = [one for one in options(each.value) if _is_scalar_tensor(one)]
             if scalars:
                 whole = len(scalars) == len(options(each.value))
-                sure = whole and broadcast is False and not cluster.where.is_guess
+                sure = whole and broadcast is False and not cluster.context.is_guess
                 _say(computation, cluster, each, sure, report)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tpulint.analysis.domain.program import ApiCall, Computation, Program, Site
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import (
-    Built,
     Choice,
     Class,
     External,
+    ExternalObject,
     Function,
     Instance,
     Value,
@@ -58,7 +58,7 @@ def _is_bare(receiver: Value | None) -> bool:
     """
     if isinstance(receiver, Instance):
         return _is_bare_class(receiver)
-    if not isinstance(receiver, Built) or not is_tensorflow(receiver.path):
+    if not isinstance(receiver, ExternalObject) or not is_tensorflow(receiver.path):
         return False
     named = receiver.last.endswith("Optimizer") or ".optimizers." in receiver.path
     return named and not _wraps(receiver)
@@ -81,16 +81,16 @@ def _is_bare_class(optimizer: Instance) -> bool:
         made
         and not unseen
         and not sums
-        and not any(isinstance(each, (Built, Instance)) for each in kept)
+        and not any(isinstance(each, (ExternalObject, Instance)) for each in kept)
     )
 
 
-def _wraps(optimizer: Built) -> bool:
+def _wraps(optimizer: ExternalObject) -> bool:
     """Return whether this is a CrossShardOptimizer, holds one, or may hold one."""
     if optimizer.last == WRAPPER:
         return True
     for keyword, value in optimizer.arguments:
-        if isinstance(value, Built):
+        if isinstance(value, ExternalObject):
             if _wraps(value):
                 return True
         elif keyword in ("opt", "optimizer"):
@@ -100,17 +100,17 @@ def _wraps(optimizer: Built) -> bool:
 
 def _say(computation: Computation, update: ApiCall, report: Report) -> None:
     receiver = update.receiver
-    assert isinstance(receiver, (Built, Instance))
-    name = receiver.last if isinstance(receiver, Built) else receiver.cls.code.name
+    assert isinstance(receiver, (ExternalObject, Instance))
+    name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
     made = receiver.site or update.site
     unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
-    guess = unseen or update.where.is_guess
+    guess = unseen or update.context.is_guess
     report(
         update.site.span,
         f"`{name}` is not wrapped in `{WRAPPER}`: no replica would see the "
         "gradients of the others, and TPUEstimator refuses to train",
         certainty=Certainty.POSSIBLE if guess else computation.certainty,
-        trace=way(computation, update.where, device(made, "is made without a wrapper")),
+        trace=way(computation, update.context, device(made, "is made without a wrapper")),
     )
 
 

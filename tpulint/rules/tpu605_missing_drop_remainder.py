@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Feed, Program
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Built, Strategy
+from tpulint.analysis.domain.values import NONE, UNKNOWN, ExternalObject, Strategy
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.queries.estimators import argument
@@ -32,12 +32,12 @@ def check(program: Program, report: Report) -> None:
             continue
         for batch, keeps in zip(batches, kept, strict=True):
             if batch is not None and keeps:
-                _say(feed, batch, all(kept) and not feed.where.is_guess, report)
+                _say(feed, batch, all(kept) and not feed.context.is_guess, report)
 
 
 def _embeds(feed: Feed) -> bool:
     """Return whether sparse features go to a TPU embedding: those have no static shape."""
-    if not isinstance(feed.owner, Built):
+    if not isinstance(feed.owner, ExternalObject):
         return False
     return argument(feed.owner.arguments, "embedding_config_spec") not in (None, NONE)
 
@@ -48,7 +48,7 @@ def _has_fixed_shape(program: Program, feed: Feed) -> bool:
     return any(call.last in FIXES for call in calls_of(program, feed))
 
 
-def _say(feed: Feed, batch: Built, sure: bool, report: Report) -> None:
+def _say(feed: Feed, batch: ExternalObject, sure: bool, report: Report) -> None:
     if isinstance(feed.owner, Strategy):
         if is_endless(before(batch) or UNKNOWN):
             return

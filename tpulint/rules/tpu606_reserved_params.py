@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import ApiCall, Program
-from tpulint.analysis.domain.values import NONE, Built, Const, Mapping, Value, options
+from tpulint.analysis.domain.values import NONE, Const, ExternalObject, Mapping, Value, options
 from tpulint.finding import Certainty
 from tpulint.queries.estimators import argument, broadcasts, on_tpu, setting
 from tpulint.rules.base import Report
@@ -23,13 +23,13 @@ def check(program: Program, report: Report) -> None:
 
 def _check_params(call: ApiCall, report: Report) -> None:
     given, made = call.argument("params", 3), call.result
-    if given is None or not isinstance(made, Built):
+    if given is None or not isinstance(made, ExternalObject):
         return
     kept = options(made.attributes.get("params", NONE))
     for key in RESERVED:
         held = [_holds(each, key, call) for each in kept]
         maybe = any(isinstance(each, Mapping) and key in each.perhaps for each in kept)
-        sure = all(held) and not maybe and not call.where.is_guess
+        sure = all(held) and not maybe and not call.context.is_guess
         if any(held):
             report(
                 given.site.span,
@@ -41,12 +41,12 @@ def _check_params(call: ApiCall, report: Report) -> None:
 
 def _holds(params: Value, key: str, call: ApiCall) -> bool:
     """Return whether the key is there on every run that gets to the call."""
-    if isinstance(params, Built):
+    if isinstance(params, ExternalObject):
         return params.last == "HParams" and argument(params.arguments, key) is not None
     if not isinstance(params, Mapping) or key not in params.items:
         return False
     set_at = params.set_at.get(key)
-    return set_at is None or set_at.reached_whenever(call.where)
+    return set_at is None or set_at.reached_whenever(call.context)
 
 
 def _check_batches(call: ApiCall, report: Report) -> None:
@@ -64,7 +64,7 @@ def _check_batches(call: ApiCall, report: Report) -> None:
         if given is None or size is None or size % replicas == 0:
             continue
         trained = keyword == "train_batch_size" and count is not None
-        sure = trained and not call.where.is_guess
+        sure = trained and not call.context.is_guess
         report(
             given.site.span,
             f"`{keyword}={size}` cannot be shared by {replicas} replicas: TPUEstimator refuses it",

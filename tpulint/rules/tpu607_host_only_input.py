@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.program import ApiCall, Feed, Program
-from tpulint.analysis.domain.values import Built, Sequence, Strategy, Value, Variable
+from tpulint.analysis.domain.values import ExternalObject, Sequence, Strategy, Value, Variable
 from tpulint.analysis.interpreter.operators import start_of
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
@@ -29,7 +29,7 @@ def check(program: Program, report: Report) -> None:
         for call in _calls(program, feed):
             what = _fault(call, feed)
             if what is not None:
-                guess = call.where.is_guess
+                guess = call.context.is_guess
                 _say(feed, call, what, Certainty.POSSIBLE if guess else sure, report)
     for call in program.named.get("TPUEstimator", ()):
         if on_tpu(call):
@@ -57,7 +57,7 @@ def _calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
     sites = dict.fromkeys(step.site for step in steps(data_of(program, feed)))
     found = list(calls_of(program, feed))
     for call in program.piped:
-        if any(each.site in sites for each in call.where.layers):
+        if any(each.site in sites for each in call.context.scopes):
             found.append(call)
     found += [call for site in sites for call in program.at.get(site, ())]
     yield from {id(call): call for call in found}.values()
@@ -67,7 +67,11 @@ def _fault(call: ApiCall, feed: Feed) -> str | None:
     receiver = call.receiver
     if call.last in seam.PYTHON_IN_GRAPH:
         return PYTHON
-    if isinstance(receiver, Built) and receiver.last == GENERATOR and call.last[:4] == "flow":
+    if (
+        isinstance(receiver, ExternalObject)
+        and receiver.last == GENERATOR
+        and call.last[:4] == "flow"
+    ):
         return PYTHON
     if isinstance(feed.owner, Strategy) and _is_table(receiver):
         return TABLE

@@ -8,7 +8,15 @@ TPU VM, so a cluster there is always another machine.
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.values import NONE, Built, Const, Strategy, Text, Value, options
+from tpulint.analysis.domain.values import (
+    NONE,
+    Const,
+    ExternalObject,
+    Strategy,
+    Text,
+    Value,
+    options,
+)
 from tpulint.finding import Certainty
 from tpulint.queries.estimators import argument
 
@@ -20,13 +28,13 @@ def remoteness(owner: Value) -> Certainty | None:
     """Return the certainty that the TPU of `owner` is remote; None if it is local."""
     if isinstance(owner, Strategy):
         return _of_resolver(owner.resolver)
-    if not isinstance(owner, Built):
+    if not isinstance(owner, ExternalObject):
         return Certainty.POSSIBLE
     config = argument(owner.arguments, "config", 2)
-    return _of_config(config) if isinstance(config, Built) else Certainty.POSSIBLE
+    return _of_config(config) if isinstance(config, ExternalObject) else Certainty.POSSIBLE
 
 
-def _of_config(config: Built) -> Certainty | None:
+def _of_config(config: ExternalObject) -> Certainty | None:
     """A RunConfig names its TPU by `cluster=` or by `master=`."""
     cluster = argument(config.arguments, "cluster")
     master = argument(config.arguments, "master")
@@ -47,7 +55,7 @@ def _of_resolver(resolver: Value) -> Certainty | None:
 
 
 def _of_one(resolver: Value) -> Certainty | None:
-    if not isinstance(resolver, Built) or RESOLVER not in resolver.path:
+    if not isinstance(resolver, ExternalObject) or RESOLVER not in resolver.path:
         return Certainty.POSSIBLE
     zone = argument(resolver.arguments, "zone") or argument(resolver.arguments, "project")
     if ".contrib." in resolver.path or (isinstance(zone, Const) and zone != NONE):

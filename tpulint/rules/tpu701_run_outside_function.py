@@ -22,7 +22,9 @@ def check(program: Program, report: Report) -> None:
             message(computation),
             certainty=certainty(computation),
             trace=(
-                *traces.calls(HOST_LANE, computation.where._replace(frames=()), computation.where),
+                *traces.calls(
+                    HOST_LANE, computation.context._replace(call_chain=()), computation.context
+                ),
                 traces.step(HOST_LANE, computation.site, f"calls `{computation.kind}` eagerly"),
             ),
         )

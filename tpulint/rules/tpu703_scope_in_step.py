@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import CONTEXT, LOOP, WHILE, Layer
+from tpulint.analysis.domain.context import LOOP, WHILE, WITH, Scope
 from tpulint.analysis.domain.program import Computation, Program
 from tpulint.analysis.domain.values import Strategy
 from tpulint.analysis.interpreter.context_managers import SCOPE
@@ -23,21 +23,21 @@ def check(program: Program, report: Report) -> None:
             if (
                 call.last == "scope"
                 and isinstance(call.receiver, Strategy)
-                and call.where.on_device
+                and call.context.on_device
             ):
                 report(
                     call.site.span,
                     "`strategy.scope()` in the function given to `run`: a replica cannot enter it,"
                     " and what belongs under it is made before the step",
-                    certainty=certainty(computation, call.receiver, call.where.is_guess),
+                    certainty=certainty(computation, call.receiver, call.context.is_guess),
                     trace=(
                         traces.entry(computation),
-                        *traces.calls(DEVICE_LANE, computation.where, call.where, skip=1),
+                        *traces.calls(DEVICE_LANE, computation.context, call.context, skip=1),
                         traces.step(DEVICE_LANE, call.site, "enters the scope on a replica"),
                     ),
                 )
         for scope, loop in scopes_in_loops(computation):
-            guess = scope.perhaps or computation.where.is_guess
+            guess = scope.perhaps or computation.context.is_guess
             report(
                 scope.site.span,
                 "`strategy.scope()` is entered anew around each step of this loop: enter it once,"
@@ -51,25 +51,25 @@ def check(program: Program, report: Report) -> None:
             )
 
 
-def scopes_in_loops(computation: Computation) -> list[tuple[Layer, Layer]]:
+def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
     """Scopes around the `run`, each with the Python loop that enters it again for each step.
 
     A scope with a loop of its own is entered once for many steps.
     """
     if is_built_in_graph(computation) or not may_be_tpus(computation):
         return []
-    found: list[tuple[Layer, Layer]] = []
-    loop: Layer | None = None
-    for layer in computation.where.layers:
-        if layer.kind in (LOOP, WHILE):
-            loop, found = layer, []
+    found: list[tuple[Scope, Scope]] = []
+    loop: Scope | None = None
+    for scope in computation.context.scopes:
+        if scope.kind in (LOOP, WHILE):
+            loop, found = scope, []
         elif (
-            layer.kind == CONTEXT
-            and layer.payload[0] == SCOPE
+            scope.kind == WITH
+            and scope.payload[0] == SCOPE
             and loop is not None
-            and is_written_in(loop.site, layer.site)
+            and is_written_in(loop.site, scope.site)
         ):
-            found.append((layer, loop))
+            found.append((scope, loop))
     return found
 
 

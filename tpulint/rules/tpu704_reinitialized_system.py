@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.context import Context
 from tpulint.analysis.domain.program import ApiCall, Program
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE
@@ -18,7 +18,7 @@ def check(program: Program, report: Report) -> None:
             certainty=found.certainty,
             trace=(
                 traces.step(HOST_LANE, found.before.site, does(found.before)),
-                *traces.calls(HOST_LANE, Where(), found.call.where),
+                *traces.calls(HOST_LANE, Context(), found.call.context),
                 traces.step(HOST_LANE, found.call.site, "initializes the system, and clears it"),
             ),
         )

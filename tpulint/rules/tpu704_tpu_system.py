@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.context import GUESSES
 from tpulint.analysis.domain.program import ApiCall, Program
-from tpulint.analysis.domain.values import UNKNOWN, Built, Strategy, Value
+from tpulint.analysis.domain.values import UNKNOWN, ExternalObject, Strategy, Value
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import INITIALIZES, SHUTS_DOWN
@@ -33,7 +33,7 @@ def initialized_again(program: Program) -> Iterator[Again]:
     runs: dict[int, list[ApiCall]] = {}
     for call in program.calls:
         if call.last in RELEVANT:
-            runs.setdefault(call.where.run, []).append(call)
+            runs.setdefault(call.context.run, []).append(call)
     for calls in runs.values():
         standing: list[ApiCall] = []
         for call in calls:
@@ -60,10 +60,10 @@ def _lost(call: ApiCall, standing: list[ApiCall]) -> Iterator[Again]:
 
 def _comes_before(earlier: ApiCall, later: ApiCall) -> bool:
     """Return whether one run can reach both, the later one not to fix the first."""
-    taken = dict(earlier.where.conditions)
-    if any(taken.get(key, branch) != branch for key, branch in later.where.conditions):
+    taken = dict(earlier.context.conditions)
+    if any(taken.get(key, branch) != branch for key, branch in later.context.conditions):
         return False
-    return not any(key[0] == HANDLER for key, _ in later.where.conditions)
+    return not any(key[0] == HANDLER for key, _ in later.context.conditions)
 
 
 def _is_tpus(call: ApiCall) -> bool:
@@ -77,12 +77,12 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
 
     What a function made that has ended may be gone with it.
     """
-    frames = scope.where.frames
-    if frames != call.where.frames[: len(frames)]:
+    call_chain = scope.context.call_chain
+    if call_chain != call.context.call_chain[: len(call_chain)]:
         return False
-    if any(key[0] in GUESSES for key, _ in scope.where.conditions | call.where.conditions):
+    if any(key[0] in GUESSES for key, _ in scope.context.conditions | call.context.conditions):
         return False
-    return scope.where.conditions <= call.where.conditions
+    return scope.context.conditions <= call.context.conditions
 
 
 def _are_apart(one: ApiCall, other: ApiCall) -> bool:
@@ -101,6 +101,6 @@ def _resolver(call: ApiCall) -> Value | None:
 
 def _literals(resolver: Value | None) -> list[Value | None]:
     """Return the arguments of a resolver; equal lists mean the same TPU."""
-    if not isinstance(resolver, Built):
+    if not isinstance(resolver, ExternalObject):
         return [resolver]
     return [value for _, value in resolver.arguments]

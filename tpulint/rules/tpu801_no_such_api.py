@@ -34,7 +34,7 @@ def check(program: Program, report: Report) -> None:
                 report(
                     argument.site.span,
                     f"`{call.last}` takes no `{argument.keyword}` {_in(call, target)}{advice}",
-                    certainty=Certainty.POSSIBLE if call.where.is_guess else Certainty.DEFINITE,
+                    certainty=Certainty.POSSIBLE if call.context.is_guess else Certainty.DEFINITE,
                     fix=_rename(argument, near) if near else None,
                 )
 

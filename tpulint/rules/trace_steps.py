@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.context import Context
 from tpulint.analysis.domain.program import Computation, Site
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Step
 
 
-def way(computation: Computation, where: Where, *last: Step) -> tuple[Step, ...]:
-    """From what is compiled over the calls down to `where`, then `last`."""
-    calls = traces.calls(DEVICE_LANE, computation.where, where, skip=1)
+def way(computation: Computation, context: Context, *last: Step) -> tuple[Step, ...]:
+    """From what is compiled over the calls down to `context`, then `last`."""
+    calls = traces.calls(DEVICE_LANE, computation.context, context, skip=1)
     return (traces.entry(computation), *calls, *last)
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tpulint.syntax import ir
 from tpulint.syntax.literals import literal
-from tpulint.syntax.scopes import DEPTH_LIMIT, Scope, Walk
+from tpulint.syntax.scopes import DEPTH_LIMIT, LexicalScope, Walk
 
 
 class Expressions(Walk):
@@ -129,9 +129,9 @@ class Expressions(Walk):
         place = self.place(ir.LAMBDA, node)
         parameters = self.parameters(node.params)
         index = self.new_function("<lambda>", place, parameters, [], is_lambda=True)
-        with_scope = Scope("function", index)
-        with_scope.bound.update(parameter_names(parameters))
-        self.scopes.append(with_scope)
+        scope = LexicalScope("function", index)
+        scope.bound.update(parameter_names(parameters))
+        self.scopes.append(scope)
         body = self.expression(node.body)
         self.finish_function(index, [["return", -1, body]])
         return ["lambda", place, index]

@@ -7,7 +7,7 @@ import libcst
 from tpulint.syntax import ir
 from tpulint.syntax.body_ranges import HEADER
 from tpulint.syntax.lower import counted
-from tpulint.syntax.scopes import Scope
+from tpulint.syntax.scopes import LexicalScope
 from tpulint.syntax.statements import Statements
 from tpulint.syntax.tree import tree_of
 
@@ -29,7 +29,7 @@ def inside(facts: ir.ModuleFacts, function: ir.Function, text: str) -> ir.Inside
     walk.counts[ir.FUNCTION] = 1  # the header's
     walk.depth = 1
     if function.class_index is not None:
-        walk.scopes.append(Scope("class", function.class_index))
+        walk.scopes.append(LexicalScope("class", function.class_index))
     walk.scopes.append(walk.scope_of(function))
     walk.finish_function(function.index, walk.suite(header.body))
     assert function.known is not None

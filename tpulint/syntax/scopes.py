@@ -13,7 +13,7 @@ DEPTH_LIMIT = 120
 
 
 @dataclass
-class Scope:
+class LexicalScope:
     """A module, class or function body that is being walked."""
 
     kind: str
@@ -32,7 +32,7 @@ class Walk:
         self.counts = [0] * ir.KINDS
         self.functions: list[ir.Function] = []
         self.classes: list[ir.Class] = []
-        self.scopes = [Scope("module")]
+        self.scopes = [LexicalScope("module")]
         self.depth = 0
         self.in_string = 0
         self.truncated = False
@@ -64,7 +64,7 @@ class Walk:
                 return scope.index
         return None
 
-    def leave(self) -> Scope:
+    def leave(self) -> LexicalScope:
         """End the innermost scope; what it mentions, its parent mentions too."""
         scope = self.scopes.pop()
         self.scopes[-1].mentions |= scope.mentions

@@ -9,7 +9,7 @@ import libcst as cst
 
 from tpulint.syntax import ir
 from tpulint.syntax.expressions import Expressions, parameter_names
-from tpulint.syntax.scopes import DEPTH_LIMIT, Scope
+from tpulint.syntax.scopes import DEPTH_LIMIT, LexicalScope
 
 
 class Statements(Expressions):
@@ -164,9 +164,9 @@ class Statements(Expressions):
         self.finish_function(index, self.suite(node.body))
         return ["def", index]
 
-    def scope_of(self, function: ir.Function) -> Scope:
+    def scope_of(self, function: ir.Function) -> LexicalScope:
         """The scope of the body of `function`."""
-        scope = Scope("function", function.index)
+        scope = LexicalScope("function", function.index)
         scope.bound.update(parameter_names(function.parameters))
         if function.class_index is not None:
             named = [*function.parameters.positional_only, *function.parameters.positional]
@@ -192,7 +192,7 @@ class Statements(Expressions):
             len(self.classes),
         )
         self.classes.append(made)
-        self.scopes.append(Scope("class", made.index))
+        self.scopes.append(LexicalScope("class", made.index))
         made.body = self.suite(node.body)
         self.leave()
         return ["class", made.index]

@@ -1,4 +1,4 @@
-"""Where a piece of code runs: the layers around it, outermost first.
+"""Where a piece of code runs: the scopes around it, outermost first.
 
 One tuple tells everything that the rules ask of a place: whether a TPU computation
 is being built, which host cluster is open, what stands between the two (a
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from tpulint.analysis.domain.program import Cluster, Computation, Frame, Site
+    from tpulint.analysis.domain.program import CallStep, Cluster, Computation, Site
 
-# The kinds of layer.
+# The kinds of scope.
 COMPUTATION, CLUSTER = "computation", "cluster"
 FUNCTION = "function"  # the body of a tf.function
 COND, WHILE = "cond", "while"  # a branch or body that TensorFlow traces on its own
-CONTEXT = "context"  # a with block whose meaning matters; `payload` names it
+WITH = "context"  # a with block whose meaning matters; `payload` names it
 ONCE = "once"  # under a test that is true the first time only
 LOOP = "loop"  # a Python loop
 UNSEEN_CALLER = "unseen caller"  # a function that nothing read calls
@@ -35,7 +35,7 @@ PLACE = "site"  # the key of a test that is only known by its place
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class Scope:
     """One thing around a place.
 
     autograph: control flow that is written as Python's. perhaps: it may be another, or none.
@@ -48,54 +48,54 @@ class Layer:
     perhaps: bool = False
 
 
-class Where(NamedTuple):
+class Context(NamedTuple):
     """`conditions` are (key, branch taken) pairs; equal keys are the same Python test.
 
     `run` numbers the root whose reading led here: places of different runs say nothing
     of one another, for an object's attributes outlive a run.
     """
 
-    layers: tuple[Layer, ...] = ()
-    frames: tuple[Frame, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+    call_chain: tuple[CallStep, ...] = ()
     conditions: frozenset[tuple[Any, Any]] = frozenset()
     muted: bool = False
     run: int = 0
 
-    def inside(self, layer: Layer) -> Where:
-        return self._replace(layers=(*self.layers, layer))
+    def inside(self, scope: Scope) -> Context:
+        return self._replace(scopes=(*self.scopes, scope))
 
-    def called(self, frame: Frame) -> Where:
-        return self._replace(frames=(*self.frames, frame))
+    def called(self, call: CallStep) -> Context:
+        return self._replace(call_chain=(*self.call_chain, call))
 
-    def when(self, key: Any, branch: Any) -> Where:
+    def when(self, key: Any, branch: Any) -> Context:
         while key[0] == VALUE and key[2].negates is not None:
             opposite = key[2].negates
             key, branch = (VALUE, id(opposite), opposite), not branch
         if key[0] == PLACE:
-            key = (*key, self.frames)  # asked in another call, it may be answered otherwise
+            key = (*key, self.call_chain)  # asked in another call, it may be answered otherwise
         return self._replace(conditions=self.conditions | {(key, branch)})
 
-    def quietly(self) -> Where:
+    def quietly(self) -> Context:
         """The same place, with nothing recorded."""
         return self._replace(muted=True)
 
     @property
     def computation(self) -> Computation | None:
         """The innermost TPU computation being built here."""
-        for layer in reversed(self.layers):
-            if layer.kind == COMPUTATION:
-                found: Computation = layer.payload
+        for scope in reversed(self.scopes):
+            if scope.kind == COMPUTATION:
+                found: Computation = scope.payload
                 return found
         return None
 
     @property
     def cluster(self) -> Cluster | None:
         """The innermost open host cluster of the innermost computation."""
-        for layer in reversed(self.layers):
-            if layer.kind == COMPUTATION:
+        for scope in reversed(self.scopes):
+            if scope.kind == COMPUTATION:
                 return None
-            if layer.kind == CLUSTER:
-                found: Cluster = layer.payload
+            if scope.kind == CLUSTER:
+                found: Cluster = scope.payload
                 return found
         return None
 
@@ -107,7 +107,7 @@ class Where(NamedTuple):
     @property
     def traced(self) -> bool:
         """Whether a tf.function is around this place, in or outside the computation."""
-        return any(layer.kind == FUNCTION for layer in self.layers)
+        return any(scope.kind == FUNCTION for scope in self.scopes)
 
     @property
     def is_guess(self) -> bool:
@@ -117,27 +117,27 @@ class Where(NamedTuple):
     @property
     def loops(self) -> int:
         """How many Python loops are around this place: each is read once."""
-        return sum(layer.kind == LOOP for layer in self.layers)
+        return sum(scope.kind == LOOP for scope in self.scopes)
 
-    def since(self, kind: str) -> Iterator[Layer]:
-        """The layers inside the innermost layer of `kind`, innermost first."""
-        for layer in reversed(self.layers):
-            if layer.kind == kind:
+    def since(self, kind: str) -> Iterator[Scope]:
+        """The scopes inside the innermost scope of `kind`, innermost first."""
+        for scope in reversed(self.scopes):
+            if scope.kind == kind:
                 return
-            yield layer
+            yield scope
 
-    def control(self) -> tuple[Layer, ...]:
+    def control(self) -> tuple[Scope, ...]:
         """The traced control flow around this place inside the computation, outermost first."""
         found = [each for each in self.since(COMPUTATION) if each.kind in (COND, WHILE)]
         return tuple(reversed(found))
 
-    def contexts(self, name: str, within: str = COMPUTATION) -> list[Layer]:
-        """The contexts called `name` that are open since the innermost layer of kind `within`."""
+    def with_blocks(self, name: str, within: str = COMPUTATION) -> list[Scope]:
+        """The contexts called `name` that are open since the innermost scope of kind `within`."""
         return [
-            each for each in self.since(within) if each.kind == CONTEXT and each.payload[0] == name
+            each for each in self.since(within) if each.kind == WITH and each.payload[0] == name
         ]
 
-    def excludes(self, other: Where) -> bool:
+    def excludes(self, other: Context) -> bool:
         """Whether no run reaches both: they stand under one flag, taken differently."""
         mine = {key: branch for key, branch in self.conditions if key[0] in FLAGS}
         if any(mine.get(key, branch) != branch for key, branch in other.conditions):
@@ -146,12 +146,12 @@ class Where(NamedTuple):
         theirs = [key[2] for key, branch in other.conditions if key[0] == VALUE and branch]
         return any(one.contradicts(each) for one in held for each in theirs)
 
-    def runs_once_with(self, other: Where | None) -> bool:
+    def runs_once_with(self, other: Context | None) -> bool:
         """Whether this place is reached, and no loop repeats it, when `other` is."""
         if other is None:
             return not self.conditions and not self.loops
         return self.conditions <= other.conditions and self.loops <= other.loops
 
-    def reached_whenever(self, other: Where) -> bool:
+    def reached_whenever(self, other: Context) -> bool:
         """Whether this place is reached on every run that reaches `other`."""
         return self.conditions <= other.conditions

@@ -12,7 +12,7 @@ from tpulint.analysis.names.target_release import Targets
 from tpulint.finding import Certainty, Span
 
 if TYPE_CHECKING:
-    from tpulint.analysis.domain.context import Where
+    from tpulint.analysis.domain.context import Context
     from tpulint.analysis.domain.values import Tensor, Value, Variable
     from tpulint.analysis.names.api_names import Spelled
     from tpulint.analysis.resolver.module import Module
@@ -29,7 +29,7 @@ class Site(NamedTuple):
         return self.module.span(self.place)
 
 
-class Frame(NamedTuple):
+class CallStep(NamedTuple):
     """A call on the way to a place: `site` is the call, `name` who is called."""
 
     site: Site
@@ -52,7 +52,7 @@ class ApiCall:
 
     path: str
     site: Site
-    where: Where
+    context: Context
     arguments: tuple[Argument, ...]
     receiver: Value | None
     result: Value
@@ -84,7 +84,7 @@ class Computation:
 
     kind: str
     site: Site
-    where: Where
+    context: Context
     callee: Value
     call: ApiCall
     certainty: Certainty
@@ -95,7 +95,7 @@ class Computation:
     clusters: list[Cluster] = field(default_factory=list)
     calls: list[ApiCall] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
-    contexts: list[ContextChange] = field(default_factory=list)
+    context_changes: list[ContextChange] = field(default_factory=list)
     dependencies: list[Dependencies] = field(default_factory=list)
     inner: list[Computation] = field(default_factory=list)
     updates: list[ApiCall] = field(default_factory=list)
@@ -114,7 +114,7 @@ class Cluster:
     site: the call itself. named: the call that names the host function (that of the
     forwarding wrapper, where there is one); findings stand there. given: the argument that
     names it there.
-    where: of the call (the cluster itself is not among its layers).
+    context: of the call (the cluster itself is not among its scopes).
     receives: device-made tensors that it takes, by argument or by closure.
     uses: where the device takes its results; empty means that nobody waits for it.
     feeds: later clusters that take its results.
@@ -125,7 +125,7 @@ class Cluster:
     site: Site
     named: Site
     given: Argument | None
-    where: Where
+    context: Context
     callee: Value
     call: ApiCall
     arguments: tuple[Argument, ...]
@@ -145,24 +145,24 @@ class Cluster:
             return True
         return any(each.computed_inputs for each in self.fed_by)
 
-    def is_around(self, where: Where) -> bool:
-        """Whether `where` is inside this cluster."""
-        return any(layer.payload is self for layer in where.layers)
+    def is_around(self, context: Context) -> bool:
+        """Whether `context` is inside this cluster."""
+        return any(scope.payload is self for scope in context.scopes)
 
-    def waits(self, place: Where | None = None) -> Certainty | None:
+    def waits(self, place: Context | None = None) -> Certainty | None:
         """Whether the device waits for this cluster (facts of TensorFlow: results cross back).
 
         With `place`: on every run that reaches it.
         """
         return self._waits(set(), place)
 
-    def _waits(self, seen: set[int], place: Where | None) -> Certainty | None:
+    def _waits(self, seen: set[int], place: Context | None) -> Certainty | None:
         if id(self) in seen:
             return None
         seen.add(id(self))
         found = [
             use.certainty
-            if place is None or use.where.reached_whenever(place)
+            if place is None or use.context.reached_whenever(place)
             else Certainty.POSSIBLE
             for use in self.uses
             if use.taker not in CONTROL_TAKERS
@@ -181,7 +181,7 @@ class Access:
     mode: str
     how: str
     site: Site
-    where: Where
+    context: Context
 
 
 @dataclass(eq=False)
@@ -193,7 +193,7 @@ class Use:
 
     tensor: Tensor
     site: Site
-    where: Where
+    context: Context
     certainty: Certainty
     taker: str
     alternative: bool = False
@@ -210,7 +210,7 @@ class Effect(NamedTuple):
     kind: str
     name: str
     site: Site
-    where: Where
+    context: Context
     source: Site
     sure: bool
 
@@ -222,7 +222,7 @@ class ContextChange:
     effect: str
     change: str
     site: Site
-    where: Where
+    context: Context
     holder: object
 
 
@@ -235,7 +235,7 @@ class Dependencies:
 
     inputs: Value
     site: Site
-    where: Where
+    context: Context
     operations: int
 
 
@@ -249,7 +249,7 @@ class Feed:
 
     kind: str
     site: Site
-    where: Where
+    context: Context
     owner: Value
     data: Value
 
@@ -290,7 +290,7 @@ class Program:
     @cached_property
     def piped(self) -> list[ApiCall]:
         """The calls in functions of input pipelines (few of many); for when all is read."""
-        return [each for each in self.calls if any(one.kind == DATA for one in each.where.layers)]
+        return [each for each in self.calls if any(one.kind == DATA for one in each.context.scopes)]
 
     @cached_property
     def piped_to(self) -> dict[int, list[ApiCall]]:
@@ -298,7 +298,7 @@ class Program:
         return _grouped(
             (feed, each)
             for each in self.piped
-            for feed in {id(one.payload) for one in each.where.layers if one.kind == DATA}
+            for feed in {id(one.payload) for one in each.context.scopes if one.kind == DATA}
         )
 
     @cached_property

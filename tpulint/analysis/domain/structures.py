@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tpulint.analysis.domain.context import Where
+from tpulint.analysis.domain.context import Context
 from tpulint.analysis.domain.values import Choice, Mapping, Sequence, Tensor, Value, join
 
 DEPTH = 5  # structures within structures
@@ -35,12 +35,12 @@ def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[t
             yield from told_apart(item, depth + 1, chosen)
 
 
-def put(mapping: Mapping, key: Any, item: Value, where: Where) -> None:
-    """`mapping[key] = item` at `where`; perhaps, if that is under a condition."""
+def put(mapping: Mapping, key: Any, item: Value, context: Context) -> None:
+    """`mapping[key] = item` at `context`; perhaps, if that is under a condition."""
     known = mapping.items.get(key)
     if known is None or key in mapping.set_at:
-        mapping.set_at[key] = where
-    if where.runs_once_with(mapping.made):
+        mapping.set_at[key] = context
+    if context.runs_once_with(mapping.made):
         mapping.perhaps.discard(key)
     elif known is not None:
         item = join([known, item])
@@ -50,16 +50,16 @@ def put(mapping: Mapping, key: Any, item: Value, where: Where) -> None:
     mapping.items[key] = item
 
 
-def copied(mapping: Mapping, made: Where | None) -> Mapping:
+def copied(mapping: Mapping, made: Context | None) -> Mapping:
     """A copy that is made at `made`: what is put into `mapping` later it does not hold."""
     items, keys, set_at = dict(mapping.items), list(mapping.keys), dict(mapping.set_at)
     perhaps = set(mapping.perhaps)
     return Mapping(items, mapping.open, mapping.site, keys, set_at, made, perhaps)
 
 
-def drop(mapping: Mapping, key: Any, where: Where) -> None:
-    """`del mapping[key]` at `where`; perhaps, if that is under a condition."""
-    if where.runs_once_with(mapping.made):
+def drop(mapping: Mapping, key: Any, context: Context) -> None:
+    """`del mapping[key]` at `context`; perhaps, if that is under a condition."""
+    if context.runs_once_with(mapping.made):
         mapping.items.pop(key, None)
         mapping.set_at.pop(key, None)
     elif key in mapping.items:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tpulint.analysis.domain.context import Where
+    from tpulint.analysis.domain.context import Context
     from tpulint.analysis.domain.program import Argument, Cluster, Site
     from tpulint.analysis.resolver.module import Module
     from tpulint.syntax import ir
@@ -56,7 +56,7 @@ class Text(Value):
 
 
 @dataclass(frozen=True)
-class Asked(Value):
+class ContextQuery(Value):
     """What a question about the TPU context of the graph gives: `name` is what was asked."""
 
     name: str
@@ -112,7 +112,7 @@ class External(Value):
 
 
 @dataclass(frozen=True)
-class Unread(External):
+class DeferredName(External):
     """A name of a project's module that was passed by; `base` can still be read."""
 
     base: ModuleValue
@@ -179,7 +179,7 @@ class Instance(Value):
 
     cls: Class
     site: Site | None
-    where: Where | None
+    context: Context | None
     attributes: dict[str, Value] = field(default_factory=dict)
     attempted: set[str] = field(default_factory=set)
 
@@ -193,7 +193,7 @@ class Super(Value):
 
 
 @dataclass(eq=False)
-class Built(Value):
+class ExternalObject(Value):
     """The result of calling something external: a layer, an optimizer, a dataset.
 
     source, inner: what a dataset's method was called on, what the function given to it gives.
@@ -201,12 +201,12 @@ class Built(Value):
 
     path: str
     site: Site
-    where: Where
+    context: Context
     attributes: dict[str, Value] = field(default_factory=dict)
     arguments: tuple[tuple[str | None, Value], ...] = ()
     source: Value | None = None
     inner: Value | None = None
-    callee: Unread | None = None
+    callee: DeferredName | None = None
     given: tuple[Argument, ...] = ()
 
     @property
@@ -239,7 +239,7 @@ class Sequence(Value):
     items: list[Value]
     open: bool = False
     site: Site | None = None
-    made: Where | None = None
+    made: Context | None = None
 
 
 @dataclass(eq=False)
@@ -250,8 +250,8 @@ class Mapping(Value):
     open: bool = False
     site: Site | None = None
     keys: list[Value] = field(default_factory=list)
-    set_at: dict[Any, Where] = field(default_factory=dict)
-    made: Where | None = None
+    set_at: dict[Any, Context] = field(default_factory=dict)
+    made: Context | None = None
     perhaps: set[Any] = field(default_factory=set)
 
 
@@ -278,7 +278,7 @@ class Variable(Value):
     name: str
     sort: str
     site: Site | None
-    made: Where | None
+    made: Context | None
     strategy: Strategy | None = None
     assumed: bool = False
     whole: Variable | None = None
@@ -295,7 +295,7 @@ class Tensor(Value):
     a dimension that is None is dynamic or not seen. `starts`: how a string surely begins.
     """
 
-    made: Where | None
+    made: Context | None
     site: Site | None
     sort: str = "tensor"  # or "operation", "structure", "unseen" (an unknown callee's result)
     clusters: frozenset[Cluster] = frozenset()
@@ -311,7 +311,7 @@ class Tensor(Value):
 
 
 @dataclass(eq=False)
-class Managed(Value):
+class ContextManagerValue(Value):
     """A context manager object: what entering it means."""
 
     effect: str

@@ -7,16 +7,16 @@ from dataclasses import replace
 from tpulint.analysis.domain.program import Site
 from tpulint.analysis.domain.values import (
     UNKNOWN,
-    Asked,
     Bound,
-    Built,
     Choice,
     Class,
     Const,
+    ContextManagerValue,
+    ContextQuery,
     External,
+    ExternalObject,
     Function,
     Instance,
-    Managed,
     Mapping,
     ModuleValue,
     Opaque,
@@ -30,7 +30,7 @@ from tpulint.analysis.domain.values import (
     join,
     options,
 )
-from tpulint.analysis.interpreter.frame import Activation, christen
+from tpulint.analysis.interpreter.frame import Frame, christen
 from tpulint.knowledge import seam
 
 METHOD = "?."  # the path of a method whose receiver the call carries
@@ -38,36 +38,38 @@ METHOD = "?."  # the path of a method whose receiver the call carries
 
 def is_dataset(value: Value) -> bool:
     """Whether this is an input pipeline, as its name says."""
-    return all(isinstance(each, Built) and "data" in each.path.lower() for each in options(value))
+    return all(
+        isinstance(each, ExternalObject) and "data" in each.path.lower() for each in options(value)
+    )
 
 
 def method(receiver: Value, name: str) -> Bound:
     return Bound(External(METHOD + name), receiver)
 
 
-def get(act: Activation, base: Value, name: str, site: Site) -> Value:
+def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     """`base.name`."""
     if name in seam.CONTEXT_STATE and not isinstance(base, (Instance, Class)):
-        return Asked(name)
+        return ContextQuery(name)
     if isinstance(base, Choice):
         if name in seam.DATASET_METHODS and is_dataset(base):
             return method(base, name)  # one step more, whatever came before
-        return join(get(act, option, name, site) for option in base.options)
+        return join(get(frame, option, name, site) for option in base.options)
     if isinstance(base, External):
         return External(f"{base.path}.{name}")
     if isinstance(base, ModuleValue):
-        return act.machine.module_attribute(base, name, act)
+        return frame.session.module_attribute(base, name, frame)
     if isinstance(base, Instance):
-        return _of_instance(act, base, name, site)
+        return _of_instance(frame, base, name, site)
     if isinstance(base, Class):
         found = _in_class(base, name)
         return _outer_attribute(base, name) if found is None else _unbound(found, base)
     if isinstance(base, Opaque):
         return base.child(name, f"{base.path}.{name}")
     if isinstance(base, Super):
-        return _of_super(act, base, name)
-    if isinstance(base, Built):
-        return _of_built(act, base, name, site)
+        return _of_super(frame, base, name)
+    if isinstance(base, ExternalObject):
+        return _of_object(frame, base, name, site)
     if isinstance(base, (Variable, Tensor)):
         if name in seam.STATIC_ATTRIBUTES:
             return UNKNOWN
@@ -78,58 +80,58 @@ def get(act: Activation, base: Value, name: str, site: Site) -> Value:
         if name == "extended":
             return base
         return method(base, name)
-    if isinstance(base, (Sequence, Mapping, Managed, Const, Function, Partial, Bound)):
+    if isinstance(base, (Sequence, Mapping, ContextManagerValue, Const, Function, Partial, Bound)):
         return method(base, name)
     return method(UNKNOWN, name)
 
 
-def _of_built(act: Activation, base: Built, name: str, site: Site) -> Value:
+def _of_object(frame: Frame, base: ExternalObject, name: str, site: Site) -> Value:
     known = base.attributes.get(name)
     if known is not None:
         return known
     if name == "iterations":
-        made = Variable(f"{base.last}.iterations", "step", base.site, base.where)
-        made.strategy = act.machine.strategy_of(base.where)
+        made = Variable(f"{base.last}.iterations", "step", base.site, base.context)
+        made.strategy = frame.session.strategy_of(base.context)
         return base.attributes.setdefault(name, made)
     if name in seam.WEIGHT_ATTRIBUTES:
-        return Sequence("list", [weights(act, base)], True, base.site)
+        return Sequence("list", [weights(frame, base)], True, base.site)
     if name in seam.SINGLE_WEIGHTS and base.last in seam.LAYERS_WITH_WEIGHTS:
-        whole = weights(act, base)
+        whole = weights(frame, base)
         made = replace(whole, name=f"{base.last}.{name}", whole=whole)
         return base.attributes.setdefault(name, made)
     if name in seam.REPLICA_ID:
-        return Tensor(act.where, site, replica_id=True, per_replica=True)
+        return Tensor(frame.context, site, replica_id=True, per_replica=True)
     return method(base, name)
 
 
-def weights(act: Activation, layer: Built) -> Variable:
+def weights(frame: Frame, layer: ExternalObject) -> Variable:
     """The variables that a layer or a model of an outside class owns, as one."""
     found = layer.attributes.get("weights")
     if not isinstance(found, Variable):
-        found = Variable(f"{layer.last}.weights", "weights", layer.site, layer.where)
-        found.strategy = act.machine.strategy_of(layer.where)
+        found = Variable(f"{layer.last}.weights", "weights", layer.site, layer.context)
+        found.strategy = frame.session.strategy_of(layer.context)
         layer.attributes["weights"] = found
     return found
 
 
-def _of_instance(act: Activation, base: Instance, name: str, site: Site) -> Value:
+def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
     found = base.attributes.get(name)
     if found is None:
-        found = _bound_name(act, base, name, site)
-    if found is None and act.machine.set_up(act, base, name):
+        found = _bound_name(frame, base, name, site)
+    if found is None and frame.session.set_up(frame, base, name):
         found = base.attributes.get(name)
     if found is not None:
         return found
     if name == "__class__":
         return base.cls
     if name == "__dict__":
-        return Mapping(base.attributes, True, made=base.where)
+        return Mapping(base.attributes, True, made=base.context)
     if any(isinstance(each, External) for each in mro(base.cls)):
         return method(base, name)
     return base.attributes.setdefault(name, Opaque(f"self.{name}"))
 
 
-def _bound_name(act: Activation, base: Instance, name: str, site: Site) -> Value | None:
+def _bound_name(frame: Frame, base: Instance, name: str, site: Site) -> Value | None:
     """A method or a class attribute seen through the instance; properties are called."""
     found = _in_class(base.cls, name)
     if not isinstance(found, Function):
@@ -137,13 +139,13 @@ def _bound_name(act: Activation, base: Instance, name: str, site: Site) -> Value
     if "property" in found.hints:
         from tpulint.analysis.interpreter import calls
 
-        return calls.call(act, Bound(found, base), (), site, name)
+        return calls.call(frame, Bound(found, base), (), site, name)
     if "staticmethod" in found.hints:
         return found
     return Bound(found, base.cls if "classmethod" in found.hints else base)
 
 
-def _of_super(act: Activation, base: Super, name: str) -> Value:
+def _of_super(frame: Frame, base: Super, name: str) -> Value:
     """The next definition after the owner's in the instance's order, bound to the instance."""
     line = mro(base.instance.cls) if isinstance(base.instance, Instance) else []
     line = line if base.owner in line else mro(base.owner)
@@ -199,15 +201,15 @@ def _merged(lines: list[list[Value]]) -> list[Value]:
     return found
 
 
-def put(act: Activation, base: Value, name: str, item: Value) -> None:
+def put(frame: Frame, base: Value, name: str, item: Value) -> None:
     """`base.name = item`; under a condition the old value stays possible."""
     christen(item, name)
     if isinstance(base, Choice):
         for option in base.options:
-            put(act, option, name, item)
+            put(frame, option, name, item)
         return
-    if isinstance(base, (Instance, Built)):
-        store, since = base.attributes, base.where
+    if isinstance(base, (Instance, ExternalObject)):
+        store, since = base.attributes, base.context
     elif isinstance(base, Opaque):
         store, since = base.children, None
     elif isinstance(base, Class):
@@ -215,6 +217,6 @@ def put(act: Activation, base: Value, name: str, item: Value) -> None:
     else:
         return
     before = store.get(name)
-    if before is not None and not act.where.runs_once_with(since):
+    if before is not None and not frame.context.runs_once_with(since):
         item = join([before, item])
     store[name] = item

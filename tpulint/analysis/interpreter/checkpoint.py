@@ -13,7 +13,7 @@ from tpulint.analysis.domain.values import Opaque
 from tpulint.finding import Certainty
 
 
-class Ledger:
+class Checkpoint:
     """Marks in the program's lists: a root can be read again without saying things twice."""
 
     def __init__(self, program: Program) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 from tpulint.analysis.domain.context import NAME, PLACE, VALUE
 from tpulint.analysis.domain.program import Site
 from tpulint.analysis.domain.values import (
-    Asked,
     Class,
     Const,
+    ContextQuery,
     External,
     Function,
     Instance,
@@ -69,7 +69,7 @@ def condition_key(value: Value, node: Any, site: Site) -> tuple[Any, ...]:
 def is_state(value: Value) -> bool:
     """Whether this is a flag that takes several values, or asks the graph's TPU context."""
     found = options(value)
-    if any(isinstance(each, Asked) for each in found):
+    if any(isinstance(each, ContextQuery) for each in found):
         return True
     return len(found) > 1 and all(isinstance(each, Const) for each in found)
 

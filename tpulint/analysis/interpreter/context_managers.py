@@ -1,28 +1,28 @@
-"""Context managers: which layer a `with` block adds, and contexts entered by hand."""
+"""Context managers: which scope a `with` block adds, and contexts entered by hand."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import CONTEXT, Layer
-from tpulint.analysis.domain.program import ContextChange, Dependencies, Frame, Site
+from tpulint.analysis.domain.context import WITH, Scope
+from tpulint.analysis.domain.program import CallStep, ContextChange, Dependencies, Site
 from tpulint.analysis.domain.values import (
     UNKNOWN,
     Bound,
-    Built,
     Choice,
     Const,
+    ContextManagerValue,
     Env,
+    ExternalObject,
     Function,
     Instance,
-    Managed,
     Opaque,
     Value,
     join,
     options,
 )
 from tpulint.analysis.interpreter import attributes, calls, transfer
-from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.interpreter.frame import Frame
 
 # Effects that change the control-flow context (the others only add to what is there).
 CLEARS = "clears control flow"
@@ -36,130 +36,132 @@ STACK = "exit stack"
 UNSEEN = "a context that is not seen"
 
 
-def enter(act: Activation, manager: Value, site: Site) -> Value:
-    """Enter a `with` item: the layer it adds, the value that `as` binds."""
+def enter(frame: Frame, manager: Value, site: Site) -> Value:
+    """Enter a `with` item: the scope it adds, the value that `as` binds."""
     if isinstance(manager, Choice):
-        return _enter_one_of(act, manager, site)
-    if isinstance(manager, Managed):
+        return _enter_one_of(frame, manager, site)
+    if isinstance(manager, ContextManagerValue):
         if manager.effect == "generator":
-            return _enter_generator(act, manager, site)
+            return _enter_generator(frame, manager, site)
         if manager.effect == DEPENDENCIES:
-            transfer.touch(act, [manager.payload], site, DEPENDENCIES)
-        push(act, manager, site)
+            transfer.touch(frame, [manager.payload], site, DEPENDENCIES)
+        push(frame, manager, site)
         return manager if manager.effect == STACK else manager.payload
     if isinstance(manager, Instance):
-        entering = attributes.get(act, manager, "__enter__", site)
+        entering = attributes.get(frame, manager, "__enter__", site)
         if isinstance(entering, Bound) and isinstance(entering.function, Function):
-            return calls.call(act, entering, (), site, "__enter__")
+            return calls.call(frame, entering, (), site, "__enter__")
     if isinstance(manager, Opaque) or manager is UNKNOWN:
-        act.where = act.where.inside(Layer(CONTEXT, site, (UNSEEN, manager)))
-    if isinstance(manager, (Built, Opaque, Instance)):
+        frame.context = frame.context.inside(Scope(WITH, site, (UNSEEN, manager)))
+    if isinstance(manager, (ExternalObject, Opaque, Instance)):
         return manager
     return UNKNOWN
 
 
-def _enter_one_of(act: Activation, manager: Choice, site: Site) -> Value:
-    """The first layer that an option adds; it is sure where all add one of that meaning."""
-    layers = act.where.layers
-    bound = [enter(act, option, site) for option in manager.options]
-    extra = act.where.layers[len(layers) :]
-    effects = [each.payload[0] for each in extra if each.kind == CONTEXT]
+def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
+    """The first scope that an option adds; it is sure where all add one of that meaning."""
+    scopes = frame.context.scopes
+    bound = [enter(frame, option, site) for option in manager.options]
+    extra = frame.context.scopes[len(scopes) :]
+    effects = [each.payload[0] for each in extra if each.kind == WITH]
     sure = len(effects) == len(manager.options) and len(set(effects)) == 1
     first = [replace(each, perhaps=not sure) for each in extra[:1]]
-    act.where = act.where._replace(layers=(*layers, *first))
+    frame.context = frame.context._replace(scopes=(*scopes, *first))
     return bound[0]
 
 
-def push(act: Activation, manager: Managed, site: Site) -> None:
-    layer = Layer(CONTEXT, site, (manager.effect, manager.payload))
-    act.where = act.where.inside(layer)
+def push(frame: Frame, manager: ContextManagerValue, site: Site) -> None:
+    scope = Scope(WITH, site, (manager.effect, manager.payload))
+    frame.context = frame.context.inside(scope)
 
 
-def _enter_generator(act: Activation, manager: Managed, site: Site) -> Value:
-    """A @contextmanager function: the layers open at its yield are open in the block."""
+def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> Value:
+    """A @contextmanager function: the scopes open at its yield are open in the block."""
     assert isinstance(manager.payload, calls.Suspended)
     function = manager.payload.function
-    from tpulint.analysis.interpreter.frame import Activation as NewActivation
+    from tpulint.analysis.interpreter.frame import Frame as NewFrame
 
-    if not act.machine.may_enter(act, function):
+    if not frame.session.may_enter(frame, function):
         return UNKNOWN
-    where = act.where.called(Frame(site, function.name))
-    inner = NewActivation(
-        act.machine, function.module, Env({}, function.env, function), where, function
+    context = frame.context.called(CallStep(site, function.name))
+    inner = NewFrame(
+        frame.session, function.module, Env({}, function.env, function), context, function
     )
     calls.bind(inner, function, manager.payload.args)
-    with act.machine.entered(function):
-        act.machine.block(inner, function.code.body)
+    with frame.session.entered(function):
+        frame.session.block(inner, function.code.body)
     if not inner.yields:
         return UNKNOWN
-    before = act.where.layers
-    extra = [layers[len(before) :] for _, layers in inner.yields]
+    before = frame.context.scopes
+    extra = [scopes[len(before) :] for _, scopes in inner.yields]
     first = next((each for each in extra if each), ())
     sure = len({tuple(map(_effect, each)) for each in extra}) == 1
     opened = first if sure else tuple(replace(each, perhaps=True) for each in first)
-    act.where = act.where._replace(layers=(*before, *opened))
+    frame.context = frame.context._replace(scopes=(*before, *opened))
     return join(item for item, _ in inner.yields)
 
 
-def _effect(layer: Layer) -> object:
-    return layer.payload[0] if layer.kind == CONTEXT else layer.kind
+def _effect(scope: Scope) -> object:
+    return scope.payload[0] if scope.kind == WITH else scope.kind
 
 
-def leave(act: Activation, manager: Value, site: Site, built: int) -> None:
+def leave(frame: Frame, manager: Value, site: Site, built: int) -> None:
     """Leave a `with` item whose block built so many operations; a stack closes what it holds."""
-    if isinstance(manager, Managed) and manager.effect == STACK:
-        change(act, manager, "exit", site)
-    elif isinstance(manager, Managed) and manager.effect == DEPENDENCIES:
-        computation = act.where.computation
-        if computation is not None and not act.where.muted:
-            found = Dependencies(manager.payload, site, act.where, built)
+    if isinstance(manager, ContextManagerValue) and manager.effect == STACK:
+        change(frame, manager, "exit", site)
+    elif isinstance(manager, ContextManagerValue) and manager.effect == DEPENDENCIES:
+        computation = frame.context.computation
+        if computation is not None and not frame.context.muted:
+            found = Dependencies(manager.payload, site, frame.context, built)
             computation.dependencies.append(found)
     elif isinstance(manager, Instance):
-        leaving = attributes.get(act, manager, "__exit__", site)
+        leaving = attributes.get(frame, manager, "__exit__", site)
         if isinstance(leaving, Bound) and isinstance(leaving.function, Function):
             three = tuple(calls.given(Const(None), site) for _ in range(3))
-            calls.call(act, leaving, three, site, "__exit__")
+            calls.call(frame, leaving, three, site, "__exit__")
 
 
-def by_hand(act: Activation, manager: Managed, name: str, items: list[Value], site: Site) -> Value:
+def by_hand(
+    frame: Frame, manager: ContextManagerValue, name: str, items: list[Value], site: Site
+) -> Value:
     """A method called on a context manager: `__enter__`, `Enter`, `enter_context`, `close`, ..."""
     if name in ("__enter__", "Enter"):
-        change(act, manager, "enter", site)
+        change(frame, manager, "enter", site)
         return manager.payload
     if name in ("__exit__", "Exit", "close"):
-        change(act, manager, "exit", site)
+        change(frame, manager, "exit", site)
         return UNKNOWN
     if name == "pop_all":
-        return _given_away(act, manager, site)
+        return _given_away(frame, manager, site)
     if name == "enter_context" and items:
         for option in options(items[0]):
-            if isinstance(option, Managed):
-                note(act, option.effect, "enter", site, manager)
+            if isinstance(option, ContextManagerValue):
+                note(frame, option.effect, "enter", site, manager)
                 return option.payload
         return UNKNOWN
     return UNKNOWN
 
 
-def _given_away(act: Activation, manager: Managed, site: Site) -> Managed:
+def _given_away(frame: Frame, manager: ContextManagerValue, site: Site) -> ContextManagerValue:
     """A new stack that holds what was entered on `manager`."""
-    taken = Managed(STACK, site)
-    computation = act.where.computation
-    if computation is not None and not act.where.muted:
-        for entered in computation.contexts:
+    taken = ContextManagerValue(STACK, site)
+    computation = frame.context.computation
+    if computation is not None and not frame.context.muted:
+        for entered in computation.context_changes:
             if entered.holder is manager:
                 entered.holder = taken
     return taken
 
 
-def change(act: Activation, manager: Managed, direction: str, site: Site) -> None:
-    note(act, manager.effect, direction, site, manager)
+def change(frame: Frame, manager: ContextManagerValue, direction: str, site: Site) -> None:
+    note(frame, manager.effect, direction, site, manager)
 
 
-def note(act: Activation, effect: str, direction: str, site: Site, holder: object) -> None:
+def note(frame: Frame, effect: str, direction: str, site: Site, holder: object) -> None:
     """Write down that a context was entered or left by hand."""
-    if act.where.muted:
+    if frame.context.muted:
         return
-    computation = act.where.computation
+    computation = frame.context.computation
     if computation is not None:
-        found = ContextChange(effect, direction, site, act.where, holder)
-        computation.contexts.append(found)
+        found = ContextChange(effect, direction, site, frame.context, holder)
+        computation.context_changes.append(found)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from tpulint.analysis.domain.program import Site
 from tpulint.analysis.domain.values import (
     Bound,
-    Built,
     Class,
+    ContextManagerValue,
     Env,
     External,
+    ExternalObject,
     Function,
     Imported,
-    Managed,
     Partial,
     Value,
 )
@@ -23,7 +23,7 @@ from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import PLAIN_DECORATORS
 
 if TYPE_CHECKING:
-    from tpulint.analysis.interpreter.frame import Activation
+    from tpulint.analysis.interpreter.frame import Frame
     from tpulint.syntax import ir
 
 HINTS = frozenset(
@@ -39,17 +39,17 @@ HINTS = frozenset(
 )
 
 
-def define_function(act: Activation, code: ir.Function) -> Value:
+def define_function(frame: Frame, code: ir.Function) -> Value:
     """The value of a `def` in a function or a module."""
-    found = Function(code, act.module, act.env, defaults=named_defaults(act, code))
-    return _with_decorators(act, found, code)
+    found = Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
+    return _with_decorators(frame, found, code)
 
 
-def named_defaults(act: Activation, code: ir.Function) -> dict[str, Value]:
+def named_defaults(frame: Frame, code: ir.Function) -> dict[str, Value]:
     """The defaults that are names bound around the function: these may mean others later."""
     rows = code.parameters
     found = {
-        name: act.env.names.get(default[2])
+        name: frame.env.names.get(default[2])
         for name, default in (*rows.positional_only, *rows.positional, *rows.keyword_only)
         if default is not None and default[0] == "name"
     }
@@ -60,13 +60,13 @@ def named_defaults(act: Activation, code: ir.Function) -> dict[str, Value]:
     }
 
 
-def _with_decorators(act: Activation, found: Value, code: ir.Function) -> Value:
+def _with_decorators(frame: Frame, found: Value, code: ir.Function) -> Value:
     """Decorators applied, innermost first."""
     for node in reversed(code.decorators):
-        decorator = act.machine.value(act, node)
+        decorator = frame.session.value(frame, node)
         before = found
-        found = _decorated(act, found, decorator, Site(act.module, code.place))
-        if found is before and not isinstance(decorator, Managed):
+        found = _decorated(frame, found, decorator, Site(frame.module, code.place))
+        if found is before and not isinstance(decorator, ContextManagerValue):
             found = _perhaps_traced(found, node)
     return found
 
@@ -80,10 +80,12 @@ def _perhaps_traced(found: Value, node: Any) -> Value:
     return replace(found, hints=found.hints | {calls.DECORATED})
 
 
-def _decorated(act: Activation, found: Value, decorator: Value, site: Site) -> Value:
+def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Value:
     if isinstance(decorator, Partial) and isinstance(decorator.function, External):
         decorator = decorator.function
-    if isinstance(decorator, (Built, Managed)) or not isinstance(found, (Function, Bound)):
+    if isinstance(decorator, (ExternalObject, ContextManagerValue)) or not isinstance(
+        found, (Function, Bound)
+    ):
         return found
     if isinstance(decorator, External):
         last = decorator.last
@@ -95,35 +97,35 @@ def _decorated(act: Activation, found: Value, decorator: Value, site: Site) -> V
         if last in seam.OUTSIDE_COMPILATION:
             return Partial(decorator, (found,), ())
     if isinstance(decorator, (Function, Bound, Partial)):
-        wrapped = calls.call(act, decorator, (calls.given(found, site),), site)
+        wrapped = calls.call(frame, decorator, (calls.given(found, site),), site)
         if isinstance(wrapped, (Function, Bound, Partial)):
             return wrapped
     return found
 
 
-def define_class(act: Activation, code: ir.Class) -> Class:
+def define_class(frame: Frame, code: ir.Class) -> Class:
     """The value of a `class`: its body is read once, in names of its own."""
-    from tpulint.analysis.interpreter.frame import Activation as NewActivation
+    from tpulint.analysis.interpreter.frame import Frame as NewFrame
 
     bases = tuple(
         each
         for node in code.bases
-        for each in [act.machine.value(act, node)]
+        for each in [frame.session.value(frame, node)]
         if isinstance(each, (Class, External))
     )
-    made = Class(code, act.module, act.env, bases, {})
-    inner = NewActivation(act.machine, act.module, Env({}, act.env), act.where, None)
+    made = Class(code, frame.module, frame.env, bases, {})
+    inner = NewFrame(frame.session, frame.module, Env({}, frame.env), frame.context, None)
     for statement in code.body:
         if statement[0] == "def":
-            function = act.module.facts.functions[statement[1]]
+            function = frame.module.facts.functions[statement[1]]
             inner.env.names[function.name] = define_method(inner, function, made)
         else:
-            act.machine.block(inner, [statement])
+            frame.session.block(inner, [statement])
     made.names = inner.env.names
     return made
 
 
-def define_method(inner: Activation, code: ir.Function, owner: Class) -> Value:
+def define_method(inner: Frame, code: ir.Function, owner: Class) -> Value:
     """A method closes over what is around its class, not over the class's names."""
     defaults = named_defaults(inner, code)
     found = Function(code, inner.module, inner.env.outer, owner, defaults=defaults)

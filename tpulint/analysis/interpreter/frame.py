@@ -5,13 +5,13 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
-from tpulint.analysis.domain.context import Layer, Where
+from tpulint.analysis.domain.context import Context, Scope
 from tpulint.analysis.domain.program import Argument, Site
 from tpulint.analysis.domain.values import UNKNOWN, Env, External, Function, Value, Variable, join
 from tpulint.knowledge import seam
 
 if TYPE_CHECKING:
-    from tpulint.analysis.interpreter.interpreter import Machine
+    from tpulint.analysis.interpreter.interpreter import Interpreter
     from tpulint.analysis.resolver.module import Module
 
 BUILTINS = frozenset(dir(builtins))
@@ -23,34 +23,34 @@ def christen(value: Value, name: str) -> None:
         value.name = name
 
 
-class Activation:
-    """Names, place and results of one call. `where` moves as blocks are entered and left."""
+class Frame:
+    """Names, place and results of one call. `context` moves as blocks are entered and left."""
 
     def __init__(
         self,
-        machine: Machine,
+        interpreter: Interpreter,
         module: Module,
         env: Env,
-        where: Where,
+        context: Context,
         function: Function | None = None,
     ) -> None:
-        self.machine = machine
+        self.session = interpreter
         self.module = module
         self.env = env
-        self.where = where
+        self.context = context
         self.function = function
         self.returns: list[Value] = []
-        self.yields: list[tuple[Value, tuple[Layer, ...]]] = []
+        self.yields: list[tuple[Value, tuple[Scope, ...]]] = []
         self.statement: Any = []  # what is being read
         self.jumps: list[dict[str, Value]] = []  # the names at each `break` and `continue`
-        self.caller: Activation | None = None
+        self.caller: Frame | None = None
         self.call_site: Site | None = None
         self.given: dict[str, Argument] = {}
 
     def site(self, place: int) -> Site:
         """The site at `place`; in an f-string there is none, and its statement's is taken."""
         if place < 0:
-            place = self.machine.place_of(self.statement)
+            place = self.session.place_of(self.statement)
         return self.module.site(place)
 
     def naming(self, argument: Argument, site: Site) -> tuple[Site, Argument]:
@@ -58,12 +58,12 @@ class Activation:
 
         A forwarding wrapper is not where a fault of the forwarded function is mended.
         """
-        act: Activation | None = self
-        while act is not None and argument.node and argument.node[0] == "name":
-            given = act.given.get(str(argument.node[2]))
-            if given is None or act.call_site is None:
+        frame: Frame | None = self
+        while frame is not None and argument.node and argument.node[0] == "name":
+            given = frame.given.get(str(argument.node[2]))
+            if given is None or frame.call_site is None:
                 break
-            site, argument, act = act.call_site, given, act.caller
+            site, argument, frame = frame.call_site, given, frame.caller
         return site, argument
 
     def lookup(self, name: str) -> Value:
@@ -72,11 +72,11 @@ class Activation:
         while env is not None:
             found = env.names.get(name)
             if found is not None:
-                return self.machine.looked_up(found, self)
+                return self.session.looked_up(found, self)
             env = env.outer
-        starred = self.machine.module_name(self.module, name)
+        starred = self.session.module_name(self.module, name)
         if starred is not None:
-            return self.machine.looked_up(starred, self)
+            return self.session.looked_up(starred, self)
         return self.builtin(name)
 
     def builtin(self, name: str) -> Value:
@@ -91,8 +91,8 @@ class Activation:
         env = self.env.outer
         while env is not None and name not in env.names:
             env = env.outer
-        holder = env or self.machine.module_env(self.module)
+        holder = env or self.session.module_env(self.module)
         before = holder.names.get(name)
-        if before is not None and not self.where.runs_once_with(None):
+        if before is not None and not self.context.runs_once_with(None):
             value = join([before, value])
         holder.names[name] = value

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tpulint.analysis.domain.context import FUNCTION, Where
+from tpulint.analysis.domain.context import FUNCTION, Context
 from tpulint.analysis.domain.program import Argument, Program, Site
 from tpulint.analysis.domain.values import (
     UNKNOWN,
     Bound,
-    Built,
     Class,
     Env,
     External,
+    ExternalObject,
     Function,
     Instance,
     Opaque,
@@ -26,10 +26,10 @@ from tpulint.analysis.domain.values import (
 )
 from tpulint.analysis.interpreter import calls, expressions, statements, transfer
 from tpulint.analysis.interpreter.attributes import mro, weights
-from tpulint.analysis.interpreter.checkpoint import Ledger
+from tpulint.analysis.interpreter.checkpoint import Checkpoint
 from tpulint.analysis.interpreter.context_managers import SCOPE
-from tpulint.analysis.interpreter.frame import Activation
-from tpulint.analysis.interpreter.module_linking import Linking
+from tpulint.analysis.interpreter.frame import Frame
+from tpulint.analysis.interpreter.module_linking import ModuleLinker
 from tpulint.analysis.models import registry
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.module import Module
@@ -41,13 +41,13 @@ SMALL = 60  # identifiers: a function with few of them is read more often
 CALLS = 20_000  # readings of all functions in one run
 
 
-class Machine(Linking):
+class Interpreter(ModuleLinker):
     """Reads modules and functions; what it finds goes into `program`."""
 
     def __init__(self, project: Project, settings: Settings) -> None:
         super().__init__(project, Program(), self._read_body)
         self.settings = settings
-        self.ledger = Ledger(self.program)
+        self.checkpoint = Checkpoint(self.program)
         self.variables: dict[Any, Variable] = {}
         self.global_step = Variable("global_step", "step", None, None)
         self.generic: dict[int, Instance] = {}
@@ -61,14 +61,14 @@ class Machine(Linking):
 
     # Runs and budgets
 
-    def new_run(self) -> Where:
+    def new_run(self) -> Context:
         """The place of a fresh reading, with fresh budgets."""
         self._run += 1
         self._visits.clear()
         self._calls = 0
-        return Where(run=self._run)
+        return Context(run=self._run)
 
-    def may_enter(self, act: Activation, function: Function) -> bool:
+    def may_enter(self, frame: Frame, function: Function) -> bool:
         """Whether there is budget to read `function` here; recursion goes two deep."""
         code = id(function.code)
         self._calls += 1
@@ -80,7 +80,7 @@ class Machine(Linking):
             and self._active.count(code) < 2
         )
         if not may:
-            self.may_build(act)
+            self.may_build(frame)
         return may
 
     def known(self, value: Value) -> None:
@@ -90,9 +90,9 @@ class Machine(Linking):
             if function is not None:
                 self.called.add(id(function.code))
 
-    def may_build(self, act: Activation) -> None:
+    def may_build(self, frame: Frame) -> None:
         """Something is read here that builds an operation, or may build one unseen."""
-        if not act.where.muted:
+        if not frame.context.muted:
             self.operations += 1
 
     @contextmanager
@@ -105,57 +105,57 @@ class Machine(Linking):
             self._active.pop()
 
     def _read_body(self, module: Module, env: Env) -> None:
-        statements.block(Activation(self, module, env, self.new_run()), module.facts.body)
+        statements.block(Frame(self, module, env, self.new_run()), module.facts.body)
 
     # Evaluation, as the other rooms call it
 
-    def value(self, act: Activation, node: Any) -> Value:
-        return expressions.value(act, node)
+    def value(self, frame: Frame, node: Any) -> Value:
+        return expressions.value(frame, node)
 
-    def block(self, act: Activation, body: list[Any]) -> bool:
-        return statements.block(act, body)
+    def block(self, frame: Frame, body: list[Any]) -> bool:
+        return statements.block(frame, body)
 
-    def assign(self, act: Activation, target: Any, item: Value) -> None:
-        statements.assign(act, target, item)
+    def assign(self, frame: Frame, target: Any, item: Value) -> None:
+        statements.assign(frame, target, item)
 
     def place_of(self, statement: Any) -> int:
         return statements.place_of(statement)
 
-    def autograph(self, where: Where) -> bool:
+    def autograph(self, context: Context) -> bool:
         """Whether Python's `if` and `while` on tensors are converted here."""
-        computation = where.computation
+        computation = context.computation
         if computation is not None and computation.mode == "function":
             return True
-        return any(layer.kind == FUNCTION for layer in where.layers)
+        return any(scope.kind == FUNCTION for scope in context.scopes)
 
     def api(
         self,
-        act: Activation,
+        frame: Frame,
         callee: External,
         receiver: Value | None,
         args: tuple[Argument, ...],
         site: Site,
     ) -> Value:
         """A call of something outside the project."""
-        return registry.answer(act, callee, receiver, args, site)
+        return registry.answer(frame, callee, receiver, args, site)
 
-    def call_built(
-        self, act: Activation, callee: Built, args: tuple[Argument, ...], site: Site
+    def call_object(
+        self, frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
     ) -> Value:
         """Calling an outside object: a layer reads its weights and gives a tensor."""
-        self.may_build(act)
+        self.may_build(frame)
         items = [each.value for each in args]
-        transfer.touch(act, items, site, callee.last)
-        owned = weights(act, callee)
+        transfer.touch(frame, items, site, callee.last)
+        owned = weights(frame, callee)
         if owned.sort == "weights":
-            transfer.access(act, owned, "read", callee.last, site)
-        return transfer.result(act, items, site)
+            transfer.access(frame, owned, "read", callee.last, site)
+        return transfer.result(frame, items, site)
 
     def unknown_call(
-        self, act: Activation, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+        self, frame: Frame, callee: Value, args: tuple[Argument, ...], site: Site, named: str
     ) -> Value:
         """A call of something that is not seen at all."""
-        return registry.answer_unknown(act, callee, args, site, named)
+        return registry.answer_unknown(frame, callee, args, site, named)
 
     def wrapper(self, named: str, callee: Value) -> External | None:
         """The configured wrapper of outside_compilation that is called here, if one is."""
@@ -169,20 +169,20 @@ class Machine(Linking):
 
     # Identity
 
-    def variable(self, name: str, sort: str, site: Site, act: Activation) -> Variable:
+    def variable(self, name: str, sort: str, site: Site, frame: Frame) -> Variable:
         """The variable that the call at `site` makes on this way of calls; the same each time."""
-        key = (site, tuple(frame.site for frame in act.where.frames), sort)
+        key = (site, tuple(call.site for call in frame.context.call_chain), sort)
         found = self.variables.get(key)
         if found is None:
-            found = Variable(name, sort, site, act.where, self.strategy_of(act.where))
+            found = Variable(name, sort, site, frame.context, self.strategy_of(frame.context))
             self.variables[key] = found
         return found
 
-    def strategy_of(self, where: Where) -> Strategy | None:
-        """The strategy under whose scope `where` is."""
-        for layer in reversed(where.layers):
-            if layer.kind == "context" and layer.payload[0] == SCOPE:
-                payload = layer.payload[1]
+    def strategy_of(self, context: Context) -> Strategy | None:
+        """The strategy under whose scope `context` is."""
+        for scope in reversed(context.scopes):
+            if scope.kind == "context" and scope.payload[0] == SCOPE:
+                payload = scope.payload[1]
                 return payload if isinstance(payload, Strategy) else None
         return None
 
@@ -194,7 +194,7 @@ class Machine(Linking):
             self.generic[id(cls)] = found
         return found
 
-    def set_up(self, act: Activation, instance: Instance, name: str) -> bool:
+    def set_up(self, frame: Frame, instance: Instance, name: str) -> bool:
         """Read the methods that set `self.name`, unseen; True where there was one to read."""
         if name in instance.attempted:
             return False
@@ -206,7 +206,7 @@ class Machine(Linking):
             for index in cls.module.facts.setters(cls.code, name):
                 function = cls.names.get(cls.module.facts.functions[index].name)
                 if isinstance(function, Function) and id(function.code) not in self._active:
-                    there = Activation(self, cls.module, Env({}), Where(muted=True))
+                    there = Frame(self, cls.module, Env({}), Context(muted=True))
                     args = opaque_arguments(function, instance)
                     calls.call_function(there, function, args, Site(cls.module, -1))
                     tried = True

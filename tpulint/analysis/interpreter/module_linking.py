@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import (
     UNKNOWN,
+    DeferredName,
     Env,
     External,
     Imported,
     ModuleValue,
-    Unread,
     Value,
 )
 from tpulint.analysis.interpreter.context_managers import SCOPE
@@ -20,13 +20,13 @@ from tpulint.analysis.resolver.module import Module
 from tpulint.analysis.resolver.project import Project
 
 if TYPE_CHECKING:
-    from tpulint.analysis.interpreter.frame import Activation
+    from tpulint.analysis.interpreter.frame import Frame
 
 MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
 HOPS = 16  # re-exports of one name
 
 
-class Linking:
+class ModuleLinker:
     """The half of the machine that knows modules.
 
     follow_all: whatever is imported is read. passed_by: a module was not read that might
@@ -66,7 +66,7 @@ class Linking:
                 return External(f"{source.path}.{name}")
         return None
 
-    def follows(self, path: str, act: Activation | None = None) -> bool:
+    def follows(self, path: str, frame: Frame | None = None) -> bool:
         """Whether the module at `path` is read.
 
         It is where it matters by itself, where host clusters are opened around here, where
@@ -77,53 +77,53 @@ class Linking:
         """
         if self.follow_all or self.project.matters(path):
             return True
-        if act is not None:
-            where, module = act.where, act.module
-            if where.cluster is not None or module.builds_computations:
+        if frame is not None:
+            context, module = frame.context, frame.module
+            if context.cluster is not None or module.builds_computations:
                 return True
-            of_strategy = where.computation is not None or bool(where.contexts(SCOPE))
+            of_strategy = context.computation is not None or bool(context.with_blocks(SCOPE))
             if module.makes_tpu_strategy and (
                 of_strategy or self.project.makes_keras_objects(path)
             ):
                 return True
-            of_estimator = where.computation is not None and where.computation.kind == MODEL_FN
+            of_estimator = context.computation is not None and context.computation.kind == MODEL_FN
             if of_estimator and self.project.applies_gradients(path):
                 return True
         self.passed_by = True
         return False
 
     def module_attribute(
-        self, base: ModuleValue, name: str, act: Activation | None, hops: int = 0
+        self, base: ModuleValue, name: str, frame: Frame | None, hops: int = 0
     ) -> Value:
         """`module.name`: a global, or a module inside the package."""
         found = None
-        if self.follows(base.path, act):
+        if self.follows(base.path, frame):
             module = self.project.module(base.path)
             found = self.module_name(module, name) if module is not None else None
             again = Imported(base.path, base.dotted, name)
             if found is not None and not isinstance(found, External) and found != again:
-                return self.looked_up(found, act, hops + 1)
+                return self.looked_up(found, frame, hops + 1)
         inner = self.project.child(base.path, name)
         if inner is not None:
             return ModuleValue(inner, f"{base.dotted}.{name}")
-        return found if found is not None else Unread(f"{base.dotted}.{name}", base, name)
+        return found if found is not None else DeferredName(f"{base.dotted}.{name}", base, name)
 
     def read_after_all(self, value: Value) -> Value:
         """`value`, its module read although it was passed by: it was given to an entry point."""
-        if not isinstance(value, Unread):
+        if not isinstance(value, DeferredName):
             return value
         module = self.project.module(value.base.path)
         found = self.module_name(module, value.name) if module is not None else None
         return value if found is None else self.looked_up(found, None)
 
-    def looked_up(self, value: Value, act: Activation | None, hops: int = 0) -> Value:
+    def looked_up(self, value: Value, frame: Frame | None, hops: int = 0) -> Value:
         """`value`, an imported name followed to what it names (modules may import in a ring)."""
         if not isinstance(value, Imported):
             return value
         if hops > HOPS:
             return UNKNOWN
         base = ModuleValue(value.path, value.dotted)
-        return self.module_attribute(base, value.name, act, hops)
+        return self.module_attribute(base, value.name, frame, hops)
 
     def imported(self, module: Module, dotted: str, level: int) -> Value:
         """What `import dotted` binds; outside names stay dotted names."""

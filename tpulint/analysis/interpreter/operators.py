@@ -10,12 +10,12 @@ from tpulint.analysis.domain.scalars import of_scalars
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
-    Asked,
-    Built,
     Choice,
     Class,
     Const,
+    ContextQuery,
     External,
+    ExternalObject,
     Function,
     Instance,
     Mapping,
@@ -29,17 +29,17 @@ from tpulint.analysis.domain.values import (
     options,
 )
 from tpulint.analysis.interpreter import trace_time_value, transfer
-from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
 
 REPEAT = 64
 
 
-def operation(act: Activation, items: Iterable[Value], site: Site, name: str) -> Value:
+def operation(frame: Frame, items: Iterable[Value], site: Site, name: str) -> Value:
     """An operator on tensors or variables builds an operation here; on others nothing is known."""
-    act.machine.may_build(act)
+    frame.session.may_build(frame)
     listed = list(items)
-    if name == "not" and len(listed) == 1 and isinstance(listed[0], Asked):
+    if name == "not" and len(listed) == 1 and isinstance(listed[0], ContextQuery):
         return listed[0]
     touched = any(
         isinstance(option, (Tensor, Variable)) for item in listed for option in options(item)
@@ -48,16 +48,18 @@ def operation(act: Activation, items: Iterable[Value], site: Site, name: str) ->
     if not touched:
         return drawn or UNKNOWN
     if drawn is not None:
-        trace_time_value.note(act, "computes", drawn, site)
-    transfer.touch(act, listed, site, name)
-    made = transfer.result(act, listed, site)
+        trace_time_value.note(frame, "computes", drawn, site)
+    transfer.touch(frame, listed, site, name)
+    made = transfer.result(frame, listed, site)
     made.uniform = transfer.uniform(listed)
     made.shape = () if name != "getitem" and of_scalars(listed) else None
     return made
 
 
-def compare(act: Activation, op: str, left: Value, right: Value, site: Site) -> Value:
-    asked = [each for side in (left, right) for each in options(side) if isinstance(each, Asked)]
+def compare(frame: Frame, op: str, left: Value, right: Value, site: Site) -> Value:
+    asked = [
+        each for side in (left, right) for each in options(side) if isinstance(each, ContextQuery)
+    ]
     if asked:
         return asked[0]
     if op in ("Is", "IsNot"):
@@ -72,7 +74,7 @@ def compare(act: Activation, op: str, left: Value, right: Value, site: Site) -> 
     if op in ("In", "NotIn"):
         inside = _held(left, right)
         return UNKNOWN if inside is None else Const(inside is (op == "In"))
-    return operation(act, [left, right], site, op)
+    return operation(frame, [left, right], site, op)
 
 
 def _are_modes(*values: Value) -> bool:
@@ -104,7 +106,7 @@ def _identical(left: Value, right: Value) -> bool | None:
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
-def binary(act: Activation, op: str, left: Value, right: Value, site: Site) -> Value:
+def binary(frame: Frame, op: str, left: Value, right: Value, site: Site) -> Value:
     if isinstance(left, Sequence) and isinstance(right, Sequence) and op == "Add":
         is_open = left.open or right.open
         return Sequence(left.kind, left.items + right.items, is_open, site)
@@ -114,7 +116,7 @@ def binary(act: Activation, op: str, left: Value, right: Value, site: Site) -> V
         return repeated(right, left, site)
     if isinstance(left, Const) and isinstance(right, Const):
         return folded(op, left.value, right.value)
-    made = operation(act, [left, right], site, op)
+    made = operation(frame, [left, right], site, op)
     starts = start_of(left)
     return made if starts is None else _begun(op, starts, made)
 
@@ -164,9 +166,9 @@ def folded(op: str, left: object, right: object) -> Value:
     return UNKNOWN
 
 
-def subscript(act: Activation, base: Value, index: Value, site: Site) -> Value:
+def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
     if isinstance(base, Choice):
-        return join(subscript(act, option, index, site) for option in base.options)
+        return join(subscript(frame, option, index, site) for option in base.options)
     if isinstance(base, Sequence) and isinstance(index, Const) and isinstance(index.value, int):
         if -len(base.items) <= index.value < len(base.items) and not base.open:
             return base.items[index.value]
@@ -181,22 +183,22 @@ def subscript(act: Activation, base: Value, index: Value, site: Site) -> Value:
         return join([*base.items.values(), UNKNOWN]) if base.items else UNKNOWN
     if isinstance(base, Tensor):
         if base.sort == "structure":
-            act.machine.may_build(act)
+            frame.session.may_build(frame)
             return replace(base, sort="tensor")
-        return operation(act, [base, index], site, "getitem")
+        return operation(frame, [base, index], site, "getitem")
     if isinstance(base, Variable):
-        return operation(act, [base, index], site, "getitem")
+        return operation(frame, [base, index], site, "getitem")
     if isinstance(base, Opaque):
-        act.machine.may_build(act)
+        frame.session.may_build(frame)
         key = f"[{index.value!r}]" if isinstance(index, Const) else "[?]"
         if key == "[?]":
             return UNKNOWN
         return base.child(key, base.path + key)
-    act.machine.may_build(act)
+    frame.session.may_build(frame)
     return UNKNOWN
 
 
-def items_of(act: Activation, value: Value) -> list[Value] | None:
+def items_of(frame: Frame, value: Value) -> list[Value] | None:
     """The items that iteration gives, where all are known."""
     if isinstance(value, Sequence) and not value.open:
         return list(value.items)
@@ -205,41 +207,41 @@ def items_of(act: Activation, value: Value) -> list[Value] | None:
     return None
 
 
-def element_of(act: Activation, value: Value, site: Site) -> Value:
+def element_of(frame: Frame, value: Value, site: Site) -> Value:
     """One item of an iteration over `value`."""
     if isinstance(value, Choice):
-        return join(element_of(act, option, site) for option in value.options)
+        return join(element_of(frame, option, site) for option in value.options)
     if isinstance(value, Sequence):
         return join(value.items) if value.items else UNKNOWN
     if isinstance(value, Mapping):
         keys = [Const(key) for key in value.items if not isinstance(key, tuple)]
         return join(keys) if keys and not value.open else UNKNOWN
-    act.machine.may_build(act)
+    frame.session.may_build(frame)
     if isinstance(value, Tensor):
         return replace(value, shape=None)
     return UNKNOWN
 
 
-def unpack(act: Activation, value: Value, count: int, site: Site) -> list[Value]:
+def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
     """The values that `a, b = value` binds."""
     if isinstance(value, Choice):
-        rows = [unpack(act, option, count, site) for option in value.options]
+        rows = [unpack(frame, option, count, site) for option in value.options]
         return [join(row[n] for row in rows) for n in range(count)]
     if isinstance(value, Sequence):
         if not value.open and len(value.items) == count:
             return list(value.items)
         return [join(value.items) if value.items and value.open else UNKNOWN] * count
     if isinstance(value, Tensor):
-        act.machine.may_build(act)
+        frame.session.may_build(frame)
         sort = "unseen" if value.sort == "unseen" else "tensor"
         return [replace(value, sort=sort, shape=None) for _ in range(count)]
     if isinstance(value, Opaque):
         return [value.child(f"[{n}]", f"{value.path}[{n}]") for n in range(count)]
-    if isinstance(value, Built) and value.last == "get_next":
+    if isinstance(value, ExternalObject) and value.last == "get_next":
         return [value] * count  # the components of one element come the same way
     return [UNKNOWN] * count
 
 
-def merged(act: Activation, results: list[Value], predicate: Value, site: Site) -> Value:
+def merged(frame: Frame, results: list[Value], predicate: Value, site: Site) -> Value:
     """The result of traced branches: their tensors leave through the conditional, properly."""
-    return transfer.leave_control(act, join(results), [predicate], site, Certainty.DEFINITE)
+    return transfer.leave_control(frame, join(results), [predicate], site, Certainty.DEFINITE)

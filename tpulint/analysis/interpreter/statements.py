@@ -18,17 +18,17 @@ from tpulint.analysis.domain.values import (
 from tpulint.analysis.interpreter import attributes, branches, context_managers, operators
 from tpulint.analysis.interpreter.definitions import define_class, define_function
 from tpulint.analysis.interpreter.expressions import first_place, value
-from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.interpreter.frame import Frame
 
 Names = dict[str, Value]
 
 
-def block(act: Activation, body: list[Any]) -> bool:
+def block(frame: Frame, body: list[Any]) -> bool:
     """Read `body`; True when what follows it is never reached."""
     ended = False
     for statement in body:
-        act.statement = statement
-        ended = _HANDLERS[statement[0]](act, statement)
+        frame.statement = statement
+        ended = _HANDLERS[statement[0]](frame, statement)
         if ended:
             break
     return ended
@@ -41,18 +41,18 @@ def place_of(statement: Any) -> int:
     return first_place(statement) if statement else -1
 
 
-def assign(act: Activation, target: Any, item: Value) -> None:
+def assign(frame: Frame, target: Any, item: Value) -> None:
     """Bind `target` (a name, attribute, item or nest of them) to `item`."""
     op = target[0]
     if op == "name":
-        act.store(target[2], item)
+        frame.store(target[2], item)
     elif op == "attr":
-        attributes.put(act, value(act, target[2]), target[3], item)
+        attributes.put(frame, value(frame, target[2]), target[3], item)
     elif op == "sub":
-        base, index = value(act, target[2]), value(act, target[3])
+        base, index = value(frame, target[2]), value(frame, target[3])
         if isinstance(base, Mapping):
             if isinstance(index, Const):
-                put(base, index.value, item, act.where)
+                put(base, index.value, item, frame.context)
             else:
                 base.open = True
                 base.items[("?", len(base.items))] = item
@@ -60,146 +60,146 @@ def assign(act: Activation, target: Any, item: Value) -> None:
             base.open = True
             base.items.append(item)
     elif op in ("tuple", "list"):
-        _assign_all(act, target, item)
+        _assign_all(frame, target, item)
     elif op == "star":
-        assign(act, target[1], Sequence("list", [], True))
+        assign(frame, target[1], Sequence("list", [], True))
 
 
-def _assign_all(act: Activation, target: Any, item: Value) -> None:
-    site = act.site(target[1])
+def _assign_all(frame: Frame, target: Any, item: Value) -> None:
+    site = frame.site(target[1])
     if any(each[0] == "star" for each in target[2]):
         for each in target[2]:
-            assign(act, each, UNKNOWN)
+            assign(frame, each, UNKNOWN)
         return
     for each, part in zip(
-        target[2], operators.unpack(act, item, len(target[2]), site), strict=True
+        target[2], operators.unpack(frame, item, len(target[2]), site), strict=True
     ):
-        assign(act, each, part)
+        assign(frame, each, part)
 
 
-def _assign(act: Activation, node: Any) -> bool:
-    item = value(act, node[2])
+def _assign(frame: Frame, node: Any) -> bool:
+    item = value(frame, node[2])
     for target in node[1]:
-        assign(act, target, item)
+        assign(frame, target, item)
     return False
 
 
-def _aug(act: Activation, node: Any) -> bool:
-    before = value(act, node[2])
-    item = value(act, node[3])
-    site = act.site(first_place(node[2]))
+def _aug(frame: Frame, node: Any) -> bool:
+    before = value(frame, node[2])
+    item = value(frame, node[3])
+    site = frame.site(first_place(node[2]))
     if isinstance(before, Sequence) and isinstance(item, Sequence) and node[1] == "Add":
         before.items.extend(item.items)
-        before.open = before.open or item.open or not act.where.runs_once_with(before.made)
+        before.open = before.open or item.open or not frame.context.runs_once_with(before.made)
         return False
-    assign(act, node[2], operators.binary(act, node[1], before, item, site))
+    assign(frame, node[2], operators.binary(frame, node[1], before, item, site))
     return False
 
 
-def _ann(act: Activation, node: Any) -> bool:
+def _ann(frame: Frame, node: Any) -> bool:
     if node[3] is not None:
-        assign(act, node[1], value(act, node[3]))
+        assign(frame, node[1], value(frame, node[3]))
     return False
 
 
-def _expr(act: Activation, node: Any) -> bool:
-    value(act, node[1])
+def _expr(frame: Frame, node: Any) -> bool:
+    value(frame, node[1])
     return False
 
 
-def _return(act: Activation, node: Any) -> bool:
-    act.returns.append(NONE if node[2] is None else value(act, node[2]))
+def _return(frame: Frame, node: Any) -> bool:
+    frame.returns.append(NONE if node[2] is None else value(frame, node[2]))
     return True
 
 
-def _with(act: Activation, node: Any) -> bool:
-    before = act.where
+def _with(frame: Frame, node: Any) -> bool:
+    before = frame.context
     opened: list[tuple[Value, Site]] = []
     for manager_node, target in node[2]:
-        manager = value(act, manager_node)
-        site = act.site(first_place(manager_node))
-        bound = context_managers.enter(act, manager, site)
+        manager = value(frame, manager_node)
+        site = frame.site(first_place(manager_node))
+        bound = context_managers.enter(frame, manager, site)
         opened.append((manager, site))
         if target is not None:
-            assign(act, target, bound)
-    built = act.machine.operations
-    ended = block(act, node[3])
+            assign(frame, target, bound)
+    built = frame.session.operations
+    ended = block(frame, node[3])
     for manager, site in reversed(opened):
-        context_managers.leave(act, manager, site, act.machine.operations - built)
-    act.where = act.where._replace(layers=before.layers)
+        context_managers.leave(frame, manager, site, frame.session.operations - built)
+    frame.context = frame.context._replace(scopes=before.scopes)
     return ended
 
 
-def _def(act: Activation, node: Any) -> bool:
-    function = define_function(act, act.module.facts.functions[node[1]])
-    act.store(act.module.facts.functions[node[1]].name, function)
+def _def(frame: Frame, node: Any) -> bool:
+    function = define_function(frame, frame.module.facts.functions[node[1]])
+    frame.store(frame.module.facts.functions[node[1]].name, function)
     return False
 
 
-def _class(act: Activation, node: Any) -> bool:
-    code = act.module.facts.classes[node[1]]
-    act.store(code.name, define_class(act, code))
+def _class(frame: Frame, node: Any) -> bool:
+    code = frame.module.facts.classes[node[1]]
+    frame.store(code.name, define_class(frame, code))
     return False
 
 
-def _import(act: Activation, node: Any) -> bool:
+def _import(frame: Frame, node: Any) -> bool:
     for dotted, asname in node[1]:
         if asname is not None:
-            act.store(asname, act.machine.imported(act.module, dotted, 0))
+            frame.store(asname, frame.session.imported(frame.module, dotted, 0))
         else:
             first = dotted.split(".")[0]
-            act.machine.imported(act.module, dotted, 0)
-            act.store(first, act.machine.imported(act.module, first, 0))
+            frame.session.imported(frame.module, dotted, 0)
+            frame.store(first, frame.session.imported(frame.module, first, 0))
     return False
 
 
-def _from(act: Activation, node: Any) -> bool:
+def _from(frame: Frame, node: Any) -> bool:
     module, level, names = node[1], node[2], node[3]
-    source = act.machine.imported(act.module, module, level)
+    source = frame.session.imported(frame.module, module, level)
     if names == "*":
-        act.module.star_imports.append(source)
+        frame.module.star_imports.append(source)
         return False
     for name, asname in names:
-        found = act.machine.import_name(act.module, source, module, level, name)
-        act.store(asname or name, found)
+        found = frame.session.import_name(frame.module, source, module, level, name)
+        frame.store(asname or name, found)
     return False
 
 
-def _nothing(act: Activation, node: Any) -> bool:
+def _nothing(frame: Frame, node: Any) -> bool:
     return False
 
 
-def _jump(act: Activation, node: Any) -> bool:
-    act.jumps.append(dict(act.env.names))
+def _jump(frame: Frame, node: Any) -> bool:
+    frame.jumps.append(dict(frame.env.names))
     return False
 
 
-def _raise(act: Activation, node: Any) -> bool:
+def _raise(frame: Frame, node: Any) -> bool:
     for item in node[1]:
-        value(act, item)
+        value(frame, item)
     return True
 
 
-def _assert(act: Activation, node: Any) -> bool:
+def _assert(frame: Frame, node: Any) -> bool:
     for item in node[1]:
-        value(act, item)
+        value(frame, item)
     return False
 
 
-def _del(act: Activation, node: Any) -> bool:
+def _del(frame: Frame, node: Any) -> bool:
     for target in node[1]:
         if target[0] == "name":
-            act.env.names.pop(target[2], None)
+            frame.env.names.pop(target[2], None)
         elif target[0] == "sub":
-            base, index = value(act, target[2]), value(act, target[3])
+            base, index = value(frame, target[2]), value(frame, target[3])
             if isinstance(base, Mapping) and isinstance(index, Const):
-                drop(base, index.value, act.where)
+                drop(base, index.value, frame.context)
             elif isinstance(base, (Mapping, Sequence)):
                 base.open = True
     return False
 
 
-_HANDLERS: dict[str, Callable[[Activation, Any], bool]] = {
+_HANDLERS: dict[str, Callable[[Frame, Any], bool]] = {
     "assign": _assign,
     "aug": _aug,
     "ann": _ann,

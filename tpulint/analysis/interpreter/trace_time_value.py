@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.program import Effect, Site
 from tpulint.analysis.domain.values import Value
-from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.interpreter.frame import Frame
 
 
 @dataclass(frozen=True)
-class Frozen(Value):
+class TraceTimeValue(Value):
     """The result of `time.time()`, `random.random()` and their kin, or arithmetic on one.
 
     path: the function's dotted name. site: its call.
@@ -26,18 +26,18 @@ class Frozen(Value):
         return "random" in self.path
 
 
-def among(items: Iterable[Value]) -> Frozen | None:
+def among(items: Iterable[Value]) -> TraceTimeValue | None:
     """The first of the values that is frozen."""
     for each in items:
-        if type(each) is Frozen:
+        if type(each) is TraceTimeValue:
             return each
     return None
 
 
-def note(act: Activation, kind: str, value: Frozen, site: Site) -> None:
+def note(frame: Frame, kind: str, value: TraceTimeValue, site: Site) -> None:
     """Write down that device code computes with it, or decides by it."""
-    if act.where.on_device and not act.where.muted:
-        computation = act.where.computation
+    if frame.context.on_device and not frame.context.muted:
+        computation = frame.context.computation
         assert computation is not None
-        found = Effect(kind, value.path, site, act.where, value.site, True)
+        found = Effect(kind, value.path, site, frame.context, value.site, True)
         computation.effects.append(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, Where
+from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, Context
 from tpulint.analysis.domain.program import Access, Site, Use
 from tpulint.analysis.domain.structures import tensors, told_apart
 from tpulint.analysis.domain.values import (
@@ -20,14 +20,14 @@ from tpulint.analysis.domain.values import (
     join,
     options,
 )
-from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
 
 DEPTH = 5
 
 
 def touch(
-    act: Activation,
+    frame: Frame,
     items: Iterable[Value],
     site: Site,
     taker: str,
@@ -37,9 +37,9 @@ def touch(
     """An operation at `site` takes `items`: tensors cross, variables are read."""
     for item in items:
         for tensor, alternative in told_apart(item):
-            take(act, tensor, site, taker, certainty, alternative)
+            take(frame, tensor, site, taker, certainty, alternative)
         for variable, alternative in variables_told_apart(item):
-            access(act, variable, mode, taker, site, alternative)
+            access(frame, variable, mode, taker, site, alternative)
 
 
 def variables(value: Value) -> Iterable[Variable]:
@@ -67,7 +67,7 @@ def _parts(value: Choice | Sequence | Mapping) -> Iterable[Value]:
 
 
 def access(
-    act: Activation,
+    frame: Frame,
     variable: Variable,
     mode: str,
     how: str,
@@ -75,16 +75,16 @@ def access(
     alternative: bool = False,
 ) -> None:
     """Write down that `variable` is touched here, or another one: an `alternative`."""
-    if act.where.muted:
+    if frame.context.muted:
         return
-    where = act.where.when((ALTERNATIVE, site), variable) if alternative else act.where
-    found = Access(variable, mode, how, site, where)
-    computation = act.where.computation
-    (computation.accesses if computation else act.machine.program.accesses).append(found)
+    context = frame.context.when((ALTERNATIVE, site), variable) if alternative else frame.context
+    found = Access(variable, mode, how, site, context)
+    computation = frame.context.computation
+    (computation.accesses if computation else frame.session.program.accesses).append(found)
 
 
 def take(
-    act: Activation,
+    frame: Frame,
     tensor: Tensor,
     site: Site,
     taker: str,
@@ -92,57 +92,57 @@ def take(
     alternative: bool = False,
 ) -> None:
     """Write down what it means that `tensor` is used here: a transfer, a wait, an escape."""
-    where, home = act.where, tensor.made
-    if where.muted or home is None or home.run != where.run:
+    context, home = frame.context, tensor.made
+    if context.muted or home is None or home.run != context.run:
         return
-    use = Use(tensor, site, where, certainty, taker, alternative)
-    cluster = where.cluster
+    use = Use(tensor, site, context, certainty, taker, alternative)
+    cluster = context.cluster
     source = tensor.result_of
     if source is not None and source is not cluster:
         if cluster is not None:
             source.feeds.append(cluster)
             cluster.fed_by.append(source)
-        elif where.computation is source.computation:
+        elif context.computation is source.computation:
             source.uses.append(use)
-    elif cluster is not None and home.cluster is None and home.computation is where.computation:
+    elif cluster is not None and home.cluster is None and home.computation is context.computation:
         cluster.receives.append(use)
-    if escapes(home, where):
-        owner = home.computation or where.computation
-        (owner.uses if owner else act.machine.program.uses).append(use)
+    if escapes(home, context):
+        owner = home.computation or context.computation
+        (owner.uses if owner else frame.session.program.uses).append(use)
 
 
-def escapes(home: Where, where: Where) -> bool:
-    """Whether a tensor made at `home` is out of reach at `where`: its layer has ended."""
-    open_layers = {id(layer) for layer in where.layers}
+def escapes(home: Context, context: Context) -> bool:
+    """Whether a tensor made at `home` is out of reach at `context`: its scope has ended."""
+    open_scopes = {id(scope) for scope in context.scopes}
     enclosing = ("computation", "cluster", COND, WHILE, FUNCTION)
-    return any(layer.kind in enclosing and id(layer) not in open_layers for layer in home.layers)
+    return any(scope.kind in enclosing and id(scope) not in open_scopes for scope in home.scopes)
 
 
-def result(act: Activation, items: Iterable[Value], site: Site, sort: str = "tensor") -> Tensor:
+def result(frame: Frame, items: Iterable[Value], site: Site, sort: str = "tensor") -> Tensor:
     """The tensor that an operation on `items` makes here."""
     taken = [tensor for item in items for tensor in tensors(item)]
-    return flow(act, taken, site, sort)
+    return flow(frame, taken, site, sort)
 
 
-def flow(act: Activation, taken: list[Tensor], site: Site, sort: str = "tensor") -> Tensor:
+def flow(frame: Frame, taken: list[Tensor], site: Site, sort: str = "tensor") -> Tensor:
     """A new tensor with what flows into it out of `taken`."""
     clusters = frozenset(each for tensor in taken for each in tensor.clusters)
-    here = act.where.cluster
+    here = frame.context.cluster
     return Tensor(
-        act.where,
+        frame.context,
         site,
         sort,
         clusters | {here} if here is not None else clusters,
         any(tensor.per_replica for tensor in taken),
         any(tensor.replica_id for tensor in taken),
-        act.where.on_device or any(tensor.computed for tensor in taken),
+        frame.context.on_device or any(tensor.computed for tensor in taken),
         data=sort != "unseen" and any(tensor.data for tensor in taken),
     )
 
 
-def passed_on(act: Activation, tensor: Tensor, site: Site) -> Tensor:
+def passed_on(frame: Frame, tensor: Tensor, site: Site) -> Tensor:
     """`tensor` as it is seen here: the same content, made here."""
-    made = flow(act, [tensor], site, tensor.sort)
+    made = flow(frame, [tensor], site, tensor.sort)
     made.uniform = tensor.uniform
     return made
 
@@ -178,20 +178,22 @@ def each_tensor(value: Value, change: Callable[[Tensor], Value], depth: int = 0)
 
 
 def leave_control(
-    act: Activation,
+    frame: Frame,
     value: Value,
     predicates: list[Value],
     site: Site,
     certainty: Certainty = Certainty.DEFINITE,
 ) -> Value:
     """The outputs of traced control flow: made here, of what its bodies returned."""
-    touch(act, predicates, site, "predicate", certainty)
+    touch(frame, predicates, site, "predicate", certainty)
     chosen = [tensor for each in predicates for tensor in tensors(each)]
 
     def out(tensor: Tensor) -> Value:
         if tensor.result_of is not None:
-            tensor.result_of.uses.append(Use(tensor, site, act.where, certainty, "control flow"))
-        return flow(act, [tensor, *chosen], site, tensor.sort)
+            tensor.result_of.uses.append(
+                Use(tensor, site, frame.context, certainty, "control flow")
+            )
+        return flow(frame, [tensor, *chosen], site, tensor.sort)
 
     return each_tensor(value, out)
 

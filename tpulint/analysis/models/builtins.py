@@ -10,10 +10,10 @@ from tpulint.analysis.domain.values import (
     Bound,
     Class,
     Const,
+    ContextManagerValue,
     External,
     Function,
     Instance,
-    Managed,
     Mapping,
     Partial,
     Sequence,
@@ -47,14 +47,14 @@ def _getattr(this: Call) -> Value:
         return UNKNOWN
     asked = values[1].value in seam.CONTEXT_STATE
     if isinstance(values[0], (Instance, Class)) or len(values) == 2 or asked:
-        return attributes.get(this.act, values[0], str(values[1].value), this.site)
+        return attributes.get(this.frame, values[0], str(values[1].value), this.site)
     return UNKNOWN
 
 
 def _setattr(this: Call) -> Value:
     values = this.values
     if len(values) == 3 and isinstance(values[1], Const):
-        attributes.put(this.act, values[0], str(values[1].value), values[2])
+        attributes.put(this.frame, values[0], str(values[1].value), values[2])
     return NONE
 
 
@@ -79,19 +79,19 @@ def _range(this: Call) -> Value:
 def _listed(this: Call) -> Value:
     """list(), tuple(), sorted(), reversed(): the same items."""
     if not this.arguments:
-        return Sequence("list", [], False, this.site, this.act.where)
+        return Sequence("list", [], False, this.site, this.frame.context)
     source = this.values[0]
-    known = items_of(this.act, source)
+    known = items_of(this.frame, source)
     kind = "tuple" if this.name == "tuple" else "list"
     if known is not None:
         items = list(reversed(known)) if this.name == "reversed" else known
         unordered = this.name == "sorted" and len(items) > 1
-        return Sequence(kind, items, unordered, this.site, this.act.where)
-    return Sequence(kind, [operators.element_of(this.act, source, this.site)], True, this.site)
+        return Sequence(kind, items, unordered, this.site, this.frame.context)
+    return Sequence(kind, [operators.element_of(this.frame, source, this.site)], True, this.site)
 
 
 def _dict(this: Call) -> Value:
-    made = Mapping({}, False, this.site, made=this.act.where)
+    made = Mapping({}, False, this.site, made=this.frame.context)
     for each in this.arguments:
         if each.keyword is not None:
             made.items[each.keyword] = each.value
@@ -108,21 +108,21 @@ def _enumerate(this: Call) -> Value:
     if not this.arguments:
         return UNKNOWN
     source = this.values[0]
-    known = items_of(this.act, source)
+    known = items_of(this.frame, source)
     if known is not None:
         pairs: list[Value] = [Sequence("tuple", [Const(n), item]) for n, item in enumerate(known)]
         return Sequence("list", pairs)
-    item = operators.element_of(this.act, source, this.site)
+    item = operators.element_of(this.frame, source, this.site)
     return Sequence("list", [Sequence("tuple", [UNKNOWN, item])], True)
 
 
 def _zip(this: Call) -> Value:
     sources = this.values
-    known = [items_of(this.act, each) for each in sources]
+    known = [items_of(this.frame, each) for each in sources]
     if known and all(each is not None for each in known):
         rows = zip(*[each for each in known if each is not None], strict=False)
         return Sequence("list", [Sequence("tuple", list(row)) for row in rows])
-    items = [operators.element_of(this.act, each, this.site) for each in sources]
+    items = [operators.element_of(this.frame, each, this.site) for each in sources]
     return Sequence("list", [Sequence("tuple", items)], True)
 
 
@@ -130,17 +130,17 @@ def _map(this: Call) -> Value:
     values = this.values
     if len(values) < 2:
         return UNKNOWN
-    item = operators.element_of(this.act, values[1], this.site)
-    made = call(this.act, values[0], (given(item, this.site),), this.site)
+    item = operators.element_of(this.frame, values[1], this.site)
+    made = call(this.frame, values[0], (given(item, this.site),), this.site)
     return Sequence("list", [made], True)
 
 
 def _super(this: Call) -> Value:
-    function = this.act.function
+    function = this.frame.function
     if function is None or function.owner is None:
         return UNKNOWN
     rows = [*function.code.parameters.positional_only, *function.code.parameters.positional]
-    instance = this.act.lookup(rows[0][0]) if rows else UNKNOWN
+    instance = this.frame.lookup(rows[0][0]) if rows else UNKNOWN
     return Super(instance, function.owner)
 
 
@@ -161,7 +161,7 @@ def _unknown(this: Call) -> Value:
 
 
 def _stack(this: Call) -> Value:
-    return Managed(STACK, this.site)
+    return ContextManagerValue(STACK, this.site)
 
 
 def _first(this: Call) -> Value:
@@ -170,7 +170,7 @@ def _first(this: Call) -> Value:
         return UNKNOWN
     if this.name == "iter":
         return this.values[0]
-    return operators.element_of(this.act, this.values[0], this.site)
+    return operators.element_of(this.frame, this.values[0], this.site)
 
 
 def _identity(this: Call) -> Value:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tpulint.analysis.domain.context import Layer
+from tpulint.analysis.domain.context import Scope
 from tpulint.analysis.domain.program import ApiCall, Argument
 from tpulint.analysis.domain.values import Bound, Opaque, Tensor, Value
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.calls import call, given
-from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
 
 
 class Call:
     """`record` is what rules will see; `receiver` is what a method was called on."""
 
-    def __init__(self, act: Activation, record: ApiCall) -> None:
-        self.act = act
+    def __init__(self, frame: Frame, record: ApiCall) -> None:
+        self.frame = frame
         self.record = record
         self.name = record.last
         self.path = record.path
@@ -40,26 +40,26 @@ class Call:
 
     def operation(self, sort: str = "tensor", certainty: Certainty = Certainty.DEFINITE) -> Tensor:
         """Build an operation that takes all arguments."""
-        transfer.touch(self.act, self.values, self.site, self.name, certainty)
-        return transfer.result(self.act, self.values, self.site, sort)
+        transfer.touch(self.frame, self.values, self.site, self.name, certainty)
+        return transfer.result(self.frame, self.values, self.site, sort)
 
     def run_inside(
-        self, layer: Layer, callee: Value, values: list[Value] | tuple[Argument, ...]
+        self, scope: Scope, callee: Value, values: list[Value] | tuple[Argument, ...]
     ) -> Value:
-        """Call `callee` with one more layer around it."""
+        """Call `callee` with one more scope around it."""
         args = tuple(
             each if isinstance(each, Argument) else given(each, self.site) for each in values
         )
-        before = self.act.where
-        self.act.where = before.inside(layer)
-        result = call(self.act, callee, args, self.site, "")
-        self.act.where = before
+        before = self.frame.context
+        self.frame.context = before.inside(scope)
+        result = call(self.frame, callee, args, self.site, "")
+        self.frame.context = before
         return result
 
 
 def parameter_count(this: Call, callee: Value) -> int:
     """Return the number of positional arguments `callee` wants; one where it is not seen."""
-    function = this.act.machine.function_of(callee)
+    function = this.frame.session.function_of(callee)
     if function is None:
         return 1
     rows = [*function.code.parameters.positional_only, *function.code.parameters.positional]

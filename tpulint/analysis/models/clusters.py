@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import CLUSTER, Layer
+from tpulint.analysis.domain.context import CLUSTER, Scope
 from tpulint.analysis.domain.program import Argument, Cluster, Site
 from tpulint.analysis.domain.structures import told_apart
 from tpulint.analysis.domain.values import (
@@ -16,7 +16,7 @@ from tpulint.analysis.domain.values import (
     Variable,
 )
 from tpulint.analysis.interpreter import calls, transfer
-from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
@@ -32,7 +32,7 @@ def answer(this: Call) -> Value | None:
 
 def _outside_compilation(this: Call) -> Value:
     first = this.record.argument("computation", 0)
-    callee = this.act.machine.read_after_all(first.value) if first is not None else UNKNOWN
+    callee = this.frame.session.read_after_all(first.value) if first is not None else UNKNOWN
     args = tuple(each for each in this.arguments if each is not first)
     kind = this.name.removeprefix("experimental_")
     return open_cluster(this, kind, callee, _spread(args))
@@ -63,58 +63,58 @@ def open_cluster(
 
     named: where the host function is named, if that is not the call itself.
     """
-    act = this.act
-    where = act.where
+    frame = this.frame
+    context = frame.context
     first = this.record.argument("computation", 0)
-    naming, given = act.naming(first, this.site) if first is not None else (this.site, None)
+    naming, given = frame.naming(first, this.site) if first is not None else (this.site, None)
     cluster = Cluster(
         kind,
         this.site,
         named or naming,
         given,
-        where,
+        context,
         callee,
         this.record,
         args,
-        where.computation,
-        where.cluster,
+        context.computation,
+        context.cluster,
     )
-    if not where.muted:
-        owner = where.computation
-        (owner.clusters if owner else act.machine.program.loose_clusters).append(cluster)
-    act.where = where.inside(Layer(CLUSTER, this.site, cluster))
+    if not context.muted:
+        owner = context.computation
+        (owner.clusters if owner else frame.session.program.loose_clusters).append(cluster)
+    frame.context = context.inside(Scope(CLUSTER, this.site, cluster))
     for each in args:
-        _send(act, cluster, each)
+        _send(frame, cluster, each)
     if not waits:
-        args = tuple(each._replace(value=_dequeued(act, each)) for each in args)
-    made = calls.call(act, callee, args, this.site)
+        args = tuple(each._replace(value=_dequeued(frame, each)) for each in args)
+    made = calls.call(frame, callee, args, this.site)
     for variable in transfer.variables(made):
-        transfer.access(act, variable, "read", "return", this.site)
-    act.where = where
+        transfer.access(frame, variable, "read", "return", this.site)
+    frame.context = context
     cluster.result = made
     if not waits:
         return UNKNOWN
-    return received(act, cluster, made)
+    return received(frame, cluster, made)
 
 
-def _send(act: Activation, cluster: Cluster, each: Argument) -> None:
+def _send(frame: Frame, cluster: Cluster, each: Argument) -> None:
     """An argument crosses to the host, used there or not."""
     for tensor, alternative in told_apart(each.value):
-        transfer.take(act, tensor, each.site, SENT, Certainty.DEFINITE, alternative)
+        transfer.take(frame, tensor, each.site, SENT, Certainty.DEFINITE, alternative)
     if each.value is UNKNOWN or isinstance(each.value, Opaque) or each.star:
         cluster.vague = True
     if isinstance(each.value, (Sequence, Mapping)) and each.value.open:
         cluster.vague = True
 
 
-def _dequeued(act: Activation, each: Argument) -> Value:
+def _dequeued(frame: Frame, each: Argument) -> Value:
     """Return the outfeed's tensors: others than those that were sent."""
     return transfer.each_tensor(
-        each.value, lambda tensor: transfer.passed_on(act, tensor, each.site)
+        each.value, lambda tensor: transfer.passed_on(frame, tensor, each.site)
     )
 
 
-def received(act: Activation, cluster: Cluster, made: Value) -> Value:
+def received(frame: Frame, cluster: Cluster, made: Value) -> Value:
     """The results as the device (or an outer cluster) sees them.
 
     A tensor that the host function only hands back was never sent.
@@ -124,7 +124,7 @@ def received(act: Activation, cluster: Cluster, made: Value) -> Value:
         if tensor.made is not None and not cluster.is_around(tensor.made):
             return tensor
         flags = [tensor, *(use.tensor for use in cluster.receives)]
-        found = transfer.flow(act, flags, cluster.site, tensor.sort)
+        found = transfer.flow(frame, flags, cluster.site, tensor.sort)
         found.clusters = found.clusters | {cluster}
         found.result_of = cluster
         found.computed = True

@@ -20,7 +20,7 @@ from tpulint.knowledge import seam
 
 def answer(this: Call) -> Value | None:
     if this.name in seam.REPLICA_ID:
-        return Tensor(this.act.where, this.site, per_replica=True, replica_id=True)
+        return Tensor(this.frame.context, this.site, per_replica=True, replica_id=True)
     if this.name in seam.COLLECTIVES:
         return _collective(this)
     return None
@@ -34,7 +34,7 @@ def _collective(this: Call) -> Value:
         items = args.items if isinstance(args, Sequence) else []
         first = given(UNKNOWN, this.site)
         return call(
-            this.act, callee, (first, *(given(each, this.site) for each in items)), this.site
+            this.frame, callee, (first, *(given(each, this.site) for each in items)), this.site
         )
     made = this.operation(certainty=Certainty.DEFINITE)
     if this.name in seam.AGREEMENTS:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import COND, WHILE, Layer
+from tpulint.analysis.domain.context import COND, WHILE, Scope
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
-    Built,
     Choice,
     Class,
+    ContextManagerValue,
     External,
+    ExternalObject,
     Function,
-    Managed,
     Mapping,
     Opaque,
     Partial,
@@ -44,9 +44,9 @@ CURRENT = frozenset(["_get_control_flow_context", "GetControlFlowContext"])
 def answer(this: Call) -> Value | None:
     name = this.name
     if name in CURRENT:
-        return Managed(CONTROL, this.site)
+        return ContextManagerValue(CONTROL, this.site)
     if name == "as_default" and _is_graph(this):
-        return Managed(GRAPH, this.site)
+        return ContextManagerValue(GRAPH, this.site)
     if this.receiver is not None and not isinstance(this.receiver, Opaque):
         return None
     if name in seam.TRACERS:
@@ -58,15 +58,15 @@ def answer(this: Call) -> Value | None:
     if name == "control_dependencies":
         cleared = this.get("control_inputs", 0) == NONE
         payload = this.get("control_inputs", 0) or UNKNOWN
-        return Managed(CLEARS if cleared else DEPENDENCIES, this.site, payload)
+        return ContextManagerValue(CLEARS if cleared else DEPENDENCIES, this.site, payload)
     if name == "outside_all_rewrites":  # the name of Mesh TensorFlow, Lingvo and their kin
-        return Managed(CLEARS, this.site, NONE)
+        return ContextManagerValue(CLEARS, this.site, NONE)
     if name == "device":
-        return Managed(DEVICE, this.site, this.get("device_name", 0) or UNKNOWN)
+        return ContextManagerValue(DEVICE, this.site, this.get("device_name", 0) or UNKNOWN)
     if name == "init_scope":
-        return Managed(INIT_SCOPE, this.site)
+        return ContextManagerValue(INIT_SCOPE, this.site)
     if name in CONTEXT_CLASSES:
-        return Managed(CONTROL, this.site)
+        return ContextManagerValue(CONTROL, this.site)
     if name in seam.TRANSPARENT and len(this.values) == 1:
         return _given_back(this.values[0])
     return None
@@ -74,7 +74,7 @@ def answer(this: Call) -> Value | None:
 
 def _is_graph(this: Call) -> bool:
     """`tf.Graph().as_default()`, and that of a name that says graph: a writer has one too."""
-    receiver = this.receiver.last if isinstance(this.receiver, Built) else this.base
+    receiver = this.receiver.last if isinstance(this.receiver, ExternalObject) else this.base
     return "graph" in receiver.lower()
 
 
@@ -104,8 +104,8 @@ def _conditional(this: Call) -> Value | None:
     chosen: Value = predicate
     if this.name == "case":
         chosen = join(_tensors_of(this.values) or [UNKNOWN])
-    results = [this.run_inside(Layer(COND, this.site, chosen), each, []) for each in branches]
-    return transfer.leave_control(this.act, join(results), [chosen], this.site)
+    results = [this.run_inside(Scope(COND, this.site, chosen), each, []) for each in branches]
+    return transfer.leave_control(this.frame, join(results), [chosen], this.site)
 
 
 def _is_callable(value: Value) -> bool:
@@ -139,49 +139,49 @@ def _tensors_of(values: list[Value]) -> list[Value]:
 
 def _loop(this: Call) -> Value:
     """`while_loop(cond, body, loop_vars)`; `map_fn(fn, elems)` and its kin."""
-    layer = Layer(WHILE, this.site)
+    scope = Scope(WHILE, this.site)
     if this.name != "while_loop":
         data = [each for each in this.values if not _is_callable(each)]
-        element = transfer.flow(this.act, _flat(data), this.site)
+        element = transfer.flow(this.frame, _flat(data), this.site)
         for callee in _callables(this.values):
-            made = this.run_inside(layer, callee, _elements(this, callee, element))
-        return transfer.leave_control(this.act, made, data, this.site)
+            made = this.run_inside(scope, callee, _elements(this, callee, element))
+        return transfer.leave_control(this.frame, made, data, this.site)
     given = this.get("loop_vars", 2) or UNKNOWN
-    transfer.touch(this.act, [given], this.site, "while_loop")
+    transfer.touch(this.frame, [given], this.site, "while_loop")
     test = this.get("cond", 0) or UNKNOWN
-    predicate = this.run_inside(layer, test, _loop_values(this, given, layer))
+    predicate = this.run_inside(scope, test, _loop_values(this, given, scope))
     # The body is a graph of its own. What it makes decides, too, how long the loop goes on.
     predicates = Sequence("tuple", [predicate])
-    layer = Layer(WHILE, this.site, predicates)
+    scope = Scope(WHILE, this.site, predicates)
     body = this.get("body", 1) or UNKNOWN
-    made = this.run_inside(layer, body, _loop_values(this, given, layer))
-    before = this.act.where
-    this.act.where = before.quietly()
-    again = Layer(WHILE, this.site)
+    made = this.run_inside(scope, body, _loop_values(this, given, scope))
+    before = this.frame.context
+    this.frame.context = before.quietly()
+    again = Scope(WHILE, this.site)
     predicates.items.append(this.run_inside(again, test, _loop_values(this, made, again)))
-    this.act.where = before
-    decided = transfer.leave_control(this.act, predicate, [], this.site)
-    return transfer.leave_control(this.act, join([given, made]), [decided], this.site)
+    this.frame.context = before
+    decided = transfer.leave_control(this.frame, predicate, [], this.site)
+    return transfer.leave_control(this.frame, join([given, made]), [decided], this.site)
 
 
 def _flat(values: list[Value]) -> list[Tensor]:
     return [tensor for value in values for tensor in tensors(value)]
 
 
-def _loop_values(this: Call, value: Value, layer: Layer) -> list[Value]:
+def _loop_values(this: Call, value: Value, scope: Scope) -> list[Value]:
     """The loop variables, one an argument."""
-    found = _inside(this, value, layer)
+    found = _inside(this, value, scope)
     if isinstance(found, Sequence) and not found.open:
         return list(found.items)
     return [found]
 
 
-def _inside(this: Call, value: Value, layer: Layer) -> Value:
+def _inside(this: Call, value: Value, scope: Scope) -> Value:
     """Loop variables as the body sees them: tensors of the body."""
-    before = this.act.where
-    this.act.where = before.inside(layer)
+    before = this.frame.context
+    this.frame.context = before.inside(scope)
     found = transfer.each_tensor(
-        value, lambda tensor: transfer.passed_on(this.act, tensor, this.site)
+        value, lambda tensor: transfer.passed_on(this.frame, tensor, this.site)
     )
-    this.act.where = before
+    this.frame.context = before
     return found

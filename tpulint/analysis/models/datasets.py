@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import DATA, Layer
+from tpulint.analysis.domain.context import DATA, Scope
 from tpulint.analysis.domain.values import (
     Bound,
-    Built,
     Choice,
+    ExternalObject,
     Function,
     Partial,
     Tensor,
@@ -27,32 +27,34 @@ CALLABLE = (Function, Bound, Partial)
 def answer(this: Call) -> Value | None:
     """A method of a dataset, or of one of several datasets."""
     receiver = this.receiver
-    if this.name not in seam.DATASET_METHODS or not isinstance(receiver, (Built, Choice)):
+    if this.name not in seam.DATASET_METHODS or not isinstance(receiver, (ExternalObject, Choice)):
         return None
     if not is_dataset(receiver):
         return None
     if this.name == "apply" and this.values and isinstance(this.values[0], CALLABLE):
-        return call(this.act, this.values[0], (given(receiver, this.site),), this.site)
+        return call(this.frame, this.values[0], (given(receiver, this.site),), this.site)
     made = _step(this, receiver)
     if this.name in seam.PIPELINE:
         made.inner = _elements_made(this)
     else:
         taken = [each for each in this.values if not isinstance(each, CALLABLE)]
-        transfer.touch(this.act, taken, this.site, this.name, Certainty.DEFINITE, "unknown")
+        transfer.touch(this.frame, taken, this.site, this.name, Certainty.DEFINITE, "unknown")
     return made
 
 
-def _step(this: Call, receiver: Value) -> Built:
+def _step(this: Call, receiver: Value) -> ExternalObject:
     first = options(receiver)[0]
-    assert isinstance(first, Built)
-    made = Built(f"{first.path}.{this.name}", this.site, this.act.where, source=receiver)
+    assert isinstance(first, ExternalObject)
+    made = ExternalObject(
+        f"{first.path}.{this.name}", this.site, this.frame.context, source=receiver
+    )
     made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
     return made
 
 
 def _elements_made(this: Call) -> Value | None:
     """Call the given functions. They run on the host, outside every computation."""
-    layer = Layer(DATA, this.site)
+    scope = Scope(DATA, this.site)
     found = []
     for each in this.values:
         functions = options(each)
@@ -60,5 +62,5 @@ def _elements_made(this: Call) -> Value | None:
             element = Tensor(None, this.site, "structure")
             # A dataset's function takes the components of an element, or the element.
             args: list[Value] = [element] * parameter_count(this, functions[0])
-            found.append(this.run_inside(layer, each, args))
+            found.append(this.run_inside(scope, each, args))
     return join(found) if found else None

@@ -8,11 +8,11 @@ from tpulint.analysis.domain.program import ApiCall
 from tpulint.analysis.domain.values import (
     UNKNOWN,
     Bound,
-    Built,
     Choice,
+    DeferredName,
     External,
+    ExternalObject,
     Tensor,
-    Unread,
     Value,
     join,
 )
@@ -24,30 +24,34 @@ _MAKES = re.compile(r"input|data|batch|reader|pipeline|metric|host_call|params",
 _HOST_CALL = re.compile(r"host_call", re.IGNORECASE)
 
 
-def kept(record: ApiCall, callee: Unread, found: Value) -> Value:
+def kept(record: ApiCall, callee: DeferredName, found: Value) -> Value:
     """The result of calling what was passed by, with the call: it may be wanted after all."""
     unseen = isinstance(found, Tensor) and found.sort == "unseen"
     if (found is UNKNOWN and _MAKES.search(callee.name)) or (
         unseen and _HOST_CALL.search(callee.name)
     ):
-        found = Built(callee.path, record.site, record.where)
-    if isinstance(found, Built):
+        found = ExternalObject(callee.path, record.site, record.context)
+    if isinstance(found, ExternalObject):
         found.callee, found.given = callee, record.arguments
     return found
 
 
 def after_all(this: Call, value: Value) -> Value:
     """`value` with what was passed by read now: a function, or what one was called for."""
-    act = this.act
-    value = act.machine.read_after_all(value)
+    frame = this.frame
+    value = frame.session.read_after_all(value)
     if isinstance(value, Choice):
         return join(after_all(this, each) for each in value.options)
-    if isinstance(value, Bound) and isinstance(value.receiver, Built) and value.receiver.callee:
+    if (
+        isinstance(value, Bound)
+        and isinstance(value.receiver, ExternalObject)
+        and value.receiver.callee
+    ):
         receiver = after_all(this, value.receiver)
-        if isinstance(value.function, External) and not isinstance(receiver, Built):
-            return attributes.get(act, receiver, value.function.last, this.site)
-    if isinstance(value, Built) and value.callee is not None:
-        callee = act.machine.read_after_all(value.callee)
+        if isinstance(value.function, External) and not isinstance(receiver, ExternalObject):
+            return attributes.get(frame, receiver, value.function.last, this.site)
+    if isinstance(value, ExternalObject) and value.callee is not None:
+        callee = frame.session.read_after_all(value.callee)
         if not isinstance(callee, External):
-            return calls.call(act, callee, value.given, value.site)
+            return calls.call(frame, callee, value.given, value.site)
     return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import WHILE, Layer
+from tpulint.analysis.domain.context import WHILE, Scope
 from tpulint.analysis.domain.program import Argument
 from tpulint.analysis.domain.values import (
     NONE,
@@ -53,9 +53,9 @@ def _entry(this: Call) -> Value:
         return Sequence("list", [])
     this.record.arguments = snapshot(this.arguments)
     callee = this.get("computation", 0) or UNKNOWN
-    mode = "function" if this.act.where.traced else "graph"
+    mode = "function" if this.frame.context.traced else "graph"
     trace(this, this.name, callee, _inputs(this), mode=mode)
-    return Tensor(this.act.where, this.site, "structure")
+    return Tensor(this.frame.context, this.site, "structure")
 
 
 def _has_no_replica(this: Call) -> bool:
@@ -101,10 +101,10 @@ def _training_loop(this: Call) -> Value:
     """`training_loop.repeat(n, body, inputs)` and `.while_loop(condition, body, inputs)`."""
     inputs = this.get("inputs", 2)
     values = list(inputs.items) if isinstance(inputs, Sequence) and not inputs.open else None
-    layer = Layer(WHILE, this.site)
+    scope = Scope(WHILE, this.site)
     for position, keyword in ((0, "condition"), (1, "body")):
         callee = this.get(keyword, position)
         if callee is not None and not isinstance(callee, Tensor):
             args: list[Value] = [UNKNOWN] if values is None else values
-            this.run_inside(layer, callee, args)
+            this.run_inside(scope, callee, args)
     return this.operation()

@@ -8,8 +8,8 @@ from tpulint.analysis.domain.structures import copied
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
-    Built,
     Const,
+    ExternalObject,
     Mapping,
     Sequence,
     Value,
@@ -38,14 +38,14 @@ def answer(this: Call) -> Value | None:
 
 def _estimator(this: Call) -> Value:
     """The model_fn is a computation, unless `use_tpu=False` is there in so many words."""
-    made = Built(this.path, this.site, this.act.where)
+    made = ExternalObject(this.path, this.site, this.frame.context)
     made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
     params = options(after_all(this, this.get("params", 3) or NONE))
     made.attributes["params"] = join(_kept(this, each) for each in params)
     use_tpu = this.get("use_tpu", 4)
     model_fn = this.get("model_fn", 0)
     if use_tpu == Const(False) and model_fn is not None:
-        this.act.machine.known(model_fn)
+        this.frame.session.known(model_fn)
     if use_tpu == Const(False) or model_fn is None:
         return made
     trace(this, MODEL_FN, model_fn, None, mode="graph", opaque=NOT_TENSORS)
@@ -54,7 +54,7 @@ def _estimator(this: Call) -> Value:
 
 def _kept(this: Call, params: Value) -> Value:
     """TPUEstimator keeps a copy: what is put into `params` later it does not see."""
-    return copied(params, this.act.where) if isinstance(params, Mapping) else params
+    return copied(params, this.frame.context) if isinstance(params, Mapping) else params
 
 
 def _spec(this: Call) -> Value:
@@ -62,7 +62,7 @@ def _spec(this: Call) -> Value:
 
     A TPUEstimator sees to that; a computation of one's own just holds the specification.
     """
-    computation = this.act.where.computation
+    computation = this.frame.context.computation
     if computation is not None and computation.kind == MODEL_FN:
         for keyword, kind in HOST_FUNCTIONS.items():
             given = after_all(this, this.get(keyword, POSITIONS[keyword]) or NONE)
@@ -71,15 +71,15 @@ def _spec(this: Call) -> Value:
                     callee, sent = after_all(this, pair.items[0]), pair.items[1]
                     args = _sent(this, sent)
                     open_cluster(this, kind, callee, args, waits=False, named=pair.site)
-    return Built(this.path, this.site, this.act.where)
+    return ExternalObject(this.path, this.site, this.frame.context)
 
 
 def _outfed(this: Call, value: Value) -> Value:
     """Return `value` as the host gets it by the outfeed: a variable is read on the device."""
     if not any(True for _ in transfer.variables(value)):
         return value
-    transfer.touch(this.act, [value], this.site, "outfeed")
-    made = transfer.result(this.act, [value], this.site)
+    transfer.touch(this.frame, [value], this.site, "outfeed")
+    made = transfer.result(this.frame, [value], this.site)
     made.shape = () if is_scalar(value) else None
     return made
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tpulint.analysis.arity import signature_of
-from tpulint.analysis.domain.context import DATA, Layer
+from tpulint.analysis.domain.context import DATA, Scope
 from tpulint.analysis.domain.program import Argument, Feed
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
-    Built,
     Const,
     External,
+    ExternalObject,
     Instance,
     Mapping,
     Opaque,
@@ -41,11 +41,15 @@ GIVEN = ("params", "config", "mode", "input_context")
 def answer(this: Call) -> Value | None:
     """A call that hands an input pipeline to a TPU; its own answer is left to others."""
     receiver = this.receiver
-    if isinstance(receiver, Built) and receiver.last == "TPUEstimator" and this.name in ESTIMATES:
+    if (
+        isinstance(receiver, ExternalObject)
+        and receiver.last == "TPUEstimator"
+        and this.name in ESTIMATES
+    ):
         _estimate(this, receiver, this.name, this.get("input_fn", 0))
     elif this.name == "train_and_evaluate":
         _train_and_evaluate(this)
-    elif isinstance(receiver, (Built, Instance)) and this.name in FITS:
+    elif isinstance(receiver, (ExternalObject, Instance)) and this.name in FITS:
         _fit(this, receiver)
     elif isinstance(receiver, Strategy) and receiver.kind == "tpu":
         return _distribute(this, receiver)
@@ -54,15 +58,15 @@ def answer(this: Call) -> Value | None:
 
 def _train_and_evaluate(this: Call) -> None:
     estimator = this.get("estimator", 0)
-    if not isinstance(estimator, Built) or estimator.last != "TPUEstimator":
+    if not isinstance(estimator, ExternalObject) or estimator.last != "TPUEstimator":
         return
     for each in this.values[1:]:
-        if isinstance(each, Built) and each.last in SPECS:
+        if isinstance(each, ExternalObject) and each.last in SPECS:
             given = argument(each.arguments, "input_fn", 0)
             _estimate(this, estimator, SPECS[each.last], given)
 
 
-def _estimate(this: Call, estimator: Built, kind: str, input_fn: Value | None) -> None:
+def _estimate(this: Call, estimator: ExternalObject, kind: str, input_fn: Value | None) -> None:
     """TPUEstimator calls its input_fn on the host of the TPU."""
     use_tpu = argument(estimator.arguments, "use_tpu", 4)
     on_tpu = argument(estimator.arguments, "eval_on_tpu", 9)
@@ -87,39 +91,39 @@ def _params(params: Value) -> Value:
 def _distribute(this: Call, strategy: Strategy) -> Value | None:
     if this.name in DISTRIBUTES:
         data = after_all(this, this.values[0]) if this.values else UNKNOWN
-        _note(this, Feed("distribute", this.site, this.act.where, strategy, data))
+        _note(this, Feed("distribute", this.site, this.frame.context, strategy, data))
         return data
     if this.name in FROM_FUNCTION and this.values:
         return _read(this, "distribute", strategy, this.values[0], NONE)
     return None
 
 
-def _fit(this: Call, model: Built | Instance) -> None:
+def _fit(this: Call, model: ExternalObject | Instance) -> None:
     """`fit` of a model that was made under the scope of a TPUStrategy."""
-    strategy = this.act.machine.strategy_of(model.where) if model.where is not None else None
+    strategy = this.frame.session.strategy_of(model.context) if model.context is not None else None
     if strategy is None or strategy.kind != "tpu":
         return
     for keyword in FITS[this.name]:
         given = this.get(keyword, 0 if keyword == "x" else None)
         if given is not None:
             data = after_all(this, given)
-            _note(this, Feed("fit", this.site, this.act.where, strategy, data))
+            _note(this, Feed("fit", this.site, this.frame.context, strategy, data))
 
 
 def _note(this: Call, feed: Feed) -> None:
-    if not this.act.where.muted:
-        this.act.machine.program.feeds.append(feed)
+    if not this.frame.context.muted:
+        this.frame.session.program.feeds.append(feed)
 
 
 def _read(this: Call, kind: str, owner: Value, input_fn: Value, params: Value) -> Value:
     """Call the input function as TensorFlow does: on the host, outside every computation."""
-    feed = Feed(kind, this.site, this.act.where, owner, UNKNOWN)
+    feed = Feed(kind, this.site, this.frame.context, owner, UNKNOWN)
     _note(this, feed)
     found = []
     for each in options(after_all(this, input_fn)):
-        if not isinstance(each, (Built, External)):
+        if not isinstance(each, (ExternalObject, External)):
             args = _arguments(this, each, params)
-            found.append(this.run_inside(Layer(DATA, this.site, feed), each, args))
+            found.append(this.run_inside(Scope(DATA, this.site, feed), each, args))
     feed.data = after_all(this, join(found)) if found else UNKNOWN
     return feed.data
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import FUNCTION, Layer
+from tpulint.analysis.domain.context import FUNCTION, Scope
 from tpulint.analysis.domain.program import Argument
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Instance, Value
 from tpulint.analysis.interpreter import attributes
@@ -17,9 +17,9 @@ STEPS = {"fit": "train_step", "evaluate": "test_step", "predict": "predict_step"
 def answer(this: Call) -> Value | None:
     """`fit` of a model made under a TPUStrategy's scope runs its step by `strategy.run`."""
     model = this.receiver
-    if this.name not in STEPS or not isinstance(model, Instance) or model.where is None:
+    if this.name not in STEPS or not isinstance(model, Instance) or model.context is None:
         return None
-    strategy = this.act.machine.strategy_of(model.where)
+    strategy = this.frame.session.strategy_of(model.context)
     if strategy is None or strategy.kind != "tpu" or not is_model(model):
         return None
     steps = [STEPS[this.name]]
@@ -32,13 +32,13 @@ def answer(this: Call) -> Value | None:
 
 def _step(this: Call, model: Instance, name: str) -> None:
     """Keras traces the step in a tf.function of its own, and gives it one batch."""
-    act = this.act
-    step = attributes.get(act, model, name, this.site)
-    if not isinstance(step, Bound) or act.machine.function_of(step) is None:
-        step = attributes.get(act, model, "call", this.site)
-    if not isinstance(step, Bound) or act.machine.function_of(step) is None:
+    frame = this.frame
+    step = attributes.get(frame, model, name, this.site)
+    if not isinstance(step, Bound) or frame.session.function_of(step) is None:
+        step = attributes.get(frame, model, "call", this.site)
+    if not isinstance(step, Bound) or frame.session.function_of(step) is None:
         return
-    before = act.where
-    act.where = before.inside(Layer(FUNCTION, this.site))
+    before = frame.context
+    frame.context = before.inside(Scope(FUNCTION, this.site))
     trace(this, "run", step, [Argument(None, "", UNKNOWN, this.site, [])], mode="function")
-    act.where = before
+    frame.context = before

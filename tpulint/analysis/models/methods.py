@@ -9,8 +9,8 @@ from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
     Const,
+    ContextManagerValue,
     Function,
-    Managed,
     Mapping,
     Sequence,
     Tensor,
@@ -33,8 +33,8 @@ def answer(this: Call) -> Value | None:
         return _of_sequence(this, receiver)
     if isinstance(receiver, Mapping):
         return _of_mapping(this, receiver)
-    if isinstance(receiver, Managed):
-        return context_managers.by_hand(this.act, receiver, this.name, this.values, this.site)
+    if isinstance(receiver, ContextManagerValue):
+        return context_managers.by_hand(this.frame, receiver, this.name, this.values, this.site)
     if isinstance(receiver, Tensor):
         return _of_tensor(this, receiver)
     if isinstance(receiver, Const):
@@ -46,7 +46,7 @@ def answer(this: Call) -> Value | None:
 
 def _of_sequence(this: Call, receiver: Sequence) -> Value:
     name, values = this.name, this.values
-    conditional = not this.act.where.runs_once_with(receiver.made)
+    conditional = not this.frame.context.runs_once_with(receiver.made)
     if name in ("append", "add", "appendleft") and values:
         receiver.items.append(values[0])
         receiver.open = receiver.open or conditional
@@ -78,11 +78,11 @@ def _of_mapping(this: Call, receiver: Mapping) -> Value:
         if found is not None and key in receiver.perhaps:
             found = join([found, default])
         if name == "pop" and key is not None:
-            drop(receiver, key, this.act.where)
+            drop(receiver, key, this.frame.context)
         if found is not None:
             return found
         if name == "setdefault" and key is not None:
-            put(receiver, key, default, this.act.where)
+            put(receiver, key, default, this.frame.context)
         return UNKNOWN if receiver.open else default
     if name == "update":
         return _update(this, receiver)
@@ -102,17 +102,17 @@ def _of_mapping(this: Call, receiver: Mapping) -> Value:
         receiver.perhaps.update(receiver.items)
         receiver.open = True
     if name == "copy":
-        return copied(receiver, this.act.where)
+        return copied(receiver, this.frame.context)
     return UNKNOWN
 
 
 def _update(this: Call, receiver: Mapping) -> Value:
     for each in this.arguments:
         if each.keyword is not None:
-            put(receiver, each.keyword, each.value, this.act.where)
+            put(receiver, each.keyword, each.value, this.frame.context)
         elif isinstance(each.value, Mapping):
             for key, item in each.value.items.items():
-                put(receiver, key, item, this.act.where)
+                put(receiver, key, item, this.frame.context)
             receiver.open = receiver.open or each.value.open
         else:
             receiver.open = True
@@ -127,8 +127,8 @@ def _of_tensor(this: Call, receiver: Tensor) -> Value:
         return UNKNOWN
     if receiver.sort == "structure" or (receiver.sort == "unseen" and this.name in OF_DICTS):
         return _of_structure(this, receiver)
-    transfer.touch(this.act, [receiver, *this.values], this.site, this.name, Certainty.DEFINITE)
-    return transfer.result(this.act, [receiver, *this.values], this.site)
+    transfer.touch(this.frame, [receiver, *this.values], this.site, this.name, Certainty.DEFINITE)
+    return transfer.result(this.frame, [receiver, *this.values], this.site)
 
 
 def _of_structure(this: Call, receiver: Tensor) -> Value:
@@ -144,5 +144,5 @@ def _of_function(this: Call, receiver: Function) -> Value:
     if this.name == "get_concrete_function":
         return replace(receiver, traced=True)
     if this.name in ("python_function", "__wrapped__"):
-        return call(this.act, replace(receiver, traced=False), this.arguments, this.site)
+        return call(this.frame, replace(receiver, traced=False), this.arguments, this.site)
     return UNKNOWN

@@ -5,7 +5,15 @@ from __future__ import annotations
 from tpulint.analysis.domain.context import CALLED
 from tpulint.analysis.domain.scalars import gives_scalar
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import UNKNOWN, Bound, Built, Function, Partial, Tensor, Value
+from tpulint.analysis.domain.values import (
+    UNKNOWN,
+    Bound,
+    ExternalObject,
+    Function,
+    Partial,
+    Tensor,
+    Value,
+)
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.attributes import weights
 from tpulint.analysis.interpreter.calls import call, given
@@ -19,8 +27,8 @@ ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probabil
 def answer(this: Call) -> Value:
     if this.path.startswith("builtins."):
         return UNKNOWN
-    if isinstance(this.receiver, Built):
-        return _of_built(this, this.receiver)
+    if isinstance(this.receiver, ExternalObject):
+        return _of_object(this, this.receiver)
     if this.receiver is not None:
         return unseen(this)
     if is_tensorflow(this.path) and _gives_operation(this.name):
@@ -60,8 +68,8 @@ def _makes_object(this: Call) -> bool:
 
 def _object(this: Call) -> Value:
     """An object of an outside class. What it is given it may keep."""
-    transfer.touch(this.act, this.values, this.site, this.name, Certainty.POSSIBLE, "unknown")
-    made = Built(this.path, this.site, this.act.where)
+    transfer.touch(this.frame, this.values, this.site, this.name, Certainty.POSSIBLE, "unknown")
+    made = ExternalObject(this.path, this.site, this.frame.context)
     made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
     return made
 
@@ -70,33 +78,33 @@ def _call_given(this: Call) -> None:
     """A function given to an operation that is not modelled may be called, on tensors."""
     for each in this.values:
         if isinstance(each, (Function, Bound, Partial)):
-            before = this.act.where
-            this.act.where = before.when((CALLED, this.site), True)
-            element = Tensor(this.act.where, this.site, "structure")
+            before = this.frame.context
+            this.frame.context = before.when((CALLED, this.site), True)
+            element = Tensor(this.frame.context, this.site, "structure")
             count = parameter_count(this, each)
             args = tuple(given(element, this.site) for _ in range(count))
-            call(this.act, each, args, this.site)
-            this.act.where = before
+            call(this.frame, each, args, this.site)
+            this.frame.context = before
 
 
-def _of_built(this: Call, receiver: Built) -> Value:
+def _of_object(this: Call, receiver: ExternalObject) -> Value:
     """A method of an outside object: a layer reads its weights, a dataset gives another."""
     if this.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
         mode = seam.METRIC_METHODS[this.name]
-        transfer.access(this.act, weights(this.act, receiver), mode, this.name, this.site)
+        transfer.access(this.frame, weights(this.frame, receiver), mode, this.name, this.site)
     sure = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE
-    transfer.touch(this.act, this.values, this.site, this.name, sure, "unknown")
+    transfer.touch(this.frame, this.values, this.site, this.name, sure, "unknown")
     if any(True for each in this.values for _ in tensors(each)):
         if this.name in ("call", "__call__", "apply"):
-            return this.act.machine.call_built(this.act, receiver, this.arguments, this.site)
-        return transfer.result(this.act, this.values, this.site, "unseen")
-    return Built(f"{receiver.path}.{this.name}", this.site, this.act.where)
+            return this.frame.session.call_object(this.frame, receiver, this.arguments, this.site)
+        return transfer.result(this.frame, this.values, this.site, "unseen")
+    return ExternalObject(f"{receiver.path}.{this.name}", this.site, this.frame.context)
 
 
 def unseen(this: Call) -> Value:
     """A call of something that is not seen: tensors go in, perhaps; a tensor comes out, perhaps."""
     values = this.values
-    transfer.touch(this.act, values, this.site, this.name, Certainty.POSSIBLE, "unknown")
+    transfer.touch(this.frame, values, this.site, this.name, Certainty.POSSIBLE, "unknown")
     if any(True for each in values for _ in tensors(each)):
-        return transfer.result(this.act, values, this.site, "unseen")
+        return transfer.result(this.frame, values, this.site, "unseen")
     return UNKNOWN

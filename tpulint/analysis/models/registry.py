@@ -6,15 +6,15 @@ from tpulint.analysis.domain.program import ApiCall, Argument, Site
 from tpulint.analysis.domain.values import (
     UNKNOWN,
     Const,
+    DeferredName,
     External,
     Instance,
     Mapping,
     Opaque,
     Sequence,
-    Unread,
     Value,
 )
-from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models import (
     builtins,
     clusters,
@@ -67,38 +67,38 @@ UNSEEN: tuple[Answer, ...] = (
 
 
 def answer(
-    act: Activation,
+    frame: Frame,
     callee: External,
     receiver: Value | None,
     args: tuple[Argument, ...],
     site: Site,
 ) -> Value:
     """The result of calling `callee`, with its meaning for the lanes written down."""
-    record = ApiCall(callee.path, site, act.where, args, receiver, UNKNOWN)
-    found = _ask(act, record, FAMILIES) or UNKNOWN
-    if isinstance(callee, Unread):
+    record = ApiCall(callee.path, site, frame.context, args, receiver, UNKNOWN)
+    found = _ask(frame, record, FAMILIES) or UNKNOWN
+    if isinstance(callee, DeferredName):
         found = deferred_modules.kept(record, callee, found)
-    return _recorded(act, record, found)
+    return _recorded(frame, record, found)
 
 
 def answer_unknown(
-    act: Activation, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+    frame: Frame, callee: Value, args: tuple[Argument, ...], site: Site, named: str
 ) -> Value:
     """The result of calling something that is not seen."""
     receiver: Value | None = callee if isinstance(callee, Instance) else None
     if isinstance(callee, Opaque):
         receiver = callee.parent
     path = callee.path if isinstance(callee, Opaque) else named or "?"
-    record = ApiCall(path, site, act.where, args, receiver, UNKNOWN)
-    found = _ask(act, record, UNSEEN)
+    record = ApiCall(path, site, frame.context, args, receiver, UNKNOWN)
+    found = _ask(frame, record, UNSEEN)
     if found is None:
-        found = operations.unseen(Call(act, record))
-    return _recorded(act, record, found)
+        found = operations.unseen(Call(frame, record))
+    return _recorded(frame, record, found)
 
 
-def _recorded(act: Activation, record: ApiCall, found: Value) -> Value:
+def _recorded(frame: Frame, record: ApiCall, found: Value) -> Value:
     """Keep for the rules what the call was given, and not what becomes of it."""
-    if not act.where.muted:
+    if not frame.context.muted:
         record.arguments = snapshot(record.arguments)
     return found
 
@@ -113,13 +113,13 @@ def _builds_nothing(record: ApiCall) -> bool:
     )
 
 
-def _ask(act: Activation, record: ApiCall, families: tuple[Answer, ...]) -> Value | None:
-    if not act.where.muted:
-        computation = act.where.computation
-        (computation.calls if computation else act.machine.program.calls).append(record)
+def _ask(frame: Frame, record: ApiCall, families: tuple[Answer, ...]) -> Value | None:
+    if not frame.context.muted:
+        computation = frame.context.computation
+        (computation.calls if computation else frame.session.program.calls).append(record)
     if not _builds_nothing(record):
-        act.machine.may_build(act)
-    call = Call(act, record)
+        frame.session.may_build(frame)
+    call = Call(frame, record)
     for family in families:
         found = family(call)
         if found is not None:

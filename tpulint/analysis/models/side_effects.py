@@ -9,7 +9,7 @@ from tpulint.analysis.domain.program import Effect
 from tpulint.analysis.domain.structures import told_apart
 from tpulint.analysis.domain.values import Const, Sequence, Tensor, Value
 from tpulint.analysis.interpreter import expressions, trace_time_value
-from tpulint.analysis.interpreter.trace_time_value import Frozen
+from tpulint.analysis.interpreter.trace_time_value import TraceTimeValue
 from tpulint.analysis.models.call import Call
 from tpulint.knowledge.trace_time import (
     CLOCKS,
@@ -28,13 +28,13 @@ PLAIN = frozenset(["name", "attr", "sub"])
 
 def answer(this: Call) -> Value | None:
     """Notes the effect; only what reads a clock or draws a number is answered here."""
-    if this.name not in NAMES or not this.act.where.on_device:
+    if this.name not in NAMES or not this.frame.context.on_device:
         return None
     if this.path in CLOCKS or (this.name in DRAWS and this.path.startswith(DRAWING_MODULES)):
-        return Frozen(this.path, this.site)
+        return TraceTimeValue(this.path, this.site)
     if this.path in NUMBERS:
         return trace_time_value.among(this.values)
-    if this.act.where.muted:
+    if this.frame.context.muted:
         return None
     if isinstance(this.receiver, Sequence):
         if this.name in KEEPS:
@@ -49,16 +49,16 @@ def answer(this: Call) -> Value | None:
 
 
 def _note(this: Call, kind: str, sure: bool) -> None:
-    computation = this.act.where.computation
+    computation = this.frame.context.computation
     assert computation is not None
-    found = Effect(kind, this.name, this.site, this.act.where, this.site, sure)
+    found = Effect(kind, this.name, this.site, this.frame.context, this.site, sure)
     computation.effects.append(found)
 
 
 def _keep(this: Call, receiver: Sequence) -> None:
     """A tensor goes into a list that was made outside the computation."""
     made = receiver.made
-    if made is None or made.computation is this.act.where.computation:
+    if made is None or made.computation is this.frame.context.computation:
         return
     kept = [maybe for each in this.values for maybe in _tensors(each)]
     if kept:
@@ -76,7 +76,7 @@ def _shown(this: Call, node: list[Any]) -> Iterator[bool]:
     """The tensors that are put into the words: by themselves, or in a format."""
     for part in _parts(node):
         if part[0] in PLAIN:
-            yield from _tensors(expressions.value(this.act, part))
+            yield from _tensors(expressions.value(this.frame, part))
 
 
 def _tensors(value: Value) -> Iterator[bool]:

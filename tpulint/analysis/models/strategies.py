@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tpulint.analysis.domain.context import CONTEXT, Layer
+from tpulint.analysis.domain.context import WITH, Scope
 from tpulint.analysis.domain.program import Argument
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
-    Built,
-    Managed,
+    ContextManagerValue,
+    ExternalObject,
     Mapping,
     Opaque,
     Sequence,
@@ -38,7 +38,7 @@ def answer(this: Call) -> Value | None:
         looks = LOOKS_LIKE_ONE.search(this.receiver.last) or this.receiver.last == "extended"
         if looks:
             return _method(this, _assumed(this, this.receiver))
-    if this.receiver is None or isinstance(this.receiver, (Opaque, Built)):
+    if this.receiver is None or isinstance(this.receiver, (Opaque, ExternalObject)):
         return _construct(this)
     return None
 
@@ -47,7 +47,7 @@ def _assumed(this: Call, receiver: Opaque) -> Strategy:
     """The strategy that an opaque thing is by its name, the same each time."""
     known = receiver.children.get("<strategy>")
     if not isinstance(known, Strategy):
-        kind = "tpu" if this.act.machine.settings.assume_tpu else "unknown"
+        kind = "tpu" if this.frame.session.settings.assume_tpu else "unknown"
         known = Strategy(kind, this.site, receiver.path)
         receiver.children["<strategy>"] = known
     return known
@@ -55,7 +55,7 @@ def _assumed(this: Call, receiver: Opaque) -> Strategy:
 
 def _construct(this: Call) -> Value | None:
     if RESOLVER in this.path:
-        resolver = Built(this.path, this.site, this.act.where)
+        resolver = ExternalObject(this.path, this.site, this.frame.context)
         resolver.arguments = tuple((each.keyword, each.value) for each in this.arguments)
         return resolver
     if this.name in seam.TPU_STRATEGIES:
@@ -64,8 +64,8 @@ def _construct(this: Call) -> Value | None:
     if this.name in seam.OTHER_STRATEGIES:
         return Strategy("other", this.site, this.path)
     if this.name == "get_strategy" and "distribute" in this.path:
-        scope = this.act.machine.strategy_of(this.act.where)
-        kind = "tpu" if this.act.machine.settings.assume_tpu else "unknown"
+        scope = this.frame.session.strategy_of(this.frame.context)
+        kind = "tpu" if this.frame.session.settings.assume_tpu else "unknown"
         return scope or Strategy(kind, this.site, this.path)
     return None
 
@@ -74,7 +74,7 @@ def _method(this: Call, strategy: Strategy) -> Value:
     if this.name in seam.STRATEGY_RUN:
         return _run(this, strategy)
     if this.name == "scope":
-        return Managed(SCOPE, this.site, strategy)
+        return ContextManagerValue(SCOPE, this.site, strategy)
     if this.name in ("reduce", "gather", "experimental_local_results"):
         return this.operation()
     if "dataset" in this.name:
@@ -88,16 +88,16 @@ def _run(this: Call, strategy: Strategy) -> Value:
     callee = this.get("fn", 0) or UNKNOWN
     arguments = _arguments(this)
     if strategy.kind == "other":
-        layer = Layer(CONTEXT, this.site, (NOT_A_TPUS, strategy))
-        before = this.act.where
-        this.act.where = before.inside(layer)
-        call(this.act, callee, tuple(arguments or ()), this.site)
-        this.act.where = before
+        scope = Scope(WITH, this.site, (NOT_A_TPUS, strategy))
+        before = this.frame.context
+        this.frame.context = before.inside(scope)
+        call(this.frame, callee, tuple(arguments or ()), this.site)
+        this.frame.context = before
     else:
         tpu = strategy.kind == "tpu"
         certainty = Certainty.DEFINITE if tpu else Certainty.POSSIBLE
         trace(this, this.name, callee, arguments, certainty=certainty, mode="function")
-    return Tensor(this.act.where, this.site, "structure")
+    return Tensor(this.frame.context, this.site, "structure")
 
 
 def _arguments(this: Call) -> list[Argument] | None:

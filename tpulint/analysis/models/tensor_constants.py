@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from tpulint.analysis.domain.values import (
     NONE,
-    Built,
     Const,
     External,
+    ExternalObject,
     Sequence,
     Tensor,
     Value,
@@ -24,7 +24,7 @@ Shape = tuple["int | None", ...]
 def answer(this: Call) -> Value | None:
     """A tensor with what is known of it, or an array of NumPy's."""
     if this.path.startswith("numpy.") and this.name in seam.ARRAYS:
-        return Built(this.path, this.site, this.act.where)
+        return ExternalObject(this.path, this.site, this.frame.context)
     maker = _MAKERS.get(this.name)
     if maker is None:
         return None
@@ -49,7 +49,11 @@ def dtype_of(value: Value | None) -> str | None:
 
 def shape_of(value: Value | None) -> Shape | None:
     """The shape that a list of dimensions or a `TensorShape` says; None for an unseen rank."""
-    if isinstance(value, Built) and value.last == "TensorShape" and len(value.arguments) == 1:
+    if (
+        isinstance(value, ExternalObject)
+        and value.last == "TensorShape"
+        and len(value.arguments) == 1
+    ):
         return shape_of(value.arguments[0][1])
     if not isinstance(value, Sequence) or value.open:
         return None

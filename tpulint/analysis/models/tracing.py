@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import COMPUTATION, Layer
+from tpulint.analysis.domain.context import COMPUTATION, Scope
 from tpulint.analysis.domain.program import Argument, Computation, Site
 from tpulint.analysis.domain.values import (
     UNKNOWN,
@@ -17,7 +17,7 @@ from tpulint.analysis.domain.values import (
     join,
 )
 from tpulint.analysis.interpreter import calls
-from tpulint.analysis.interpreter.frame import Activation
+from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty
 
@@ -33,59 +33,59 @@ def trace(
     opaque: frozenset[str] = frozenset(),
 ) -> Value:
     """Build the computation of `callee`; `arguments` None means one tensor a parameter."""
-    act = this.act
-    callee = act.machine.read_after_all(callee)
-    made = Computation(kind, this.site, act.where, callee, this.record, certainty, mode)
-    program = act.machine.program
-    if not act.where.muted:
-        outer = act.where.computation
+    frame = this.frame
+    callee = frame.session.read_after_all(callee)
+    made = Computation(kind, this.site, frame.context, callee, this.record, certainty, mode)
+    program = frame.session.program
+    if not frame.context.muted:
+        outer = frame.context.computation
         if outer is not None:
             outer.inner.append(made)
         program.computations.append(made)
-    before = act.where
-    act.where = before.inside(Layer(COMPUTATION, this.site, made))
+    before = frame.context
+    frame.context = before.inside(Scope(COMPUTATION, this.site, made))
     results = []
     for option in callee.options if isinstance(callee, Choice) else (callee,):
         args = arguments
         if args is None:
-            args = tensor_arguments(act, option, this.site, opaque)
-        inputs = tuple(each._replace(value=as_input(act, each.value, this.site)) for each in args)
+            args = tensor_arguments(frame, option, this.site, opaque)
+        inputs = tuple(each._replace(value=as_input(frame, each.value, this.site)) for each in args)
         made.parameters = tuple(each.value for each in inputs)
-        results.append(calls.call(act, option, inputs, this.site))
-    act.where = before
+        results.append(calls.call(frame, option, inputs, this.site))
+    frame.context = before
     made.result = join(results)
     return made.result
 
 
-def as_input(act: Activation, value: Value, site: Site) -> Value:
+def as_input(frame: Frame, value: Value, site: Site) -> Value:
     """Return the computation's own tensors for an input, in the same structure."""
     if isinstance(value, Choice):
-        return join(as_input(act, option, site) for option in value.options)
+        return join(as_input(frame, option, site) for option in value.options)
     if isinstance(value, Sequence) and not value.open:
-        return Sequence(value.kind, [as_input(act, each, site) for each in value.items])
+        return Sequence(value.kind, [as_input(frame, each, site) for each in value.items])
     if isinstance(value, Mapping) and not value.open:
-        return Mapping({key: as_input(act, each, site) for key, each in value.items.items()})
+        return Mapping({key: as_input(frame, each, site) for key, each in value.items.items()})
     number = isinstance(value, Const) and value.value is not None
     if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
         if isinstance(value, Opaque) and value.path.startswith("!"):
             return Opaque(value.path[1:])
-        return fresh_input(act, site)
+        return fresh_input(frame, site)
     return value
 
 
-def fresh_input(act: Activation, site: Site) -> Tensor:
+def fresh_input(frame: Frame, site: Site) -> Tensor:
     """A tensor (or a structure of them) that each replica has its own of."""
-    return Tensor(act.where, site, "structure", per_replica=True, data=True)
+    return Tensor(frame.context, site, "structure", per_replica=True, data=True)
 
 
 def tensor_arguments(
-    act: Activation, callee: Value, site: Site, opaque: frozenset[str]
+    frame: Frame, callee: Value, site: Site, opaque: frozenset[str]
 ) -> list[Argument]:
     """One argument for each required parameter; those named in `opaque` are no tensors.
 
     Without such names there may be more arguments, for parameters with defaults.
     """
-    function = act.machine.function_of(callee)
+    function = frame.session.function_of(callee)
     if function is None:
         return [Argument(None, "*", UNKNOWN, site, [])]
     code = function.code.parameters

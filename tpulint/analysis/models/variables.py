@@ -5,8 +5,8 @@ from __future__ import annotations
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
-    Built,
     Const,
+    ExternalObject,
     Opaque,
     Tensor,
     Value,
@@ -25,15 +25,15 @@ def answer(this: Call) -> Value | None:
     if isinstance(this.receiver, Variable):
         return _method(this, this.receiver)
     if this.name in seam.GLOBAL_STEP:
-        return this.act.machine.global_step
+        return this.frame.session.global_step
     if this.name in seam.STEP_SUMMARIES and _is_stepped_summary(this):
-        transfer.access(this.act, this.act.machine.global_step, "read", this.name, this.site)
+        transfer.access(this.frame, this.frame.session.global_step, "read", this.name, this.site)
         return None
     if this.name in seam.VARIABLE_MAKERS and _makes_here(this):
         return _make(this)
     if this.name in seam.ASSIGN_FUNCTIONS and this.receiver is None:
         return _assign(this)
-    if isinstance(this.receiver, Built) and this.name in seam.OPTIMIZER_UPDATES:
+    if isinstance(this.receiver, ExternalObject) and this.name in seam.OPTIMIZER_UPDATES:
         return _update(this, this.receiver)
     return None
 
@@ -71,13 +71,13 @@ def _makes_here(this: Call) -> bool:
 
 
 def _make(this: Call) -> Value:
-    act = this.act
+    frame = this.frame
     name, sort = _name(this), seam.VARIABLE_MAKERS[this.name]
     # TensorFlow finds the global step by this name.
     sort = "step" if (name, sort) == ("global_step", "variable") else sort
-    found = act.machine.variable(name, sort, this.site, act)
-    transfer.access(act, found, "create", this.name, this.site)
-    transfer.touch(act, _without_functions(this), this.site, this.name)
+    found = frame.session.variable(name, sort, this.site, frame)
+    transfer.access(frame, found, "create", this.name, this.site)
+    transfer.touch(frame, _without_functions(this), this.site, this.name)
     return found
 
 
@@ -96,20 +96,20 @@ def _name(this: Call) -> str:
 
 def _method(this: Call, variable: Variable) -> Value:
     """A method of a variable: a read, a write, or nothing that matters."""
-    act = this.act
+    frame = this.frame
     if this.name in seam.WRITES:
-        transfer.touch(act, this.values, this.site, this.name)
-        transfer.access(act, variable, "write", this.name, this.site)
+        transfer.touch(frame, this.values, this.site, this.name)
+        transfer.access(frame, variable, "write", this.name, this.site)
         if this.name == "execute" and this.arguments:
-            return call(act, this.values[0], (), this.site)
+            return call(frame, this.values[0], (), this.site)
     elif this.name in seam.READS:
-        transfer.touch(act, this.values, this.site, this.name)
-        transfer.access(act, variable, "read", this.name, this.site)
+        transfer.touch(frame, this.values, this.site, this.name)
+        transfer.access(frame, variable, "read", this.name, this.site)
     elif this.name in ("get_shape", "set_shape", "is_initialized", "from_proto"):
         return UNKNOWN
     else:
-        transfer.touch(act, [variable, *this.values], this.site, this.name)
-    return transfer.result(act, this.values, this.site)
+        transfer.touch(frame, [variable, *this.values], this.site, this.name)
+    return transfer.result(frame, this.values, this.site)
 
 
 def _assign(this: Call) -> Value | None:
@@ -119,34 +119,34 @@ def _assign(this: Call) -> Value | None:
     if not found:
         return None
     rest = [each.value for each in this.arguments[1:]]
-    transfer.touch(this.act, rest, this.site, this.name)
+    transfer.touch(this.frame, rest, this.site, this.name)
     for variable in found:
-        transfer.access(this.act, variable, "write", this.name, this.site)
-    return transfer.result(this.act, rest, this.site)
+        transfer.access(this.frame, variable, "write", this.name, this.site)
+    return transfer.result(this.frame, rest, this.site)
 
 
-def _update(this: Call, optimizer: Built) -> Value:
+def _update(this: Call, optimizer: ExternalObject) -> Value:
     """An optimizer's update writes the variables it is given, and the step it counts."""
-    act = this.act
+    frame = this.frame
     values = this.values
     taken = [each for each in values if not isinstance(each, Variable)]
-    transfer.touch(act, [*taken, *_kept(optimizer)], this.site, this.name)
+    transfer.touch(frame, [*taken, *_kept(optimizer)], this.site, this.name)
     _count(this)
     iterations = optimizer.attributes.get("iterations")
     if "keras" in optimizer.path or isinstance(iterations, Variable) or _is_v2(optimizer):
         counted = _iterations(this, optimizer)
-        transfer.access(act, counted, "write", this.name, this.site)
+        transfer.access(frame, counted, "write", this.name, this.site)
     written = this.get("var_list", 1) if this.name == "minimize" else None
     for variable in transfer.variables(written if written is not None else UNKNOWN):
-        transfer.access(act, variable, "write", this.name, this.site)
-    return transfer.result(act, values, this.site, "operation")
+        transfer.access(frame, variable, "write", this.name, this.site)
+    return transfer.result(frame, values, this.site, "operation")
 
 
-def _kept(optimizer: Built) -> list[Value]:
+def _kept(optimizer: ExternalObject) -> list[Value]:
     """Return the arguments of the optimizer and of one it wraps: the rate may be a tensor."""
     found: list[Value] = []
     for _, value in optimizer.arguments:
-        found += _kept(value) if isinstance(value, Built) else [value]
+        found += _kept(value) if isinstance(value, ExternalObject) else [value]
     return found
 
 
@@ -154,15 +154,15 @@ def _count(this: Call) -> None:
     """The step that is given is counted; TF1's optimizers take it second."""
     step = this.get("global_step", 1)
     if isinstance(step, Variable) and step.sort == "step":
-        transfer.access(this.act, step, "write", this.name, this.site)
+        transfer.access(this.frame, step, "write", this.name, this.site)
 
 
-def _is_v2(optimizer: Built) -> bool:
+def _is_v2(optimizer: ExternalObject) -> bool:
     return ".optimizers." in f".{optimizer.path}."
 
 
-def _iterations(this: Call, optimizer: Built) -> Variable:
-    found = get(this.act, optimizer, "iterations", this.site)
+def _iterations(this: Call, optimizer: ExternalObject) -> Variable:
+    found = get(this.frame, optimizer, "iterations", this.site)
     assert isinstance(found, Variable)
     return found
 
@@ -170,5 +170,5 @@ def _iterations(this: Call, optimizer: Built) -> Variable:
 def _update_unseen(this: Call, receiver: Opaque) -> Value:
     """An optimizer that is not seen: it takes its arguments, and counts its own iterations."""
     _count(this)
-    transfer.touch(this.act, this.values, this.site, this.name, Certainty.DEFINITE, "unknown")
-    return transfer.result(this.act, this.values, this.site, "operation")
+    transfer.touch(this.frame, this.values, this.site, this.name, Certainty.DEFINITE, "unknown")
+    return transfer.result(this.frame, this.values, this.site, "operation")
