@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.analysis.domain.context import Context
-from tpulint.analysis.domain.program import ApiCall, Argument, Site
+from tpulint.analysis.domain.events import ApiCall, Argument, Context
+from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import (
     CHOICES,
     NONE,
@@ -19,7 +19,6 @@ from tpulint.analysis.domain.values import (
     Value,
     join,
 )
-from tpulint.analysis.resolver.module import Module
 from tpulint.syntax import ir
 
 MODULE = Module("example.py", "example.py", "", ir.ModuleFacts([], [], [], [], [0] * ir.KINDS))

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from tpulint.analysis import disabled_estimators, entry_discovery
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Module
 from tpulint.analysis.interpreter.interpreter import Interpreter
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.module import Module
 from tpulint.analysis.resolver.project import Project
 from tpulint.source import Source
 from tpulint.syntax.summary_cache import Store

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tpulint.analysis.domain.program import ApiCall, Computation, Program
+from tpulint.analysis.domain.events import ApiCall, Computation
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
 
 

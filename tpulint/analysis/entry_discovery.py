@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import UNSEEN_CALLER, Scope
-from tpulint.analysis.domain.program import ApiCall, Site
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Class,
-    Env,
-    Function,
-    ModuleValue,
-    Partial,
-    Value,
-)
+from tpulint.analysis.domain.events import ApiCall
+from tpulint.analysis.domain.objects import Class, Env, Function
+from tpulint.analysis.domain.site import Module, Site
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Bound, ModuleValue, Partial, Value
 from tpulint.analysis.interpreter import calls
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.interpreter import Interpreter, opaque_arguments
@@ -22,7 +14,6 @@ from tpulint.analysis.models import feeds
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.estimators import NOT_TENSORS
 from tpulint.analysis.models.tracing import trace
-from tpulint.analysis.resolver.module import Module
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import INITIALIZES

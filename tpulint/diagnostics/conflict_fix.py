@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Access, Argument, Cluster
-from tpulint.analysis.domain.values import Bound, Function
+from tpulint.analysis.domain.events import Access, Argument, Cluster
+from tpulint.analysis.domain.objects import Function
+from tpulint.analysis.domain.values import Bound
 from tpulint.finding import Applicability, Edit, Fix, Location
 from tpulint.queries.nesting_guards import path_of
 from tpulint.queries.variable_conflicts import Conflict

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import Context
-from tpulint.analysis.domain.program import Access, CallStep, Cluster, Computation, Site
-from tpulint.analysis.domain.values import (
-    Bound,
-    External,
-    ExternalObject,
-    Function,
-    Instance,
-    Partial,
-    Value,
-)
+from tpulint.analysis.domain.events import Access, Cluster, Computation, Context
+from tpulint.analysis.domain.objects import ExternalObject, Function, Instance
+from tpulint.analysis.domain.site import CallStep, Site
+from tpulint.analysis.domain.values import Bound, External, Partial, Value
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Step
 from tpulint.queries.variable_conflicts import Conflict
 

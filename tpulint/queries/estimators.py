@@ -5,16 +5,9 @@ The facts: tensorflow_estimator/python/estimator/tpu/tpu_estimator.py and tpu_co
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import ApiCall
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    External,
-    ExternalObject,
-    Value,
-    options,
-)
+from tpulint.analysis.domain.events import ApiCall
+from tpulint.analysis.domain.objects import ExternalObject
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Value, options
 
 SPEC_FUNCTIONS = ("host_call", "eval_metrics")  # kinds of clusters that a TPUEstimatorSpec opens
 Arguments = tuple["tuple[str | None, Value]", ...]

@@ -8,18 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.program import ApiCall, Feed, Program
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    Choice,
-    Const,
-    ExternalObject,
-    Mapping,
-    Sequence,
-    Value,
-    options,
-)
+from tpulint.analysis.domain.events import ApiCall
+from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
 from tpulint.analysis.interpreter.attributes import is_dataset
 from tpulint.queries.estimators import argument
 

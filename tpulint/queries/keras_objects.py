@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.events import Variable
+from tpulint.analysis.domain.objects import Class, ExternalObject, Instance, Sequence
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import (
-    Class,
-    Const,
-    External,
-    ExternalObject,
-    Instance,
-    Sequence,
-    Value,
-    Variable,
-)
+from tpulint.analysis.domain.values import Const, External, Value
 from tpulint.knowledge.strategies import (
     INPUT_SHAPES,
     INPUTS,

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import (
-    CLUSTER,
-    COMPUTATION,
-    COND,
-    FUNCTION,
-    PLACE,
-    WHILE,
-    Context,
-)
-from tpulint.analysis.domain.program import Cluster
+from tpulint.analysis.domain.context import CLUSTER, COMPUTATION, COND, FUNCTION, PLACE, WHILE
+from tpulint.analysis.domain.events import Cluster, Context
 from tpulint.analysis.interpreter.conditions import GUARD, STATE
 
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tpulint.analysis.domain.program import Site
-from tpulint.analysis.resolver.module import Module
+from tpulint.analysis.domain.site import Module, Site
 from tpulint.knowledge import seam
 from tpulint.syntax import ir
 

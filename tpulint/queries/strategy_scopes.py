@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from tpulint.analysis.domain.context import GUESSES, UNSEEN_CALLER, Context
-from tpulint.analysis.domain.program import Access, ApiCall, Computation, Program, Site
-from tpulint.analysis.domain.values import (
-    Const,
-    ContextManagerValue,
-    ExternalObject,
-    Instance,
-    Strategy,
-    Value,
-)
+from tpulint.analysis.domain.context import GUESSES, UNSEEN_CALLER
+from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context
+from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Instance
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import Const, Strategy, Value
 from tpulint.analysis.interpreter.context_managers import DEVICE, SCOPE, UNSEEN
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import LOOP, Context
-from tpulint.analysis.domain.program import Access, Cluster, Computation, Program
-from tpulint.analysis.domain.values import Variable
+from tpulint.analysis.domain.context import LOOP
+from tpulint.analysis.domain.events import Access, Cluster, Computation, Context, Variable
+from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty
 
 TOUCHES = ("read", "write", "unknown")

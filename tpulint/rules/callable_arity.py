@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tpulint.analysis.domain.program import Argument, Cluster
+from tpulint.analysis.domain.events import Argument, Cluster
 from tpulint.analysis.domain.values import Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tpulint.analysis.domain.context import Scope
-from tpulint.analysis.domain.program import ApiCall, Computation, Program
+from tpulint.analysis.domain.events import ApiCall, Computation, Tensor, Variable
+from tpulint.analysis.domain.objects import ExternalObject
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Const, ExternalObject, Tensor, Value, Variable, options
+from tpulint.analysis.domain.values import Const, Value, options
 from tpulint.finding import Step
 from tpulint.knowledge import seam
 from tpulint.rules.trace_steps import device, way

@@ -6,7 +6,7 @@ import io
 import tokenize
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.program import ApiCall, Argument
+from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.finding import Edit, Location
 from tpulint.source import LINE_END
 

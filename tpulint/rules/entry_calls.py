@@ -8,18 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tpulint.analysis.domain.program import Argument, Computation, Program
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    Mapping,
-    Opaque,
-    Sequence,
-    Tensor,
-    Value,
-    options,
-)
+from tpulint.analysis.domain.events import Argument, Computation, Tensor
+from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Opaque, Value, options
 from tpulint.analysis.models.operations import is_tensorflow
 from tpulint.finding import Certainty
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.program import ApiCall, Argument
-from tpulint.analysis.domain.values import ExternalObject, Mapping, Opaque, Sequence, Tensor, Value
+from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
+from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.analysis.domain.values import Opaque, Value
 
 SESSION = re.compile(r"sess(ion)?\b", re.IGNORECASE)
 RUNS = frozenset(["run", "partial_run", "make_callable"])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.program import Cluster, Computation, Program
+from tpulint.analysis.domain.events import Cluster, Computation
+from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Step
 from tpulint.queries.estimators import SPEC_FUNCTIONS

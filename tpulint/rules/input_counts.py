@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Computation
-from tpulint.analysis.domain.values import NONE, Const, ExternalObject, Sequence, Value
+from tpulint.analysis.domain.events import Computation
+from tpulint.analysis.domain.objects import ExternalObject, Sequence
+from tpulint.analysis.domain.values import NONE, Const, Value
 from tpulint.queries.estimators import argument
 from tpulint.rules.entry_calls import REPLICATES, given
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Access, Computation, Program
+from tpulint.analysis.domain.events import Access, Computation
+from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty
 from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device, is_sure

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import COMPUTATION, ONCE, UNSEEN_CALLER, Context
-from tpulint.analysis.domain.program import ApiCall, Computation, Site
+from tpulint.analysis.domain.context import COMPUTATION, ONCE, UNSEEN_CALLER
+from tpulint.analysis.domain.events import ApiCall, Computation, Context
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.interpreter.conditions import GUARD
 from tpulint.analysis.interpreter.context_managers import INIT_SCOPE
 from tpulint.knowledge import seam

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Cluster, Program
+from tpulint.analysis.domain.events import Cluster
+from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty
 from tpulint.queries.nesting import (

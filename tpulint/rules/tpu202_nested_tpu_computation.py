@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Computation, Program
+from tpulint.analysis.domain.events import Computation
+from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.queries.nesting import after_the_step

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import DATA, UNSEEN_CALLER, WITH, Context
-from tpulint.analysis.domain.program import Cluster, Program
+from tpulint.analysis.domain.context import DATA, UNSEEN_CALLER, WITH
+from tpulint.analysis.domain.events import Cluster, Context
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.models.strategies import NOT_A_TPUS
 
 

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpulint.analysis.domain.program import Argument, Cluster, Program
-from tpulint.analysis.domain.values import (
-    NONE,
-    Const,
-    Mapping,
-    Sequence,
-    Tensor,
-    Value,
-    options,
-)
+from tpulint.analysis.domain.events import Argument, Cluster, Tensor
+from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.finding import Certainty
 from tpulint.queries.nesting import OPENED_BY_CALL
 from tpulint.rules.base import Report

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.program import ApiCall, Cluster, Computation
+from tpulint.analysis.domain.events import ApiCall, Cluster, Computation
+from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.structures import tensors, told_apart
-from tpulint.analysis.domain.values import UNKNOWN, Const, ExternalObject
+from tpulint.analysis.domain.values import UNKNOWN, Const
 
 # tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
 # taken, and the position of colocate_gradients_with_ops.

@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.program import Cluster, Computation, Use
+from tpulint.analysis.domain.events import Cluster, Computation, Tensor, Use
+from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import (
-    Choice,
-    ExternalObject,
-    Instance,
-    Mapping,
-    Sequence,
-    Tensor,
-    Value,
-)
+from tpulint.analysis.domain.values import Choice, Value
 from tpulint.finding import Certainty
 
 DEPTH = 4

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from tpulint.analysis.domain.context import Scope
-from tpulint.analysis.domain.program import Cluster, Program, Site
+from tpulint.analysis.domain.events import Cluster
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.interpreter.context_managers import CLEARS, INIT_SCOPE
 from tpulint.finding import Certainty, Step
 from tpulint.rules.base import Report

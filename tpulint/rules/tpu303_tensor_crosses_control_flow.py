@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import COND, WHILE, Scope
-from tpulint.analysis.domain.program import Computation, Program, Use
+from tpulint.analysis.domain.events import Computation, Use
+from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty, Step
 from tpulint.rules.base import Report
 from tpulint.rules.trace_steps import device, way

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tpulint.analysis.domain.program import Dependencies, Program, Site
-from tpulint.analysis.domain.values import Sequence
+from tpulint.analysis.domain.events import Dependencies
+from tpulint.analysis.domain.objects import Sequence
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report
 

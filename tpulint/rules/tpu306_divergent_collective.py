@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import Choice, Tensor
+from tpulint.analysis.domain.values import Choice
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report
 from tpulint.rules.collectives import deciding, differs, told, under_control

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.events import Tensor, Variable
+from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import (
-    NONE,
-    Const,
-    ExternalObject,
-    Mapping,
-    Sequence,
-    Tensor,
-    Value,
-    Variable,
-    options,
-)
+from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import REPLICATES, argument, certainty, entries

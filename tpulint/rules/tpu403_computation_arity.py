@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tpulint.analysis.domain.objects import Function
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import Bound, Function, Partial, Value
+from tpulint.analysis.domain.values import Bound, Partial, Value
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import argument, certainty, entries
 from tpulint.rules.input_counts import input_count

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Argument, Computation, Program
+from tpulint.analysis.domain.events import Argument, Computation
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE
 from tpulint.finding import Applicability, Fix
 from tpulint.rules.base import Report

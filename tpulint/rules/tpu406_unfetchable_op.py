@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.context import COMPUTATION
-from tpulint.analysis.domain.program import ApiCall, Argument, Computation, Program
+from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Tensor
+from tpulint.analysis.domain.objects import Sequence
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import told_apart
-from tpulint.analysis.domain.values import Sequence, Tensor, Value
+from tpulint.analysis.domain.values import Value
 from tpulint.finding import Certainty, Step
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import SIGNATURES, replicas

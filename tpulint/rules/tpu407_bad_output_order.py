@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import Choice, Mapping, Sequence, Tensor, Value, options
+from tpulint.analysis.domain.values import Choice, Value, options
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import entries, is_tensorflows

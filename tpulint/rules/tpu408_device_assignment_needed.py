@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import ApiCall, Program
+from tpulint.analysis.domain.events import ApiCall
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import Context
-from tpulint.analysis.domain.program import ApiCall, Computation, Program, Site
+from tpulint.analysis.domain.events import ApiCall, Computation, Context
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
 from tpulint.finding import Certainty
 from tpulint.knowledge.operations import Built, builds

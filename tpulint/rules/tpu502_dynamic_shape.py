@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.context import COMPUTATION, WHILE
-from tpulint.analysis.domain.program import ApiCall, Argument, Program, Site
+from tpulint.analysis.domain.events import ApiCall, Argument
+from tpulint.analysis.domain.objects import Sequence
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import told_apart
-from tpulint.analysis.domain.values import NONE, Sequence, Value
+from tpulint.analysis.domain.values import NONE, Value
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report
 from tpulint.rules.device_rules import certainty, device_calls, placed_softly, way

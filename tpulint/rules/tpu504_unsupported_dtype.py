@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.program import ApiCall, Argument, Computation, Program
+from tpulint.analysis.domain.events import ApiCall, Argument, Computation
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import told_apart
 from tpulint.analysis.domain.values import Const, External, Value
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import WHILE, Context, Scope
-from tpulint.analysis.domain.program import Computation, Program
+from tpulint.analysis.domain.context import WHILE, Scope
+from tpulint.analysis.domain.events import Computation, Context
+from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge.operations import builds

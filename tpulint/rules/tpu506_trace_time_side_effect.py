@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.program import ApiCall, Computation, Effect, Program
-from tpulint.analysis.interpreter.trace_time_value import TraceTimeValue
+from tpulint.analysis.domain.events import ApiCall, Computation, Effect
+from tpulint.analysis.domain.objects import TraceTimeValue
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.models.operations import is_tensorflow
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty

@@ -5,7 +5,8 @@ from __future__ import annotations
 from inspect import Parameter, Signature
 
 from tpulint.analysis.arity import misfit, signature_of
-from tpulint.analysis.domain.program import Argument, Program
+from tpulint.analysis.domain.events import Argument
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Partial, Value
 from tpulint.rules.base import Report
 from tpulint.rules.callable_arity import misfit_in

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Argument, Cluster, Computation, Program
+from tpulint.analysis.domain.events import Argument, Cluster, Computation, Tensor
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.scalars import is_scalar
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Choice, Tensor, options
+from tpulint.analysis.domain.values import Choice, options
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.queries.estimators import broadcasts

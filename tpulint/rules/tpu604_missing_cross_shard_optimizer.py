@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import ApiCall, Computation, Program, Site
+from tpulint.analysis.domain.events import ApiCall, Computation
+from tpulint.analysis.domain.objects import Class, ExternalObject, Function, Instance
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import (
-    Choice,
-    Class,
-    External,
-    ExternalObject,
-    Function,
-    Instance,
-    Value,
-)
+from tpulint.analysis.domain.values import Choice, External, Value
 from tpulint.analysis.interpreter.attributes import mro
 from tpulint.analysis.models.operations import is_tensorflow
 from tpulint.finding import Certainty

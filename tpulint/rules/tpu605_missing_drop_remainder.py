@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Feed, Program
-from tpulint.analysis.domain.values import NONE, UNKNOWN, ExternalObject, Strategy
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Strategy
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.queries.estimators import argument

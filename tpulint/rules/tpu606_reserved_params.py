@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import ApiCall, Program
-from tpulint.analysis.domain.values import NONE, Const, ExternalObject, Mapping, Value, options
+from tpulint.analysis.domain.events import ApiCall
+from tpulint.analysis.domain.objects import ExternalObject, Mapping
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.finding import Certainty
 from tpulint.queries.estimators import argument, broadcasts, on_tpu, setting
 from tpulint.rules.base import Report

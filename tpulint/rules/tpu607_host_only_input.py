@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.program import ApiCall, Feed, Program
-from tpulint.analysis.domain.values import ExternalObject, Sequence, Strategy, Value, Variable
+from tpulint.analysis.domain.events import ApiCall, Variable
+from tpulint.analysis.domain.objects import ExternalObject, Sequence
+from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.values import Strategy, Value
 from tpulint.analysis.interpreter.operators import start_of
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty

@@ -8,15 +8,8 @@ TPU VM, so a cluster there is always another machine.
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.values import (
-    NONE,
-    Const,
-    ExternalObject,
-    Strategy,
-    Text,
-    Value,
-    options,
-)
+from tpulint.analysis.domain.objects import ExternalObject
+from tpulint.analysis.domain.values import NONE, Const, Strategy, Text, Value, options
 from tpulint.finding import Certainty
 from tpulint.queries.estimators import argument
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Computation, Program
+from tpulint.analysis.domain.events import Computation
+from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.queries.eager_calls import is_eager, is_traced_function

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tpulint.analysis.domain.program import Site
+from tpulint.analysis.domain.site import Site
 
 LOOPS = frozenset(["for", "while"])
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import LOOP, WHILE, WITH, Scope
-from tpulint.analysis.domain.program import Computation, Program
+from tpulint.analysis.domain.events import Computation
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Strategy
 from tpulint.analysis.interpreter.context_managers import SCOPE
 from tpulint.diagnostics import traces

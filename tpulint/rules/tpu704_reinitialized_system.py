@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import Context
-from tpulint.analysis.domain.program import ApiCall, Program
+from tpulint.analysis.domain.events import ApiCall, Context
+from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE
 from tpulint.rules.base import Report

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tpulint.analysis.domain.context import GUESSES
-from tpulint.analysis.domain.program import ApiCall, Program
-from tpulint.analysis.domain.values import UNKNOWN, ExternalObject, Strategy, Value
+from tpulint.analysis.domain.events import ApiCall
+from tpulint.analysis.domain.objects import ExternalObject
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import UNKNOWN, Strategy, Value
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import INITIALIZES, SHUTS_DOWN

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.program import ApiCall, Argument, Program
+from tpulint.analysis.domain.events import ApiCall, Argument
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.names.target_release import Target
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
 from tpulint.knowledge import names

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import Context
-from tpulint.analysis.domain.program import Computation, Site
+from tpulint.analysis.domain.events import Computation, Context
+from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Step
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-if TYPE_CHECKING:
-    from tpulint.analysis.domain.program import CallStep, Cluster, Computation, Site
+from tpulint.analysis.domain.site import CallStep, Site
+
+Self = TypeVar("Self", bound="BaseContext")
 
 # The kinds of scope.
 COMPUTATION, CLUSTER = "computation", "cluster"
@@ -48,7 +49,7 @@ class Scope:
     perhaps: bool = False
 
 
-class Context(NamedTuple):
+class BaseContext(NamedTuple):
     """`conditions` are (key, branch taken) pairs; equal keys are the same Python test.
 
     `run` numbers the root whose reading led here: places of different runs say nothing
@@ -61,13 +62,13 @@ class Context(NamedTuple):
     muted: bool = False
     run: int = 0
 
-    def inside(self, scope: Scope) -> Context:
+    def inside(self: Self, scope: Scope) -> Self:
         return self._replace(scopes=(*self.scopes, scope))
 
-    def called(self, call: CallStep) -> Context:
+    def called(self: Self, call: CallStep) -> Self:
         return self._replace(call_chain=(*self.call_chain, call))
 
-    def when(self, key: Any, branch: Any) -> Context:
+    def when(self: Self, key: Any, branch: Any) -> Self:
         while key[0] == VALUE and key[2].negates is not None:
             opposite = key[2].negates
             key, branch = (VALUE, id(opposite), opposite), not branch
@@ -75,34 +76,9 @@ class Context(NamedTuple):
             key = (*key, self.call_chain)  # asked in another call, it may be answered otherwise
         return self._replace(conditions=self.conditions | {(key, branch)})
 
-    def quietly(self) -> Context:
+    def quietly(self: Self) -> Self:
         """The same place, with nothing recorded."""
         return self._replace(muted=True)
-
-    @property
-    def computation(self) -> Computation | None:
-        """The innermost TPU computation being built here."""
-        for scope in reversed(self.scopes):
-            if scope.kind == COMPUTATION:
-                found: Computation = scope.payload
-                return found
-        return None
-
-    @property
-    def cluster(self) -> Cluster | None:
-        """The innermost open host cluster of the innermost computation."""
-        for scope in reversed(self.scopes):
-            if scope.kind == COMPUTATION:
-                return None
-            if scope.kind == CLUSTER:
-                found: Cluster = scope.payload
-                return found
-        return None
-
-    @property
-    def on_device(self) -> bool:
-        """Whether an operation built here is compiled for the TPU."""
-        return self.computation is not None and self.cluster is None
 
     @property
     def traced(self) -> bool:
@@ -137,7 +113,7 @@ class Context(NamedTuple):
             each for each in self.since(within) if each.kind == WITH and each.payload[0] == name
         ]
 
-    def excludes(self, other: Context) -> bool:
+    def excludes(self, other: BaseContext) -> bool:
         """Whether no run reaches both: they stand under one flag, taken differently."""
         mine = {key: branch for key, branch in self.conditions if key[0] in FLAGS}
         if any(mine.get(key, branch) != branch for key, branch in other.conditions):
@@ -146,12 +122,12 @@ class Context(NamedTuple):
         theirs = [key[2] for key, branch in other.conditions if key[0] == VALUE and branch]
         return any(one.contradicts(each) for one in held for each in theirs)
 
-    def runs_once_with(self, other: Context | None) -> bool:
+    def runs_once_with(self, other: BaseContext | None) -> bool:
         """Whether this place is reached, and no loop repeats it, when `other` is."""
         if other is None:
             return not self.conditions and not self.loops
         return self.conditions <= other.conditions and self.loops <= other.loops
 
-    def reached_whenever(self, other: Context) -> bool:
+    def reached_whenever(self, other: BaseContext) -> bool:
         """Whether this place is reached on every run that reaches `other`."""
         return self.conditions <= other.conditions

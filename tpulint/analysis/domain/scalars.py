@@ -9,17 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tpulint.analysis.domain.program import ApiCall
-from tpulint.analysis.domain.values import (
-    NONE,
-    Const,
-    External,
-    Sequence,
-    Tensor,
-    Value,
-    Variable,
-    options,
-)
+from tpulint.analysis.domain.events import ApiCall, Tensor, Variable
+from tpulint.analysis.domain.objects import Sequence
+from tpulint.analysis.domain.values import NONE, Const, External, Value, options
 
 
 def _words(text: str) -> frozenset[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tpulint.analysis.domain.context import Context
-from tpulint.analysis.domain.values import Choice, Mapping, Sequence, Tensor, Value, join
+from tpulint.analysis.domain.events import Context, Tensor
+from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.values import Choice, Value, join
 
 DEPTH = 5  # structures within structures
 

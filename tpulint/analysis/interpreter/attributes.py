@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.program import Site
-from tpulint.analysis.domain.values import (
-    UNKNOWN,
-    Bound,
-    Choice,
+from tpulint.analysis.domain.events import Tensor, Variable
+from tpulint.analysis.domain.objects import (
     Class,
-    Const,
     ContextManagerValue,
-    ContextQuery,
-    External,
     ExternalObject,
     Function,
     Instance,
     Mapping,
+    Sequence,
+    Super,
+)
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import (
+    UNKNOWN,
+    Bound,
+    Choice,
+    Const,
+    ContextQuery,
+    External,
     ModuleValue,
     Opaque,
     Partial,
-    Sequence,
     Strategy,
-    Super,
-    Tensor,
     Value,
-    Variable,
     join,
     options,
 )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tpulint.analysis.domain.context import COND, LOOP, ONCE, WHILE, Scope
-from tpulint.analysis.domain.values import UNKNOWN, ExternalObject, Tensor, Value, join
+from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.objects import ExternalObject, TraceTimeValue
+from tpulint.analysis.domain.values import UNKNOWN, Value, join
 from tpulint.analysis.interpreter import operators, trace_time_value, transfer
 from tpulint.analysis.interpreter.conditions import condition_key, guards_creation, truth
 from tpulint.analysis.interpreter.expressions import value
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.tpu_flags import says_tpu
-from tpulint.analysis.interpreter.trace_time_value import TraceTimeValue
 
 Names = dict[str, Value]
 

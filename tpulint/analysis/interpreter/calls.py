@@ -5,23 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tpulint.analysis.domain.context import CALLEE, FUNCTION, WITH, Scope
-from tpulint.analysis.domain.program import ApiCall, Argument, CallStep, Site
+from tpulint.analysis.domain.events import ApiCall, Argument
+from tpulint.analysis.domain.objects import (
+    Class,
+    ContextManagerValue,
+    Env,
+    ExternalObject,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+)
+from tpulint.analysis.domain.site import CallStep, Site
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
     Choice,
-    Class,
-    ContextManagerValue,
-    Env,
     External,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
     Opaque,
     Partial,
-    Sequence,
     Value,
     join,
 )

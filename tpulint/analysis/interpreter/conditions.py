@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tpulint.analysis.domain.context import NAME, PLACE, VALUE
-from tpulint.analysis.domain.program import Site
+from tpulint.analysis.domain.objects import Class, Function, Instance, Mapping, Sequence
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (
-    Class,
     Const,
     ContextQuery,
     External,
-    Function,
-    Instance,
-    Mapping,
     ModuleValue,
     Opaque,
-    Sequence,
     Strategy,
     Value,
     options,

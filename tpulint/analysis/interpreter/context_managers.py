@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tpulint.analysis.domain.context import WITH, Scope
-from tpulint.analysis.domain.program import CallStep, ContextChange, Dependencies, Site
-from tpulint.analysis.domain.values import (
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
+from tpulint.analysis.domain.events import ContextChange, Dependencies
+from tpulint.analysis.domain.objects import (
     ContextManagerValue,
     Env,
     ExternalObject,
     Function,
     Instance,
+)
+from tpulint.analysis.domain.site import CallStep, Site
+from tpulint.analysis.domain.values import (
+    UNKNOWN,
+    Bound,
+    Choice,
+    Const,
     Opaque,
     Value,
     join,

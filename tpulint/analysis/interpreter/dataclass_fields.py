@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.program import Argument
-from tpulint.analysis.domain.values import UNKNOWN, Class, Instance
+from tpulint.analysis.domain.events import Argument
+from tpulint.analysis.domain.objects import Class, Instance
+from tpulint.analysis.domain.values import UNKNOWN
 from tpulint.analysis.interpreter.attributes import mro
 
 

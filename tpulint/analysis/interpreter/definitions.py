@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tpulint.analysis.domain.program import Site
-from tpulint.analysis.domain.values import (
-    Bound,
+from tpulint.analysis.domain.objects import (
     Class,
     ContextManagerValue,
     Env,
-    External,
     ExternalObject,
     Function,
-    Imported,
-    Partial,
-    Value,
 )
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import Bound, External, Imported, Partial, Value
 from tpulint.analysis.interpreter import calls
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import PLAIN_DECORATORS

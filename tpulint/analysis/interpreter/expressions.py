@@ -6,17 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tpulint.analysis.domain.context import COND, LOOP, Scope
-from tpulint.analysis.domain.program import Argument
+from tpulint.analysis.domain.events import Argument, Tensor
+from tpulint.analysis.domain.objects import Function, Mapping, Sequence, TraceTimeValue
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
     Const,
-    Function,
     Imported,
-    Mapping,
     Opaque,
-    Sequence,
-    Tensor,
     Value,
     join,
     options,
@@ -154,7 +151,7 @@ def _ifexp(frame: Frame, node: Any) -> Value:
     if known is not None:
         return value(frame, node[3] if known else node[4])
     site = frame.site(node[1])
-    if isinstance(test, trace_time_value.TraceTimeValue):
+    if isinstance(test, TraceTimeValue):
         trace_time_value.note(frame, "decides", test, site)
     before = frame.context
     traced = isinstance(test, Tensor) and frame.session.autograph(frame.context)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
-from tpulint.analysis.domain.context import Context, Scope
-from tpulint.analysis.domain.program import Argument, Site
-from tpulint.analysis.domain.values import UNKNOWN, Env, External, Function, Value, Variable, join
+from tpulint.analysis.domain.context import Scope
+from tpulint.analysis.domain.events import Argument, Context, Variable
+from tpulint.analysis.domain.objects import Env, Function
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import UNKNOWN, External, Value, join
 from tpulint.knowledge import seam
 
 if TYPE_CHECKING:
+    from tpulint.analysis.domain.site import Module
     from tpulint.analysis.interpreter.interpreter import Interpreter
-    from tpulint.analysis.resolver.module import Module
 
 BUILTINS = frozenset(dir(builtins))
 

@@ -7,21 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tpulint.analysis.domain.context import FUNCTION, Context
-from tpulint.analysis.domain.program import Argument, Program, Site
+from tpulint.analysis.domain.context import FUNCTION
+from tpulint.analysis.domain.events import Argument, Context, Variable
+from tpulint.analysis.domain.objects import Class, Env, ExternalObject, Function, Instance
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import (
     UNKNOWN,
     Bound,
-    Class,
-    Env,
     External,
-    ExternalObject,
-    Function,
-    Instance,
     Opaque,
     Strategy,
     Value,
-    Variable,
     options,
 )
 from tpulint.analysis.interpreter import calls, expressions, statements, transfer
@@ -32,7 +29,6 @@ from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.module_linking import ModuleLinker
 from tpulint.analysis.models import registry
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.module import Module
 from tpulint.analysis.resolver.project import Project
 
 DEPTH = 40  # calls inside one another

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tpulint.analysis.domain.objects import Env
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import (
     UNKNOWN,
     DeferredName,
-    Env,
     External,
     Imported,
     ModuleValue,
     Value,
 )
 from tpulint.analysis.interpreter.context_managers import SCOPE
-from tpulint.analysis.resolver.module import Module
 from tpulint.analysis.resolver.project import Project
 
 if TYPE_CHECKING:
@@ -41,27 +41,34 @@ class ModuleLinker:
         self.read_body = read_body
         self.follow_all = False
         self.passed_by = False
+        self._envs: dict[Module, Env] = {}
+        self._star_imports: dict[Module, list[Value]] = {}
 
     def module_env(self, module: Module) -> Env:
         """The names of `module`; its body is read at the first question."""
-        if module.env is None:
-            module.env = Env({})
+        env = self._envs.get(module)
+        if env is None:
+            env = self._envs[module] = Env({})
             self.program.modules.append(module)
-            self.read_body(module, module.env)
-        return module.env
+            self.read_body(module, env)
+        return env
+
+    def import_all(self, module: Module, source: Value) -> None:
+        """`from source import *` in `module`."""
+        self._star_imports.setdefault(module, []).append(source)
 
     def module_name(self, module: Module, name: str) -> Value | None:
         """A global of `module`, its star imports included; None where there is none."""
         found = self.module_env(module).names.get(name)
         if found is not None:
             return found
-        for source in module.star_imports:
+        for source in self._star_imports.get(module, ()):
             if isinstance(source, ModuleValue) and self.follows(source.path):
                 starred = self.project.module(source.path)
                 inner = self.module_name(starred, name) if starred is not None else None
                 if inner is not None:
                     return inner
-        for source in module.star_imports:
+        for source in self._star_imports.get(module, ()):
             if isinstance(source, External) and not name.startswith("_"):
                 return External(f"{source.path}.{name}")
         return None

@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tpulint.analysis.domain.program import Site
-from tpulint.analysis.domain.scalars import of_scalars
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    Choice,
+from tpulint.analysis.domain.events import Tensor, Variable
+from tpulint.analysis.domain.objects import (
     Class,
-    Const,
-    ContextQuery,
-    External,
     ExternalObject,
     Function,
     Instance,
     Mapping,
-    Opaque,
     Sequence,
-    Tensor,
+)
+from tpulint.analysis.domain.scalars import of_scalars
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Choice,
+    Const,
+    ContextQuery,
+    External,
+    Opaque,
     Text,
     Value,
-    Variable,
     join,
     options,
 )

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tpulint.analysis.domain.program import Site
+from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import drop, put
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    Mapping,
-    Sequence,
-    Value,
-)
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Value
 from tpulint.analysis.interpreter import attributes, branches, context_managers, operators
 from tpulint.analysis.interpreter.definitions import define_class, define_function
 from tpulint.analysis.interpreter.expressions import first_place, value
@@ -157,7 +151,7 @@ def _from(frame: Frame, node: Any) -> bool:
     module, level, names = node[1], node[2], node[3]
     source = frame.session.imported(frame.module, module, level)
     if names == "*":
-        frame.module.star_imports.append(source)
+        frame.session.import_all(frame.module, source)
         return False
     for name, asname in names:
         found = frame.session.import_name(frame.module, source, module, level, name)

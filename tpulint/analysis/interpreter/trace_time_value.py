@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from tpulint.analysis.domain.program import Effect, Site
+from tpulint.analysis.domain.events import Effect
+from tpulint.analysis.domain.objects import TraceTimeValue
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value
 from tpulint.analysis.interpreter.frame import Frame
-
-
-@dataclass(frozen=True)
-class TraceTimeValue(Value):
-    """The result of `time.time()`, `random.random()` and their kin, or arithmetic on one.
-
-    path: the function's dotted name. site: its call.
-    """
-
-    path: str
-    site: Site
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether it is a random number, not a time."""
-        return "random" in self.path
 
 
 def among(items: Iterable[Value]) -> TraceTimeValue | None:

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, Context
-from tpulint.analysis.domain.program import Access, Site, Use
+from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE
+from tpulint.analysis.domain.events import Access, Context, Tensor, Use, Variable
+from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors, told_apart
-from tpulint.analysis.domain.values import (
-    Choice,
-    Const,
-    External,
-    Mapping,
-    Sequence,
-    Tensor,
-    Value,
-    Variable,
-    join,
-    options,
-)
+from tpulint.analysis.domain.values import Choice, Const, External, Value, join, options
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
 

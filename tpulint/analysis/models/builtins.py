@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tpulint.analysis.domain.objects import (
+    Class,
+    ContextManagerValue,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    Super,
+)
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
-    Class,
     Const,
-    ContextManagerValue,
     External,
-    Function,
-    Instance,
-    Mapping,
     Partial,
-    Sequence,
-    Super,
     Text,
     Value,
 )

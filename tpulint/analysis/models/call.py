@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tpulint.analysis.domain.context import Scope
-from tpulint.analysis.domain.program import ApiCall, Argument
-from tpulint.analysis.domain.values import Bound, Opaque, Tensor, Value
+from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
+from tpulint.analysis.domain.values import Bound, Opaque, Value
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.interpreter.frame import Frame

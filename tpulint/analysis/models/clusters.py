@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import CLUSTER, Scope
-from tpulint.analysis.domain.program import Argument, Cluster, Site
+from tpulint.analysis.domain.events import Argument, Cluster, Tensor, Variable
+from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import told_apart
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    Mapping,
-    Opaque,
-    Sequence,
-    Tensor,
-    Value,
-    Variable,
-)
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Value
 from tpulint.analysis.interpreter import calls, transfer
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.values import (
-    UNKNOWN,
-    Bound,
-    Function,
-    Sequence,
-    Tensor,
-    Value,
-)
+from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.objects import Function, Sequence
+from tpulint.analysis.domain.values import UNKNOWN, Bound, Value
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import COND, WHILE, Scope
+from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.objects import (
+    Class,
+    ContextManagerValue,
+    ExternalObject,
+    Function,
+    Mapping,
+    Sequence,
+)
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
     Choice,
-    Class,
-    ContextManagerValue,
     External,
-    ExternalObject,
-    Function,
-    Mapping,
     Opaque,
     Partial,
-    Sequence,
-    Tensor,
     Value,
     join,
     options,

@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import DATA, Scope
-from tpulint.analysis.domain.values import (
-    Bound,
-    Choice,
-    ExternalObject,
-    Function,
-    Partial,
-    Tensor,
-    Value,
-    join,
-    options,
-)
+from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.objects import ExternalObject, Function
+from tpulint.analysis.domain.values import Bound, Choice, Partial, Value, join, options
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.attributes import is_dataset
 from tpulint.analysis.interpreter.calls import call, given

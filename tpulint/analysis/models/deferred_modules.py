@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 
-from tpulint.analysis.domain.program import ApiCall
+from tpulint.analysis.domain.events import ApiCall, Tensor
+from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.values import (
     UNKNOWN,
     Bound,
     Choice,
     DeferredName,
     External,
-    ExternalObject,
-    Tensor,
     Value,
     join,
 )

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import WHILE, Scope
-from tpulint.analysis.domain.program import Argument
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    Choice,
-    Mapping,
-    Sequence,
-    Tensor,
-    Value,
-    Variable,
-    join,
-)
+from tpulint.analysis.domain.events import Argument, Tensor, Variable
+from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Value, join
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.frozen_arguments import snapshot
 from tpulint.analysis.models.tracing import trace

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from tpulint.analysis.arity import signature_of
 from tpulint.analysis.domain.context import DATA, Scope
-from tpulint.analysis.domain.program import Argument, Feed
+from tpulint.analysis.domain.events import Argument
+from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping
+from tpulint.analysis.domain.program import Feed
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
     Const,
     External,
-    ExternalObject,
-    Instance,
-    Mapping,
     Opaque,
     Strategy,
     Value,

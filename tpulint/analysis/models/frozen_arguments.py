@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.program import Argument
+from tpulint.analysis.domain.events import Argument
+from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.structures import DEPTH, copied
-from tpulint.analysis.domain.values import Choice, Mapping, Sequence, Value
+from tpulint.analysis.domain.values import Choice, Value
 
 CHANGES = (Sequence, Mapping, Choice)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import FUNCTION, Scope
-from tpulint.analysis.domain.program import Argument
-from tpulint.analysis.domain.values import UNKNOWN, Bound, Instance, Value
+from tpulint.analysis.domain.events import Argument
+from tpulint.analysis.domain.objects import Instance
+from tpulint.analysis.domain.values import UNKNOWN, Bound, Value
 from tpulint.analysis.interpreter import attributes
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.tracing import trace

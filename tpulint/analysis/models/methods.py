@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.objects import ContextManagerValue, Function, Mapping, Sequence
 from tpulint.analysis.domain.structures import copied, drop, put
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    ContextManagerValue,
-    Function,
-    Mapping,
-    Sequence,
-    Tensor,
-    Value,
-    join,
-)
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Value, join
 from tpulint.analysis.interpreter import context_managers, transfer
 from tpulint.analysis.interpreter.calls import call
 from tpulint.analysis.models.call import Call

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import CALLED
+from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.objects import ExternalObject, Function
 from tpulint.analysis.domain.scalars import gives_scalar
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import (
-    UNKNOWN,
-    Bound,
-    ExternalObject,
-    Function,
-    Partial,
-    Tensor,
-    Value,
-)
+from tpulint.analysis.domain.values import UNKNOWN, Bound, Partial, Value
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.attributes import weights
 from tpulint.analysis.interpreter.calls import call, given

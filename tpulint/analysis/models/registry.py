@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import ApiCall, Argument, Site
-from tpulint.analysis.domain.values import (
-    UNKNOWN,
-    Const,
-    DeferredName,
-    External,
-    Instance,
-    Mapping,
-    Opaque,
-    Sequence,
-    Value,
-)
+from tpulint.analysis.domain.events import ApiCall, Argument
+from tpulint.analysis.domain.objects import Instance, Mapping, Sequence
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import UNKNOWN, Const, DeferredName, External, Opaque, Value
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models import (
     builtins,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tpulint.analysis.domain.program import Effect
+from tpulint.analysis.domain.events import Effect, Tensor
+from tpulint.analysis.domain.objects import Sequence, TraceTimeValue
 from tpulint.analysis.domain.structures import told_apart
-from tpulint.analysis.domain.values import Const, Sequence, Tensor, Value
+from tpulint.analysis.domain.values import Const, Value
 from tpulint.analysis.interpreter import expressions, trace_time_value
-from tpulint.analysis.interpreter.trace_time_value import TraceTimeValue
 from tpulint.analysis.models.call import Call
 from tpulint.knowledge.trace_time import (
     CLOCKS,

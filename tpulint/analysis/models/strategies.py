@@ -5,19 +5,9 @@ from __future__ import annotations
 import re
 
 from tpulint.analysis.domain.context import WITH, Scope
-from tpulint.analysis.domain.program import Argument
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    ContextManagerValue,
-    ExternalObject,
-    Mapping,
-    Opaque,
-    Sequence,
-    Strategy,
-    Tensor,
-    Value,
-)
+from tpulint.analysis.domain.events import Argument, Tensor
+from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Mapping, Sequence
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Strategy, Value
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.interpreter.context_managers import SCOPE
 from tpulint.analysis.models.call import Call

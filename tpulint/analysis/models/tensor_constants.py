@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tpulint.analysis.domain.values import (
-    NONE,
-    Const,
-    External,
-    ExternalObject,
-    Sequence,
-    Tensor,
-    Value,
-)
+from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.objects import ExternalObject, Sequence
+from tpulint.analysis.domain.values import NONE, Const, External, Value
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.operations import is_tensorflow

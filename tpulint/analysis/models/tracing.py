@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import COMPUTATION, Scope
-from tpulint.analysis.domain.program import Argument, Computation, Site
-from tpulint.analysis.domain.values import (
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    Mapping,
-    Opaque,
-    Sequence,
-    Tensor,
-    Value,
-    join,
-)
+from tpulint.analysis.domain.events import Argument, Computation, Tensor
+from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import UNKNOWN, Bound, Choice, Const, Opaque, Value, join
 from tpulint.analysis.interpreter import calls
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    ExternalObject,
-    Opaque,
-    Tensor,
-    Value,
-    Variable,
-    options,
-)
+from tpulint.analysis.domain.events import Tensor, Variable
+from tpulint.analysis.domain.objects import ExternalObject
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Opaque, Value, options
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.attributes import get
 from tpulint.analysis.interpreter.calls import call

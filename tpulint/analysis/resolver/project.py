@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from tpulint.analysis.resolver.module import Module
+from tpulint.analysis.domain.site import Module
 from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
 from tpulint.syntax.prefilter import applies_gradients, makes_keras_objects, may_matter

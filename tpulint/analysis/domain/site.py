@@ -1,18 +1,14 @@
-"""A module of the project: its text, its summary, its names."""
+"""Modules of the project, the places in them, and the calls that lead to a place."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from tpulint.analysis.domain.program import Site
 from tpulint.finding import Span
+from tpulint.syntax import ir
 from tpulint.syntax.lazy_module import Pieces
 from tpulint.syntax.prefilter import builds_computations, makes_tpu_strategy
-
-if TYPE_CHECKING:
-    from tpulint.analysis.domain.values import Env
-    from tpulint.syntax import ir
 
 
 class Module:
@@ -23,8 +19,6 @@ class Module:
         self.path = path
         self.text = text
         self.facts = facts
-        self.env: Env | None = None
-        self.star_imports: list[object] = []
         self.reported = True
         self.pieces = Pieces(text, facts)
         self.sites: dict[int, Site] = {}
@@ -57,3 +51,21 @@ class Module:
 
     def __repr__(self) -> str:
         return f"Module({self.filename!r})"
+
+
+class Site(NamedTuple):
+    """A place in a module. Rows and columns are looked up when `span` is asked for."""
+
+    module: Module
+    place: int
+
+    @property
+    def span(self) -> Span:
+        return self.module.span(self.place)
+
+
+class CallStep(NamedTuple):
+    """A call on the way to a place: `site` is the call, `name` who is called."""
+
+    site: Site
+    name: str

@@ -1,0 +1,295 @@
+"""What happens in a program, and to what: calls, accesses and uses; tensors and variables.
+
+Computations, host clusters and contexts refer to each other and to these, hence one file.
+Identity matters more than content: two lanes touch the same variable when they reach the
+same `Variable` object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tpulint.analysis.domain.context import CLUSTER, COMPUTATION, BaseContext
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import Strategy, Value
+from tpulint.finding import Certainty
+
+
+class Context(BaseContext):
+    """The context of a place, and which computation and which cluster it is in."""
+
+    __slots__ = ()
+
+    @property
+    def computation(self) -> Computation | None:
+        """The innermost TPU computation being built here."""
+        for scope in reversed(self.scopes):
+            if scope.kind == COMPUTATION:
+                found: Computation = scope.payload
+                return found
+        return None
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The innermost open host cluster of the innermost computation."""
+        for scope in reversed(self.scopes):
+            if scope.kind == COMPUTATION:
+                return None
+            if scope.kind == CLUSTER:
+                found: Cluster = scope.payload
+                return found
+        return None
+
+    @property
+    def on_device(self) -> bool:
+        """Tell whether an operation built here is compiled for the TPU."""
+        return self.computation is not None and self.cluster is None
+
+
+@dataclass(eq=False)
+class Variable(Value):
+    """State that outlives a step: tf.Variable, table, queue, the global step, a layer's weights.
+
+    `strategy` is the strategy whose scope it was created under, `made` where.
+    `sort` is "variable", "step", "table", "queue", "section" or "weights". `assumed`:
+    only the methods called on it say that it is a variable. `whole`: the weights of which it is
+    one, as `layer.kernel` is.
+    """
+
+    name: str
+    sort: str
+    site: Site | None
+    made: Context | None
+    strategy: Strategy | None = None
+    assumed: bool = False
+    whole: Variable | None = None
+
+
+@dataclass(eq=False)
+class Tensor(Value):
+    """The result of an operation that was built while the program was read.
+
+    made: where it was built. Facts flow: the `clusters` it went through, `per_replica`
+    (depends on the computation's inputs), `replica_id`, `computed` (a device's operation
+    made it: who takes it is no head cluster), `uniform` (surely equal on all replicas),
+    `data` (known at run time only). `dtype` and `shape` are known where literals give them;
+    a dimension that is None is dynamic or not seen. `starts`: how a string surely begins.
+    """
+
+    made: Context | None
+    site: Site | None
+    sort: str = "tensor"  # or "operation", "structure", "unseen" (an unknown callee's result)
+    clusters: frozenset[Cluster] = frozenset()
+    per_replica: bool = False
+    replica_id: bool = False
+    computed: bool = False
+    uniform: bool = False
+    result_of: Cluster | None = None
+    dtype: str | None = None
+    shape: tuple[int | None, ...] | None = None
+    starts: str | None = None
+    data: bool = False
+
+
+class Argument(NamedTuple):
+    """One argument of a call as it was written. `node` is its summary expression."""
+
+    keyword: str | None
+    star: str
+    value: Value
+    site: Site
+    node: list[object]
+
+
+@dataclass(eq=False)
+class ApiCall:
+    """A call of something outside the project; `path` is its dotted name or `?.method`."""
+
+    path: str
+    site: Site
+    context: Context
+    arguments: tuple[Argument, ...]
+    receiver: Value | None
+    result: Value
+
+    def __post_init__(self) -> None:
+        self.last = self.path.rpartition(".")[2]
+
+    def argument(self, keyword: str, position: int | None = None) -> Argument | None:
+        """The argument given by `keyword`, or the one at `position`."""
+        for each in self.arguments:
+            if each.keyword == keyword:
+                return each
+        if position is not None:
+            plain = [each for each in self.arguments if each.keyword is None]
+            if position < len(plain) and not any(each.star for each in plain[: position + 1]):
+                return plain[position]
+        return None
+
+
+@dataclass(eq=False)
+class Computation:
+    """One place where a TPU computation is built.
+
+    kind: the API's last name (`replicate`, `shard`, `run`, ...) or "model_fn".
+    certainty: POSSIBLE where it may turn out to be no TPU's.
+    mode: "graph" or "function" (tf.function semantics).
+    updates: calls of `minimize` and `apply_gradients` of optimizers of the project.
+    """
+
+    kind: str
+    site: Site
+    context: Context
+    callee: Value
+    call: ApiCall
+    certainty: Certainty
+    mode: str
+    parameters: tuple[Value, ...] = ()
+    result: Value | None = None
+    accesses: list[Access] = field(default_factory=list)
+    clusters: list[Cluster] = field(default_factory=list)
+    calls: list[ApiCall] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    context_changes: list[ContextChange] = field(default_factory=list)
+    dependencies: list[Dependencies] = field(default_factory=list)
+    inner: list[Computation] = field(default_factory=list)
+    updates: list[ApiCall] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+
+
+# What takes only that something has run: it is ordered on the host, and no value crosses back.
+CONTROL_TAKERS = frozenset(["control_dependencies", "group", "no_op"])
+
+
+@dataclass(eq=False)
+class Cluster:
+    """One host cluster: what a callable given to outside_compilation (or host_call) makes.
+
+    kind: "outside_compilation", "map_outside_compilation", "host_call", "eval_metrics".
+    site: the call itself. named: the call that names the host function (that of the
+    forwarding wrapper, where there is one); findings stand there. given: the argument that
+    names it there.
+    context: of the call (the cluster itself is not among its scopes).
+    receives: device-made tensors that it takes, by argument or by closure.
+    uses: where the device takes its results; empty means that nobody waits for it.
+    feeds: later clusters that take its results.
+    vague: an argument is not known, so whether the device computed it is not either.
+    """
+
+    kind: str
+    site: Site
+    named: Site
+    given: Argument | None
+    context: Context
+    callee: Value
+    call: ApiCall
+    arguments: tuple[Argument, ...]
+    computation: Computation | None
+    parent: Cluster | None
+    result: Value | None = None
+    receives: list[Use] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    feeds: list[Cluster] = field(default_factory=list)
+    fed_by: list[Cluster] = field(default_factory=list)
+    vague: bool = False
+
+    @property
+    def computed_inputs(self) -> bool:
+        """Whether the device computes something first: then this is no head cluster."""
+        if any(use.tensor.computed for use in self.receives):
+            return True
+        return any(each.computed_inputs for each in self.fed_by)
+
+    def is_around(self, context: Context) -> bool:
+        """Whether `context` is inside this cluster."""
+        return any(scope.payload is self for scope in context.scopes)
+
+    def waits(self, place: Context | None = None) -> Certainty | None:
+        """Whether the device waits for this cluster (facts of TensorFlow: results cross back).
+
+        With `place`: on every run that reaches it.
+        """
+        return self._waits(set(), place)
+
+    def _waits(self, seen: set[int], place: Context | None) -> Certainty | None:
+        if id(self) in seen:
+            return None
+        seen.add(id(self))
+        found = [
+            use.certainty
+            if place is None or use.context.reached_whenever(place)
+            else Certainty.POSSIBLE
+            for use in self.uses
+            if use.taker not in CONTROL_TAKERS
+        ]
+        found += [sure for fed in self.feeds if (sure := fed._waits(seen, place)) is not None]
+        if not found:
+            return None
+        return Certainty.DEFINITE if Certainty.DEFINITE in found else Certainty.POSSIBLE
+
+
+@dataclass(eq=False)
+class Access:
+    """A variable is touched. mode: "read", "write" or "create"; `how` is the method or op."""
+
+    variable: Variable
+    mode: str
+    how: str
+    site: Site
+    context: Context
+
+
+@dataclass(eq=False)
+class Use:
+    """A tensor is taken at `site`. certainty: POSSIBLE where the taker is unknown.
+
+    alternative: what is taken there is this tensor or something else.
+    """
+
+    tensor: Tensor
+    site: Site
+    context: Context
+    certainty: Certainty
+    taker: str
+    alternative: bool = False
+
+
+class Effect(NamedTuple):
+    """Python that runs once, while device code is traced, although it reads as if each step ran it.
+
+    kind: "shows" (a tensor, in words), "keeps" (a tensor, in a list from outside), "writes"
+    (a file), "decides" or "computes" (with a value that is drawn or read just now).
+    name: of the function that is called. source: where that value comes from, else the call.
+    """
+
+    kind: str
+    name: str
+    site: Site
+    context: Context
+    source: Site
+    sure: bool
+
+
+@dataclass(eq=False)
+class ContextChange:
+    """A control-flow context entered or left by hand. change: "enter" or "exit"."""
+
+    effect: str
+    change: str
+    site: Site
+    context: Context
+    holder: object
+
+
+@dataclass(eq=False)
+class Dependencies:
+    """A `with tf.control_dependencies(inputs):` that was read to its end.
+
+    operations: how many operations were built in it, those that only may have been included.
+    """
+
+    inputs: Value
+    site: Site
+    context: Context
+    operations: int

@@ -1,0 +1,139 @@
+"""Values with an identity: functions, classes, instances, containers, outside objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tpulint.analysis.domain.events import Argument, Context
+from tpulint.analysis.domain.site import Module, Site
+from tpulint.analysis.domain.values import UNKNOWN, DeferredName, Value
+from tpulint.syntax import ir
+
+
+@dataclass(eq=False)
+class Env:
+    """The names of a function call or of a module body; `outer` is the enclosing one."""
+
+    names: dict[str, Value]
+    outer: Env | None = None
+    function: Any = None
+
+
+@dataclass(eq=False)
+class Function(Value):
+    """A function of the project with the names it closes over."""
+
+    code: ir.Function
+    module: Module
+    env: Env | None
+    owner: Class | None = None
+    traced: bool = False  # decorated with, or wrapped in, tf.function
+    hints: frozenset[str] = frozenset()  # what transparent decorators say of it
+    defaults: dict[str, Value] = field(default_factory=dict)  # those that were names then
+
+    @property
+    def name(self) -> str:
+        return self.code.name
+
+
+@dataclass(eq=False)
+class Class(Value):
+    """A class of the project."""
+
+    code: ir.Class
+    module: Module
+    env: Env | None
+    bases: tuple[Value, ...]
+    names: dict[str, Value]
+
+
+@dataclass(eq=False)
+class Instance(Value):
+    """An object of a project class; `attributes` is shared by all who hold it."""
+
+    cls: Class
+    site: Site | None
+    context: Context | None
+    attributes: dict[str, Value] = field(default_factory=dict)
+    attempted: set[str] = field(default_factory=set)
+
+
+@dataclass(eq=False)
+class Super(Value):
+    """`super()` in a method of `owner`."""
+
+    instance: Value
+    owner: Class
+
+
+@dataclass(eq=False)
+class ExternalObject(Value):
+    """The result of calling something external: a layer, an optimizer, a dataset.
+
+    source, inner: what a dataset's method was called on, what the function given to it gives.
+    callee, given: who was called with what, where a module was passed by."""
+
+    path: str
+    site: Site
+    context: Context
+    attributes: dict[str, Value] = field(default_factory=dict)
+    arguments: tuple[tuple[str | None, Value], ...] = ()
+    source: Value | None = None
+    inner: Value | None = None
+    callee: DeferredName | None = None
+    given: tuple[Argument, ...] = ()
+
+    @property
+    def last(self) -> str:
+        return self.path.rpartition(".")[2]
+
+
+@dataclass(eq=False)
+class Sequence(Value):
+    """A list or tuple; `open` when there may be items that are not known. `made`: where."""
+
+    kind: str
+    items: list[Value]
+    open: bool = False
+    site: Site | None = None
+    made: Context | None = None
+
+
+@dataclass(eq=False)
+class Mapping(Value):
+    """A dict; `open`: it may hold other `keys`; `perhaps`: may lack these; `set_at`: set later."""
+
+    items: dict[Any, Value]
+    open: bool = False
+    site: Site | None = None
+    keys: list[Value] = field(default_factory=list)
+    set_at: dict[Any, Context] = field(default_factory=dict)
+    made: Context | None = None
+    perhaps: set[Any] = field(default_factory=set)
+
+
+@dataclass(eq=False)
+class ContextManagerValue(Value):
+    """A context manager object: what entering it means."""
+
+    effect: str
+    site: Site
+    payload: Value = UNKNOWN
+    entered: int = 0
+
+
+@dataclass(frozen=True)
+class TraceTimeValue(Value):
+    """The result of `time.time()`, `random.random()` and their kin, or arithmetic on one.
+
+    path: the function's dotted name. site: its call.
+    """
+
+    path: str
+    site: Site
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it is a random number, not a time."""
+        return "random" in self.path
