@@ -12,6 +12,12 @@ from tpulint.finding import Certainty
 
 CACHE = ".tpulint_cache"
 TARGET = re.compile(r"1\.15|2\.x|2\.\d+")
+DEFAULT_EXCLUDE = (
+    *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints"),
+    *(".mypy_cache", ".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache"),
+    *(".svn", ".tox", ".tpulint_cache", ".venv", ".vscode", "__pypackages__", "_build"),
+    *("buck-out", "dist", "node_modules", "site-packages", "venv"),
+)
 
 
 class ConfigError(Exception):

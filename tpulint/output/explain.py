@@ -78,7 +78,7 @@ def show_config(config: Config) -> str:
     values["certainty"] = config.certainty.value
     values["per-file-ignores"] = {pattern: list(each) for pattern, each in config.per_file_ignores}
     if config.exclude is None:
-        from tpulint.pipeline.discover import DEFAULT_EXCLUDE
+        from tpulint.config import DEFAULT_EXCLUDE
 
         values["exclude"] = DEFAULT_EXCLUDE
     if not config.jobs:

@@ -11,18 +11,13 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.config import DEFAULT_EXCLUDE
 from tpulint.patterns import Patterns
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
-DEFAULT_EXCLUDE = (
-    *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints"),
-    *(".mypy_cache", ".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache"),
-    *(".svn", ".tox", ".tpulint_cache", ".venv", ".vscode", "__pypackages__", "_build"),
-    *("buck-out", "dist", "node_modules", "site-packages", "venv"),
-)
 
 
 class Discovery(NamedTuple):

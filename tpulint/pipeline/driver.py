@@ -107,8 +107,8 @@ def project_of(path: str) -> str | None:
 
 def takes_stdin(request: Request) -> bool:
     """Return whether the name that standard input goes by is one that is not excluded."""
+    from tpulint.config import DEFAULT_EXCLUDE
     from tpulint.patterns import Patterns
-    from tpulint.pipeline.discover import DEFAULT_EXCLUDE
 
     config = request.config
     patterns = Patterns(DEFAULT_EXCLUDE if config.exclude is None else config.exclude, config.root)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.arity import call_method
+from tpulint.analysis.domain.arity import call_method
 from tpulint.analysis.domain.context import COND, DATA, FUNCTION, GUESSES, UNSEEN_CALLER, WHILE
+from tpulint.analysis.domain.effects import DECORATED, GRAPH
 from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.objects import Function, Instance
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import Bound, Choice, Partial, Value
-from tpulint.analysis.interpreter.calls import DECORATED
-from tpulint.analysis.interpreter.context_managers import GRAPH
 from tpulint.finding import Certainty
 from tpulint.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
 

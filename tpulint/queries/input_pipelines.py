@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.structures import is_dataset
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
-from tpulint.analysis.interpreter.attributes import is_dataset
 from tpulint.queries.estimators import argument
 
 # Where `drop_remainder` stands among the positional arguments, self left out.

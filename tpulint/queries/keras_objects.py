@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Variable
-from tpulint.analysis.domain.objects import Class, ExternalObject, Instance, Sequence
+from tpulint.analysis.domain.objects import ExternalObject, Sequence
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import Const, External, Value
+from tpulint.analysis.domain.values import Const, Value
 from tpulint.knowledge.strategies import (
     INPUT_SHAPES,
     INPUTS,
@@ -13,7 +13,6 @@ from tpulint.knowledge.strategies import (
     MODELS_WITH_VARIABLES,
 )
 
-MODELS = MODELS_WITH_VARIABLES | {"Model", "Sequential"}
 NO_MOMENTUM = (Const(0), Const(0.0))
 
 
@@ -32,23 +31,6 @@ def has_slots(optimizer: Value) -> bool:
         return True
     momentum = dict(optimizer.arguments).get("momentum", Const(0))
     return momentum not in NO_MOMENTUM
-
-
-def is_model(value: Value | None) -> bool:
-    """A Keras model, or an object of a class that is one."""
-    if isinstance(value, ExternalObject):
-        named = value.last in MODELS or ".applications." in value.path
-        return "keras" in value.path and named
-    return isinstance(value, Instance) and _inherits_model(value.cls)
-
-
-def _inherits_model(cls: Class) -> bool:
-    for each in cls.bases:
-        if isinstance(each, External) and each.path.endswith("keras.Model"):
-            return True
-        if isinstance(each, Class) and _inherits_model(each):
-            return True
-    return False
 
 
 def has_variables(program: Program, weights: Variable) -> bool:

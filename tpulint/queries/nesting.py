@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import CLUSTER, COMPUTATION, COND, FUNCTION, PLACE, WHILE
+from tpulint.analysis.domain.context import (
+    CLUSTER,
+    COMPUTATION,
+    COND,
+    FUNCTION,
+    GUARD,
+    PLACE,
+    STATE,
+    WHILE,
+)
 from tpulint.analysis.domain.events import Cluster, Context
-from tpulint.analysis.interpreter.conditions import GUARD, STATE
 
 OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tpulint.analysis.domain.context import GUESSES, UNSEEN_CALLER
+from tpulint.analysis.domain.effects import DEVICE, SCOPE, UNSEEN
 from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context
+from tpulint.analysis.domain.keras_models import is_model
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Instance
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const, Strategy, Value
-from tpulint.analysis.interpreter.context_managers import DEVICE, SCOPE, UNSEEN
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import SCOPE_BY_HAND
 from tpulint.queries.eager_calls import is_built_in_graph
-from tpulint.queries.keras_objects import has_slots, has_variables, is_model, is_optimizer
+from tpulint.queries.keras_objects import has_slots, has_variables, is_optimizer
 
 UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
 CLASSES = seam.TPU_STRATEGIES | seam.OTHER_STRATEGIES

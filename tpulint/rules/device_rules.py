@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.context import COMPUTATION, WITH, Scope
+from tpulint.analysis.domain.effects import CLEARS, GRAPH, INIT_SCOPE, UNSEEN
 from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
-from tpulint.analysis.interpreter.context_managers import CLEARS, GRAPH, INIT_SCOPE, UNSEEN
 from tpulint.analysis.soft_placement import ON
 from tpulint.finding import Certainty, Step
 from tpulint.rules import trace_steps

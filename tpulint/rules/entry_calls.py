@@ -12,8 +12,8 @@ from tpulint.analysis.domain.events import Argument, Computation, Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Opaque, Value, options
-from tpulint.analysis.models.operations import is_tensorflow
 from tpulint.finding import Certainty
+from tpulint.knowledge.seam import is_tensorflow
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import COMPUTATION, ONCE, UNSEEN_CALLER
+from tpulint.analysis.domain.context import COMPUTATION, GUARD, ONCE, UNSEEN_CALLER
+from tpulint.analysis.domain.effects import INIT_SCOPE
 from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.interpreter.conditions import GUARD
-from tpulint.analysis.interpreter.context_managers import INIT_SCOPE
 from tpulint.knowledge import seam
 
 

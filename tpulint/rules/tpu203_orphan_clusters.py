@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.context import DATA, UNSEEN_CALLER, WITH
+from tpulint.analysis.domain.effects import NOT_A_TPUS
 from tpulint.analysis.domain.events import Cluster, Context
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.models.strategies import NOT_A_TPUS
 
 
 def places(program: Program) -> Iterator[tuple[Cluster, str]]:

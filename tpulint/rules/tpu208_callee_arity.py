@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.arity import misfit
+from tpulint.analysis.domain.arity import misfit
 from tpulint.analysis.domain.program import Program
 from tpulint.queries.nesting import OPENED_BY_CALL
 from tpulint.rules.base import Report

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from tpulint.analysis.domain.effects import CLEARS, CONTROL, STACK
 from tpulint.analysis.domain.events import Cluster, ContextChange
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.interpreter.context_managers import CLEARS, CONTROL, STACK
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report
 

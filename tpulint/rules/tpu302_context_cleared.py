@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from tpulint.analysis.domain.context import Scope
+from tpulint.analysis.domain.effects import CLEARS, INIT_SCOPE
 from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.interpreter.context_managers import CLEARS, INIT_SCOPE
 from tpulint.finding import Certainty, Step
 from tpulint.rules.base import Report
 from tpulint.rules.trace_steps import device, way

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.events import ApiCall, Computation, Effect
 from tpulint.analysis.domain.objects import TraceTimeValue
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.models.operations import is_tensorflow
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.knowledge import seam
+from tpulint.knowledge.seam import is_tensorflow
 from tpulint.knowledge.trace_time import FIXED
 from tpulint.rules.base import Report
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Cluster, Computation, Use
+from tpulint.analysis.domain.events import SENT, Cluster, Computation, Use
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.models.clusters import SENT
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.rules.base import Report

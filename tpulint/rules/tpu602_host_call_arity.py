@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
-from tpulint.analysis.arity import misfit, signature_of
+from tpulint.analysis.domain.arity import misfit, signature_of
 from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Partial, Value

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.objects import Class, ExternalObject, Function, Instance
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Choice, External, Value
-from tpulint.analysis.interpreter.attributes import mro
-from tpulint.analysis.models.operations import is_tensorflow
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
+from tpulint.knowledge.seam import is_tensorflow
 from tpulint.queries.estimators import may_have_one_replica
 from tpulint.rules.base import Report
 from tpulint.rules.trace_steps import device, way

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.events import ApiCall, Variable
 from tpulint.analysis.domain.objects import ExternalObject, Sequence
 from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.structures import start_of
 from tpulint.analysis.domain.values import Strategy, Value
-from tpulint.analysis.interpreter.operators import start_of
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.knowledge import folders, seam

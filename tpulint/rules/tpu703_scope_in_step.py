@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import LOOP, WHILE, WITH, Scope
+from tpulint.analysis.domain.effects import SCOPE
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Strategy
-from tpulint.analysis.interpreter.context_managers import SCOPE
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus

@@ -33,6 +33,8 @@ GUESSES = frozenset([CALLEE, CALLED, ALTERNATIVE])
 VALUE, NAME = "value", "name"
 FLAGS = (VALUE, NAME)  # keys of tests that have one answer in a whole run
 PLACE = "site"  # the key of a test that is only known by its place
+GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
+STATE = "state"  # a test of what is open just now: the TPU context, a flag that changes
 
 
 @dataclass(frozen=True, eq=False)

@@ -158,6 +158,8 @@ class Computation:
     effects: list[Effect] = field(default_factory=list)
 
 
+MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
+SENT = "outside_compilation"  # who takes an argument that crosses to the host
 # What takes only that something has run: it is ordered on the host, and no value crosses back.
 CONTROL_TAKERS = frozenset(["control_dependencies", "group", "no_op"])
 

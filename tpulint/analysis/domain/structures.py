@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tpulint.analysis.domain.events import Context, Tensor
-from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.values import Choice, Value, join
+from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.analysis.domain.values import Choice, Const, Text, Value, join, options
 
 DEPTH = 5  # structures within structures
 
@@ -66,3 +66,17 @@ def drop(mapping: Mapping, key: Any, context: Context) -> None:
     elif key in mapping.items:
         mapping.perhaps.add(key)
         mapping.open = True
+
+
+def is_dataset(value: Value) -> bool:
+    """Whether this is an input pipeline, as its name says."""
+    return all(
+        isinstance(each, ExternalObject) and "data" in each.path.lower() for each in options(value)
+    )
+
+
+def start_of(value: Value) -> str | None:
+    """How a string surely begins; None where that is not known, or it is no string."""
+    if isinstance(value, Const):
+        return value.value if isinstance(value.value, str) else None
+    return value.starts if isinstance(value, (Text, Tensor)) else None

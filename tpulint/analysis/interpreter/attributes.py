@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Tensor, Variable
 from tpulint.analysis.domain.objects import (
     Class,
@@ -16,6 +17,7 @@ from tpulint.analysis.domain.objects import (
     Super,
 )
 from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.structures import is_dataset
 from tpulint.analysis.domain.values import (
     UNKNOWN,
     Bound,
@@ -29,19 +31,11 @@ from tpulint.analysis.domain.values import (
     Strategy,
     Value,
     join,
-    options,
 )
 from tpulint.analysis.interpreter.frame import Frame, christen
 from tpulint.knowledge import seam
 
 METHOD = "?."  # the path of a method whose receiver the call carries
-
-
-def is_dataset(value: Value) -> bool:
-    """Whether this is an input pipeline, as its name says."""
-    return all(
-        isinstance(each, ExternalObject) and "data" in each.path.lower() for each in options(value)
-    )
 
 
 def method(receiver: Value, name: str) -> Bound:
@@ -175,31 +169,6 @@ def _outer_attribute(cls: Class, name: str) -> Value:
         if isinstance(each, External):
             return External(f"{each.path}.{name}")
     return UNKNOWN
-
-
-def mro(cls: Class) -> list[Value]:
-    """The class and its bases, each before its own and in the order given, as Python has them."""
-    return _line(cls, {})
-
-
-def _line(cls: Class, known: dict[Class, list[Value]]) -> list[Value]:
-    """The same; `known` are the orders of bases, of which one may be reached in many ways."""
-    if cls not in known:
-        lines = [_line(each, known) if isinstance(each, Class) else [each] for each in cls.bases]
-        known[cls] = [cls, *_merged([*lines, list(cls.bases)])]
-    return known[cls]
-
-
-def _merged(lines: list[list[Value]]) -> list[Value]:
-    rows = [row for row in lines if row]
-    found: list[Value] = []
-    while rows:
-        heads = [row[0] for row in rows]
-        free = [each for each in heads if not any(each in row[1:] for row in rows)]
-        first = free[0] if free else heads[0]  # Python refuses a class without such an order
-        found.append(first)
-        rows = [left for row in rows if (left := [each for each in row if each != first])]
-    return found
 
 
 def put(frame: Frame, base: Value, name: str, item: Value) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import CALLEE, FUNCTION, WITH, Scope
+from tpulint.analysis.domain.effects import DECORATED
 from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.objects import (
     Class,
@@ -28,12 +30,11 @@ from tpulint.analysis.domain.values import (
     Value,
     join,
 )
-from tpulint.analysis.interpreter import attributes, dataclass_fields
+from tpulint.analysis.interpreter import dataclass_fields
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.knowledge import seam
 
 Arguments = tuple[Argument, ...]
-DECORATED = "a decorator that is not seen"
 
 
 @dataclass(eq=False)
@@ -101,7 +102,7 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
 
 def _call_instance(frame: Frame, callee: Instance, args: Arguments, site: Site) -> Value:
     for name in ("__call__", "call"):
-        for cls in attributes.mro(callee.cls):
+        for cls in mro(callee.cls):
             if isinstance(cls, Class) and isinstance(cls.names.get(name), Function):
                 return call(frame, Bound(cls.names[name], callee), args, site)
     return frame.session.unknown_call(frame, callee, args, site, "")
@@ -110,7 +111,7 @@ def _call_instance(frame: Frame, callee: Instance, args: Arguments, site: Site) 
 def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
     """A new object; `__init__` is read with it."""
     made = Instance(cls, site, frame.context)
-    bases = attributes.mro(cls)
+    bases = mro(cls)
     if any(isinstance(each, External) for each in bases):
         frame.session.may_build(frame)
     for each in bases:

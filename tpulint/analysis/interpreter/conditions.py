@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpulint.analysis.domain.context import NAME, PLACE, VALUE
+from tpulint.analysis.domain.class_order import mro
+from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE
 from tpulint.analysis.domain.objects import Class, Function, Instance, Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (
@@ -17,11 +18,6 @@ from tpulint.analysis.domain.values import (
     Value,
     options,
 )
-from tpulint.analysis.interpreter.attributes import mro
-
-# Kinds of keys.
-GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
-STATE = "state"  # a test of what is open just now: the TPU context, a flag that changes
 
 
 def truth(value: Value) -> bool | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tpulint.analysis.domain.context import WITH, Scope
+from tpulint.analysis.domain.effects import DEPENDENCIES, STACK, UNSEEN
 from tpulint.analysis.domain.events import ContextChange, Dependencies
 from tpulint.analysis.domain.objects import (
     ContextManagerValue,
@@ -26,17 +27,6 @@ from tpulint.analysis.domain.values import (
 )
 from tpulint.analysis.interpreter import attributes, calls, transfer
 from tpulint.analysis.interpreter.frame import Frame
-
-# Effects that change the control-flow context (the others only add to what is there).
-CLEARS = "clears control flow"
-INIT_SCOPE = "init_scope"
-CONTROL = "control flow context"
-SCOPE = "strategy scope"
-DEPENDENCIES = "control_dependencies"
-GRAPH = "graph"
-DEVICE = "device"
-STACK = "exit stack"
-UNSEEN = "a context that is not seen"
 
 
 def enter(frame: Frame, manager: Value, site: Site) -> Value:

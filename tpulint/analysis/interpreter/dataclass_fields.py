@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.objects import Class, Instance
 from tpulint.analysis.domain.values import UNKNOWN
-from tpulint.analysis.interpreter.attributes import mro
 
 
 def fill(made: Instance, args: tuple[Argument, ...]) -> None:

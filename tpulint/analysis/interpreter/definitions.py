@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tpulint.analysis.domain.effects import DECORATED
 from tpulint.analysis.domain.objects import (
     Class,
     ContextManagerValue,
@@ -73,7 +74,7 @@ def _perhaps_traced(found: Value, node: Any) -> Value:
     name = named[3] if named[0] == "attr" else named[2] if named[0] == "name" else ""
     if name in PLAIN_DECORATORS or not isinstance(found, Function):
         return found
-    return replace(found, hints=found.hints | {calls.DECORATED})
+    return replace(found, hints=found.hints | {DECORATED})
 
 
 def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Value:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import FUNCTION
+from tpulint.analysis.domain.effects import SCOPE
 from tpulint.analysis.domain.events import Argument, Context, Variable
 from tpulint.analysis.domain.objects import Class, Env, ExternalObject, Function, Instance
 from tpulint.analysis.domain.program import Program
@@ -22,9 +24,8 @@ from tpulint.analysis.domain.values import (
     options,
 )
 from tpulint.analysis.interpreter import calls, expressions, statements, transfer
-from tpulint.analysis.interpreter.attributes import mro, weights
+from tpulint.analysis.interpreter.attributes import weights
 from tpulint.analysis.interpreter.checkpoint import Checkpoint
-from tpulint.analysis.interpreter.context_managers import SCOPE
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.module_linking import ModuleLinker
 from tpulint.analysis.models import registry

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tpulint.analysis.domain.effects import SCOPE
+from tpulint.analysis.domain.events import MODEL_FN
 from tpulint.analysis.domain.objects import Env
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
@@ -16,13 +18,11 @@ from tpulint.analysis.domain.values import (
     ModuleValue,
     Value,
 )
-from tpulint.analysis.interpreter.context_managers import SCOPE
 from tpulint.analysis.resolver.project import Project
 
 if TYPE_CHECKING:
     from tpulint.analysis.interpreter.frame import Frame
 
-MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
 HOPS = 16  # re-exports of one name
 
 

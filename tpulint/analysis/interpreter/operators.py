@@ -16,6 +16,7 @@ from tpulint.analysis.domain.objects import (
 )
 from tpulint.analysis.domain.scalars import of_scalars
 from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.structures import start_of
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
@@ -120,13 +121,6 @@ def binary(frame: Frame, op: str, left: Value, right: Value, site: Site) -> Valu
     made = operation(frame, [left, right], site, op)
     starts = start_of(left)
     return made if starts is None else _begun(op, starts, made)
-
-
-def start_of(value: Value) -> str | None:
-    """How a string surely begins; None where that is not known, or it is no string."""
-    if isinstance(value, Const):
-        return value.value if isinstance(value.value, str) else None
-    return value.starts if isinstance(value, (Text, Tensor)) else None
 
 
 def _begun(op: str, starts: str, made: Value) -> Value:

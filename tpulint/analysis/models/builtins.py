@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tpulint.analysis.domain.effects import STACK
 from tpulint.analysis.domain.objects import (
     Class,
     ContextManagerValue,
@@ -13,6 +14,7 @@ from tpulint.analysis.domain.objects import (
     Sequence,
     Super,
 )
+from tpulint.analysis.domain.structures import start_of
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
@@ -25,7 +27,6 @@ from tpulint.analysis.domain.values import (
 )
 from tpulint.analysis.interpreter import attributes, operators
 from tpulint.analysis.interpreter.calls import call, given
-from tpulint.analysis.interpreter.context_managers import STACK
 from tpulint.analysis.interpreter.operators import items_of
 from tpulint.analysis.models.call import Call
 from tpulint.knowledge import seam
@@ -181,7 +182,7 @@ def _identity(this: Call) -> Value:
 
 def _path(this: Call) -> Value:
     """os.path.join: how the path begins, where the first part says so."""
-    starts = operators.start_of(this.values[0]) if this.arguments else None
+    starts = start_of(this.values[0]) if this.arguments else None
     if starts is None:
         return UNKNOWN
     whole = isinstance(this.values[0], Const)

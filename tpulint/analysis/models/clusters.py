@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import CLUSTER, Scope
-from tpulint.analysis.domain.events import Argument, Cluster, Tensor, Variable
+from tpulint.analysis.domain.events import SENT, Argument, Cluster, Tensor, Variable
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import told_apart
@@ -13,8 +13,6 @@ from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
-
-SENT = "outside_compilation"  # who takes an argument that crosses to the host
 
 
 def answer(this: Call) -> Value | None:

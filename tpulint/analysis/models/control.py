@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import COND, WHILE, Scope
+from tpulint.analysis.domain.effects import CLEARS, CONTROL, DEPENDENCIES, DEVICE, GRAPH, INIT_SCOPE
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import (
     Class,
@@ -27,14 +28,6 @@ from tpulint.analysis.domain.values import (
 )
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.calls import traced
-from tpulint.analysis.interpreter.context_managers import (
-    CLEARS,
-    CONTROL,
-    DEPENDENCIES,
-    DEVICE,
-    GRAPH,
-    INIT_SCOPE,
-)
 from tpulint.analysis.models.call import Call, parameter_count
 from tpulint.knowledge import seam
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tpulint.analysis.domain.context import DATA, Scope
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Function
+from tpulint.analysis.domain.structures import is_dataset
 from tpulint.analysis.domain.values import Bound, Choice, Partial, Value, join, options
 from tpulint.analysis.interpreter import transfer
-from tpulint.analysis.interpreter.attributes import is_dataset
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.models.call import Call, parameter_count
 from tpulint.finding import Certainty

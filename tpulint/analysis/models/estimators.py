@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Argument
+from tpulint.analysis.domain.events import MODEL_FN, Argument
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.scalars import is_scalar
 from tpulint.analysis.domain.structures import copied
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Value, join, options
 from tpulint.analysis.interpreter import transfer
-from tpulint.analysis.interpreter.module_linking import MODEL_FN
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.clusters import open_cluster
 from tpulint.analysis.models.deferred_modules import after_all

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.arity import signature_of
+from tpulint.analysis.domain.arity import signature_of
 from tpulint.analysis.domain.context import DATA, Scope
 from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping

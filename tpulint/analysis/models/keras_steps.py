@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.context import FUNCTION, Scope
 from tpulint.analysis.domain.events import Argument
+from tpulint.analysis.domain.keras_models import is_model
 from tpulint.analysis.domain.objects import Instance
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Value
 from tpulint.analysis.interpreter import attributes
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.tracing import trace
-from tpulint.queries.keras_objects import is_model
 
 # keras/src/backend/tensorflow/trainer.py: `make_train_function` and its kin.
 STEPS = {"fit": "train_step", "evaluate": "test_step", "predict": "predict_step"}

@@ -14,8 +14,7 @@ from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.models.call import Call, parameter_count
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
-
-ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
+from tpulint.knowledge.seam import is_tensorflow
 
 
 def answer(this: Call) -> Value:
@@ -47,12 +46,6 @@ def answer(this: Call) -> Value:
 
 def _gives_operation(name: str) -> bool:
     return name in seam.OPERATIONS or name.startswith("assert_")
-
-
-def is_tensorflow(path: str) -> bool:
-    """Return whether a dotted name is TensorFlow's, or of a project's shim over it."""
-    first = path.partition(".")[0]
-    return first.lstrip(".") in ROOTS or ".compat." in path
 
 
 def _makes_object(this: Call) -> bool:

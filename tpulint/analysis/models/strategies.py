@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 
 from tpulint.analysis.domain.context import WITH, Scope
+from tpulint.analysis.domain.effects import NOT_A_TPUS, SCOPE
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Strategy, Value
 from tpulint.analysis.interpreter.calls import call, given
-from tpulint.analysis.interpreter.context_managers import SCOPE
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 
 LOOKS_LIKE_ONE = re.compile(r"(strateg|distribution|replicator)", re.IGNORECASE)
-NOT_A_TPUS = "another strategy"
 METHODS = seam.STRATEGY_RUN | {"scope"}  # what no other object has under such a name
 RESOLVER = "TPUClusterResolver"
 

@@ -9,8 +9,8 @@ from tpulint.analysis.domain.objects import ExternalObject, Sequence
 from tpulint.analysis.domain.values import NONE, Const, External, Value
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.models.call import Call
-from tpulint.analysis.models.operations import is_tensorflow
 from tpulint.knowledge import seam
+from tpulint.knowledge.seam import is_tensorflow
 
 Shape = tuple["int | None", ...]
 

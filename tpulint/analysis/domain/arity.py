@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
+from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.objects import Class, Function, Instance
 from tpulint.analysis.domain.values import Bound, Partial, Value
-from tpulint.analysis.interpreter.attributes import mro
 from tpulint.knowledge import seam
 from tpulint.syntax import ir
 

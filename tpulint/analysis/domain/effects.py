@@ -1,0 +1,16 @@
+"""What a `with` block, or a call that is entered like one, does to the code in it."""
+
+from __future__ import annotations
+
+# Effects that change the control-flow context (the others only add to what is there).
+CLEARS = "clears control flow"
+INIT_SCOPE = "init_scope"
+CONTROL = "control flow context"
+SCOPE = "strategy scope"
+DEPENDENCIES = "control_dependencies"
+GRAPH = "graph"
+DEVICE = "device"
+STACK = "exit stack"
+UNSEEN = "a context that is not seen"
+DECORATED = "a decorator that is not seen"
+NOT_A_TPUS = "another strategy"
