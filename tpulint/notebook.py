@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from tpulint.source import BOM, Source, UnreadableSource
 
 MARK = "  # magic: "
 PYTHON_CELL_MAGICS = {"capture", "debug", "prun", "pypy", "python", "python3", "time", "timeit"}
@@ -16,8 +15,22 @@ ASSIGNMENT = re.compile(r"^(\s*[\w, .\[\]]+=\s*)([%!].*)$")
 STAND_IN = re.compile(rf"(?:pass|None){MARK}")
 
 
-def read_notebook(filename: str, data: bytes) -> Source:
-    """The code cells of a notebook as one text. Raises UnreadableSource where it is no notebook."""
+class BrokenNotebook(Exception):
+    """The bytes are no notebook: `reason` in words, at `row` and `column` (1-based)."""
+
+    def __init__(self, reason: str, row: int = 1, column: int = 1) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.row = row
+        self.column = column
+
+
+def read_notebook(data: bytes) -> tuple[str, tuple[tuple[int, int, int], ...]]:
+    """Return the code cells as one text, and the (cell number, first row, last row) of each.
+
+    Raises:
+        BrokenNotebook: the bytes are no notebook.
+    """
     cells = code_cells(load(data))
     texts, spans, row = [], [], 1
     for number, cell in cells:
@@ -26,21 +39,21 @@ def read_notebook(filename: str, data: bytes) -> Source:
         texts.append(text + "\n")
         spans.append((number, row, row + rows - 1))
         row += rows
-    return Source(filename, data, "".join(texts), tuple(spans))
+    return "".join(texts), tuple(spans)
 
 
-def write_notebook(source: Source, cells: Mapping[int, str]) -> bytes:
-    """The notebook's bytes with the text of some cells (number -> text) replaced."""
-    notebook = load(source.data)
+def write_notebook(data: bytes, cells: Mapping[int, str]) -> bytes:
+    """Return the notebook's bytes with the text of some cells (number -> text) replaced."""
+    notebook = load(data)
     for number, cell in code_cells(notebook):
         if number in cells:
             text = "\n".join(restore(line) for line in cells[number].removesuffix("\n").split("\n"))
             was_list = isinstance(cell["source"], list)
             cell["source"] = text.splitlines(keepends=True) if was_list else text
-    raw = source.data.decode("utf-8-sig")
+    raw = data.decode("utf-8-sig")
     indent = re.search(r"\n([ \t]+)\"", raw)
     written = json.dumps(notebook, indent=indent.group(1) if indent else None, ensure_ascii=False)
-    bom = BOM if source.data.startswith(BOM) else b""
+    bom = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
     return bom + (written + ("\n" if raw.endswith("\n") else "")).encode()
 
 
@@ -54,11 +67,11 @@ def load(data: bytes) -> dict[str, Any]:
         notebook = json.loads(data.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         reason = f"the notebook is not JSON: {error.msg}"
-        raise UnreadableSource(reason, error.lineno, error.colno) from None
+        raise BrokenNotebook(reason, error.lineno, error.colno) from None
     except (UnicodeDecodeError, RecursionError) as error:
-        raise UnreadableSource(f"the notebook cannot be read: {error}") from None
+        raise BrokenNotebook(f"the notebook cannot be read: {error}") from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise UnreadableSource("the notebook has no list of cells")
+        raise BrokenNotebook("the notebook has no list of cells")
     return notebook
 
 

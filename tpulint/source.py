@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-BOM = b"\xef\xbb\xbf"
 COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -85,9 +85,7 @@ def read_source(filename: str, data: bytes | None = None) -> Source:
         except OSError as error:
             raise UnreadableSource(f"cannot read the file: {error.strerror or error}") from None
     if filename.endswith(".ipynb"):
-        from tpulint.notebook import read_notebook
-
-        return read_notebook(filename, data)
+        return _notebook(filename, data)
     if b"\0" in data:
         row = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise UnreadableSource("the file is binary: it holds NUL bytes", row)
@@ -104,11 +102,21 @@ def read_source(filename: str, data: bytes | None = None) -> Source:
     return Source(filename, data, text, (), encoding)
 
 
+def _notebook(filename: str, data: bytes) -> Source:
+    from tpulint.notebook import BrokenNotebook, read_notebook
+
+    try:
+        text, cells = read_notebook(data)
+    except BrokenNotebook as error:
+        raise UnreadableSource(error.reason, error.row, error.column) from None
+    return Source(filename, data, text, cells)
+
+
 def declared_encoding(data: bytes) -> str:
     """The encoding that a byte-order mark or a PEP 263 cookie names, else UTF-8."""
     head = data[:1024].splitlines()[:2]
-    if not any(COOKIE.match(line.removeprefix(BOM)) for line in head):
-        return "utf-8-sig" if data.startswith(BOM) else "utf-8"
+    if not any(COOKIE.match(line.removeprefix(BOM_UTF8)) for line in head):
+        return "utf-8-sig" if data.startswith(BOM_UTF8) else "utf-8"
     import io
     import tokenize
 

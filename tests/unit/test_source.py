@@ -91,13 +91,13 @@ def test_magics_become_harmless_rows_and_come_back(cell: str, text: str) -> None
     source = read_source("n.ipynb", data)
     assert source.text == text
     assert source.line(1) == cell.split("\n")[0]
-    assert write_notebook(source, {1: source.text}) == data
+    assert write_notebook(source.data, {1: source.text}) == data
 
 
 def test_writing_a_cell_leaves_the_others_as_they_are() -> None:
     data = notebook(("code", ["a = 1\n", "b = '\u00e9'"]), ("markdown", "text"), ("code", "c"))
     source = read_source("n.ipynb", data.replace(b"\\u00e9", "\u00e9".encode()))
-    written = write_notebook(source, {1: "a = 2\nb = 3\n"})
+    written = write_notebook(source.data, {1: "a = 2\nb = 3\n"})
     assert written == source.data.replace(b"a = 1", b"a = 2").replace(
         "b = '\u00e9'".encode(), b"b = 3"
     )

@@ -158,7 +158,7 @@ def edited_notebook(source: Source, edits: Sequence[Edit]) -> bytes | None:
         if inside:
             cells[number] = edited_text(text, inside, "\n", first)
             left = [each for each in left if each not in inside]
-    return None if left else write_notebook(source, cells)
+    return None if left else write_notebook(source.data, cells)
 
 
 def difference(source: Source, data: bytes) -> str:

@@ -283,10 +283,10 @@ SIGNS = (
 # Signs only where one is made or gets another name: many a file just talks of these classes.
 SIGN_CLASSES = (b"TPUEstimator", b"TPUStrategy", b"TPUDistributionStrategy", b"TpuReplicator")
 
-ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
+TENSORFLOW_ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
 
 
 def is_tensorflow(path: str) -> bool:
     """Whether a dotted name is TensorFlow's, or of a project's shim over it."""
     first = path.partition(".")[0]
-    return first.lstrip(".") in ROOTS or ".compat." in path
+    return first.lstrip(".") in TENSORFLOW_ROOTS or ".compat." in path

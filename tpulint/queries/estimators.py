@@ -10,16 +10,6 @@ from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Value, options
 
 SPEC_FUNCTIONS = ("host_call", "eval_metrics")  # kinds of clusters that a TPUEstimatorSpec opens
-Arguments = tuple["tuple[str | None, Value]", ...]
-
-
-def argument(given: Arguments, keyword: str, position: int | None = None) -> Value | None:
-    """The value of an argument of a `ExternalObject`, None where it is not given."""
-    for name, value in given:
-        if name == keyword:
-            return value
-    plain = [value for name, value in given if name is None]
-    return plain[position] if position is not None and position < len(plain) else None
 
 
 def on_tpu(estimator: ApiCall) -> bool:
@@ -44,7 +34,7 @@ def _inside(value: Value, keyword: str, position: int) -> Value:
         return NONE
     if not isinstance(value, ExternalObject):
         return UNKNOWN
-    return argument(value.arguments, keyword, position) or NONE
+    return value.argument(keyword, position) or NONE
 
 
 def broadcasts(estimator: ApiCall) -> bool | None:

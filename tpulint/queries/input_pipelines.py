@@ -13,7 +13,6 @@ from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.structures import is_dataset
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
-from tpulint.queries.estimators import argument
 
 # Where `drop_remainder` stands among the positional arguments, self left out.
 BATCHES = {
@@ -146,7 +145,7 @@ def keeps_remainder(batch: ExternalObject) -> bool | None:
     """Return whether the last batch may be smaller; None where something unseen decides."""
     if batch.last in DROPS:
         return False
-    given = argument(batch.arguments, "drop_remainder", BATCHES[batch.last])
+    given = batch.argument("drop_remainder", BATCHES[batch.last])
     if given is None or given == NONE:
         return True
     if given == Const(False):
@@ -173,8 +172,8 @@ def is_endless(data: Value) -> bool:
 def _repeats(step: ExternalObject) -> bool:
     """Return whether this is `repeat()`, or `shuffle_and_repeat(size)`, without a count."""
     if step.last == "repeat":
-        return argument(step.arguments, "count", 0) in (None, NONE, Const(-1))
+        return step.argument("count", 0) in (None, NONE, Const(-1))
     given = step.arguments[0][1] if step.arguments else UNKNOWN
     if not isinstance(given, ExternalObject) or given.last != "shuffle_and_repeat":
         return False
-    return argument(given.arguments, "count", 1) in (None, NONE, Const(-1))
+    return given.argument("count", 1) in (None, NONE, Const(-1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.objects import ExternalObject, Sequence
 from tpulint.analysis.domain.values import NONE, Const, Value
-from tpulint.queries.estimators import argument
 from tpulint.rules.entry_calls import REPLICATES, given
 
 
@@ -33,10 +32,10 @@ def _fed(queue: Value) -> int | None:
     """The number of tuple elements of an infeed queue (tpu_feed.InfeedQueue)."""
     if not isinstance(queue, ExternalObject) or queue.last != "InfeedQueue":
         return None
-    number = argument(queue.arguments, "number_of_tuple_elements", 0)
+    number = queue.argument("number_of_tuple_elements", 0)
     if number is not None and number != NONE:
         return _number(number)
-    types = argument(queue.arguments, "tuple_types", 1)
+    types = queue.argument("tuple_types", 1)
     return len(types.items) if isinstance(types, Sequence) and not types.open else None
 
 

@@ -7,7 +7,6 @@ from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Strategy
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
-from tpulint.queries.estimators import argument
 from tpulint.queries.input_pipelines import (
     before,
     calls_of,
@@ -40,7 +39,7 @@ def _embeds(feed: Feed) -> bool:
     """Return whether sparse features go to a TPU embedding: those have no static shape."""
     if not isinstance(feed.owner, ExternalObject):
         return False
-    return argument(feed.owner.arguments, "embedding_config_spec") not in (None, NONE)
+    return feed.owner.argument("embedding_config_spec") not in (None, NONE)
 
 
 def _has_fixed_shape(program: Program, feed: Feed) -> bool:

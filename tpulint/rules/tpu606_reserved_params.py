@@ -7,7 +7,7 @@ from tpulint.analysis.domain.objects import ExternalObject, Mapping
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.finding import Certainty
-from tpulint.queries.estimators import argument, broadcasts, on_tpu, setting
+from tpulint.queries.estimators import broadcasts, on_tpu, setting
 from tpulint.rules.base import Report
 
 RESERVED = ("batch_size", "context")
@@ -44,7 +44,7 @@ def _check_params(call: ApiCall, report: Report) -> None:
 def _holds(params: Value, key: str, call: ApiCall) -> bool:
     """Return whether the key is there on every run that gets to the call."""
     if isinstance(params, ExternalObject):
-        return params.last == "HParams" and argument(params.arguments, key) is not None
+        return params.last == "HParams" and params.argument(key) is not None
     if not isinstance(params, Mapping) or key not in params.items:
         return False
     set_at = params.set_at.get(key)

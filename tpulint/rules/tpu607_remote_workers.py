@@ -11,7 +11,6 @@ from __future__ import annotations
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.values import NONE, Const, Strategy, Text, Value, options
 from tpulint.finding import Certainty
-from tpulint.queries.estimators import argument
 
 LOCAL = ("", "local")
 RESOLVER = "TPUClusterResolver"
@@ -23,14 +22,14 @@ def remoteness(owner: Value) -> Certainty | None:
         return _of_resolver(owner.resolver)
     if not isinstance(owner, ExternalObject):
         return Certainty.POSSIBLE
-    config = argument(owner.arguments, "config", 2)
+    config = owner.argument("config", 2)
     return _of_config(config) if isinstance(config, ExternalObject) else Certainty.POSSIBLE
 
 
 def _of_config(config: ExternalObject) -> Certainty | None:
     """A RunConfig names its TPU by `cluster=` or by `master=`."""
-    cluster = argument(config.arguments, "cluster")
-    master = argument(config.arguments, "master")
+    cluster = config.argument("cluster")
+    master = config.argument("master")
     given = [each for each in (cluster, master) if each is not None and each != NONE]
     if not given:
         return None  # then there is no other machine
@@ -50,10 +49,10 @@ def _of_resolver(resolver: Value) -> Certainty | None:
 def _of_one(resolver: Value) -> Certainty | None:
     if not isinstance(resolver, ExternalObject) or RESOLVER not in resolver.path:
         return Certainty.POSSIBLE
-    zone = argument(resolver.arguments, "zone") or argument(resolver.arguments, "project")
+    zone = resolver.argument("zone") or resolver.argument("project")
     if ".contrib." in resolver.path or (isinstance(zone, Const) and zone != NONE):
         return Certainty.DEFINITE
-    return _of_name(argument(resolver.arguments, "tpu", 0))
+    return _of_name(resolver.argument("tpu", 0))
 
 
 def _of_name(name: Value | None) -> Certainty | None:

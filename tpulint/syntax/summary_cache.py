@@ -13,18 +13,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 from tpulint.finding import Finding, Location, Span
 from tpulint.source import Source
 from tpulint.syntax import ir
-from tpulint.syntax.deep_stack import deeply
+from tpulint.syntax.summarize import Answer, summarize_here
 
 UNKEPT = -1  # how much the cache has of a new summary
 FEW = 4  # files that one process parses faster than two start
-
-# A summary, or why there is none, with row and column.
-Answer: TypeAlias = "ir.ModuleFacts | tuple[str, int, int]"
 
 
 class Store:
@@ -109,25 +105,3 @@ class Store:
         except OSError as error:
             self.messages.append(f"cache not written: {error.strerror}")
             self._cache = None
-
-
-def summarize(text: str) -> Answer:
-    """The summary of `text` with everything in it, or why there is none."""
-    from tpulint.syntax.lower import lower
-    from tpulint.syntax.parse import SyntaxProblem, parse
-
-    try:
-        return deeply(lambda: lower(parse(text)))
-    except SyntaxProblem as problem:
-        return (problem.reason, problem.row, problem.column)
-
-
-def summarize_here(text: str) -> Answer:
-    """The summary of `text`, its large bodies left for later, or why there is none."""
-    from tpulint.syntax import lazy_parse
-    from tpulint.syntax.parse import SyntaxProblem
-
-    try:
-        return deeply(lambda: lazy_parse.summarize(text))
-    except SyntaxProblem as problem:
-        return (problem.reason, problem.row, problem.column)

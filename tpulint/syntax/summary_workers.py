@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 
-from tpulint.syntax.summary_cache import Answer, summarize
+from tpulint.syntax.summarize import Answer, summarize
 
 KILLED = ("the parser was killed by this file", 1, 1)
 

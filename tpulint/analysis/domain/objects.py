@@ -88,6 +88,14 @@ class ExternalObject(Value):
     def last(self) -> str:
         return self.path.rpartition(".")[2]
 
+    def argument(self, keyword: str, position: int | None = None) -> Value | None:
+        """Return the value of an argument of the call, None where it is not given."""
+        for name, value in self.arguments:
+            if name == keyword:
+                return value
+        plain = [value for name, value in self.arguments if name is None]
+        return plain[position] if position is not None and position < len(plain) else None
+
 
 @dataclass(eq=False)
 class Sequence(Value):

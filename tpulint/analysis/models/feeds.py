@@ -20,7 +20,6 @@ from tpulint.analysis.domain.values import (
 )
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.deferred_modules import after_all
-from tpulint.queries.estimators import argument
 
 ESTIMATES = frozenset(["train", "evaluate", "predict"])
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
@@ -61,14 +60,14 @@ def _train_and_evaluate(this: Call) -> None:
         return
     for each in this.values[1:]:
         if isinstance(each, ExternalObject) and each.last in SPECS:
-            given = argument(each.arguments, "input_fn", 0)
+            given = each.argument("input_fn", 0)
             _estimate(this, estimator, SPECS[each.last], given)
 
 
 def _estimate(this: Call, estimator: ExternalObject, kind: str, input_fn: Value | None) -> None:
     """TPUEstimator calls its input_fn on the host of the TPU."""
-    use_tpu = argument(estimator.arguments, "use_tpu", 4)
-    on_tpu = argument(estimator.arguments, "eval_on_tpu", 9)
+    use_tpu = estimator.argument("use_tpu", 4)
+    on_tpu = estimator.argument("eval_on_tpu", 9)
     if input_fn is None or use_tpu == Const(False):
         return
     if kind == "evaluate" and on_tpu == Const(False):
