@@ -1,18 +1,16 @@
-"""The walls of the house: what may import what, and what no file may hold.
+"""What may import what, and what no file may hold.
 
-docs/architecture.md shows the same walls in words.
+docs/architecture.md shows the same layers in words.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from tpulint.codes import CODES, SHAPE
 
@@ -23,32 +21,39 @@ LONGEST = 350
 
 # The packages of the analyzer, lowest first. A module imports from its own layer or below.
 LAYERS = (
-    {"", "finding", "codes", "source", "notebook", "patterns", "cache_dir"},
-    {"config", "syntax", "knowledge"},
-    {"analysis", "queries"},
+    {"", "finding", "codes", "notebook", "patterns", "cache_dir"},
+    {"source", "config", "knowledge"},
+    {"syntax"},
+    {"analysis.names", "analysis.options", "analysis.soft_placement"},
+    {"analysis.domain"},
+    {"analysis.resolver"},
+    {"analysis.interpreter"},
+    {"analysis.models"},
+    {"analysis.entry_discovery", "analysis.disabled_estimators", "analysis.build_program"},
+    {"queries"},
     {"diagnostics"},
     {"rules"},
-    {"pipeline", "output"},
+    {"output"},
+    {"pipeline"},
     {"cli", "__main__"},
 )
+# What rules and the questions that they share know of the analysis: its result.
+RESULT = ("analysis.domain", "analysis.names", "analysis.options", "analysis.soft_placement")
 # They hand over to the runtime, when they are called and not before.
-HAND_OVER = {"cli/run", "cli/pytest_plugin.py"}
+HAND_OVER = ("cli/run", "cli/pytest_plugin.py")
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}
-RUNTIME_ROOMS = ("mark", "extract", "execute")
-
-each_module = pytest.mark.parametrize(
-    "path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix()
-)
+RUNTIME_STAGES = ("mark", "extract", "execute")
 
 
-def imports(path: Path, *, at_import: bool = False) -> Iterator[tuple[str, int]]:
-    """The dotted names that the module imports, with their rows; relative ones made absolute.
+@functools.cache
+def imports(path: Path, *, at_import: bool = False) -> tuple[tuple[str, int], ...]:
+    """Return the dotted names that the module imports, made absolute, with their rows.
 
     `at_import` leaves out what only runs later, in functions, or only for type checkers.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found: list[tuple[str, int]] = []
     package = path.relative_to(ROOT).parent.parts
-    waiting: list[ast.AST] = [tree]
+    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while waiting:
         node = waiting.pop()
         if at_import and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -56,79 +61,161 @@ def imports(path: Path, *, at_import: bool = False) -> Iterator[tuple[str, int]]
         if at_import and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             continue
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
+            found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             up = package[: len(package) - node.level + 1] if node.level else ()
             base = ".".join([*up, *([node.module] if node.module else [])])
-            yield from ((f"{base}.{alias.name}", node.lineno) for alias in node.names)
+            found += [(f"{base}.{alias.name}", node.lineno) for alias in node.names]
         waiting.extend(ast.iter_child_nodes(node))
+    return tuple(found)
 
 
-def top(name: str) -> str:
-    """The first part of a dotted name below `tpulint`, where that is a module of the package."""
-    parts = name.split(".")[1:]
-    inside = parts and ((PACKAGE / parts[0]).is_dir() or (PACKAGE / f"{parts[0]}.py").exists())
-    return parts[0] if inside else ""
-
-
-def test_every_package_is_in_one_layer_and_every_layer_exists() -> None:
-    packages = {top(of(path)) for path in MODULES} - {"runtime"}
-    assert sorted(packages) == sorted(name for layer in LAYERS for name in layer)
-
-
-def layer(name: str) -> int:
-    (found,) = [height for height, packages in enumerate(LAYERS) if name in packages]
-    return found
-
-
-def of(path: Path) -> str:
-    """The dotted name of the module at `path`."""
+def dotted(path: Path) -> str:
+    """Return the dotted name of the module at `path`."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def hands_over(path: Path) -> bool:
-    return path.relative_to(PACKAGE).as_posix().startswith(tuple(HAND_OVER))
+def package_of(name: str) -> str:
+    """Return the package that a dotted name is in; those of `analysis` are told apart."""
+    parts = name.split(".")[1:]
+    if parts[:1] == ["analysis"] and len(parts) > 1:
+        return f"analysis.{parts[1]}"
+    inside = parts and ((PACKAGE / parts[0]).is_dir() or (PACKAGE / f"{parts[0]}.py").exists())
+    return parts[0] if inside else ""
 
 
-@each_module
-def test_imports_run_down_the_layers(path: Path) -> None:
-    if top(of(path)) == "runtime":
-        return
-    height = layer(top(of(path)))
-    for name, row in imports(path):
-        if name.split(".")[0] == "tpulint" and top(name) != "runtime":
-            assert layer(top(name)) <= height, f"{path.name}:{row} imports {name}"
+def is_own(name: str) -> bool:
+    return name.split(".")[0] == "tpulint"
 
 
-@each_module
-def test_only_the_runtime_imports_tensorflow(path: Path) -> None:
-    outside = top(of(path)) != "runtime"
-    for name, row in imports(path, at_import=hands_over(path)):
-        if outside:
-            assert name.split(".")[0] != "tensorflow", f"{path.name}:{row}"
-            assert top(name) != "runtime", f"{path.name}:{row} imports {name}"
+ANALYZER = [path for path in MODULES if package_of(dotted(path)) not in ("runtime", "analysis")]
+RUNTIME = [path for path in MODULES if package_of(dotted(path)) == "runtime"]
 
 
-@each_module
-def test_the_runtime_knows_of_the_analyzer_only_codes_and_findings(path: Path) -> None:
-    if top(of(path)) != "runtime":
-        return
-    for name, row in imports(path):
-        if name.split(".")[0] == "tpulint" and not name.startswith("tpulint.runtime"):
-            allowed = name in RUNTIME_MAY_IMPORT or name.rpartition(".")[0] in RUNTIME_MAY_IMPORT
-            assert allowed, f"{path.name}:{row} imports {name}"
+def layer(package: str) -> int:
+    (found,) = [height for height, packages in enumerate(LAYERS) if package in packages]
+    return found
 
 
-@each_module
-def test_the_rooms_of_the_runtime_run_one_way(path: Path) -> None:
-    parts = of(path).split(".")
-    if parts[:2] != ["tpulint", "runtime"] or len(parts) < 3 or parts[2] not in RUNTIME_ROOMS:
-        return
-    later = RUNTIME_ROOMS[RUNTIME_ROOMS.index(parts[2]) + 1 :]
-    for name, row in imports(path):
-        for forbidden in later:
-            assert not name.startswith(f"tpulint.runtime.{forbidden}"), f"{path.name}:{row}"
+def import_graph() -> dict[str, set[str]]:
+    """Return which modules each module imports, in functions and for type checkers too."""
+    paths = {dotted(path): path for path in MODULES}
+    graph: dict[str, set[str]] = {}
+    for module, path in paths.items():
+        found = graph[module] = set()
+        for name, _ in imports(path):
+            target = name if name in paths else name.rpartition(".")[0]
+            around = target in paths and paths[target].name == "__init__.py"
+            if target in paths and not (around and f"{module}.".startswith(f"{target}.")):
+                found.add(target)
+        found.discard(module)
+    return graph
+
+
+def circular(graph: dict[str, set[str]]) -> list[str]:
+    """Return the nodes that are in circles, or on a way from one circle to another."""
+    left = dict(graph)
+    while True:
+        imported = {name for found in left.values() for name in found}
+        outside = {name for name, found in left.items() if not found or name not in imported}
+        if not outside:
+            return sorted(left)
+        left = {name: found - outside for name, found in left.items() if name not in outside}
+
+
+def test_every_package_is_in_one_layer_and_every_layer_exists() -> None:
+    packages = {package_of(dotted(path)) for path in ANALYZER}
+    assert sorted(packages) == sorted(name for names in LAYERS for name in names)
+
+
+def test_no_import_runs_up_the_layers() -> None:
+    upward = [
+        f"{dotted(path)}:{row} imports {name}"
+        for path in ANALYZER
+        for name, row in imports(path)
+        if is_own(name) and package_of(name) != "runtime"
+        if layer(package_of(name)) > layer(package_of(dotted(path)))
+    ]
+    assert not upward
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert not circular(import_graph())
+
+
+def test_circles_are_found() -> None:
+    assert circular({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["b", "c"]
+    assert not circular({"a": {"b", "c"}, "b": {"c"}, "c": set()})
+
+
+def test_imports_in_functions_and_for_type_checkers_are_counted() -> None:
+    graph = import_graph()
+    assert "tpulint.notebook" in graph["tpulint.source"]  # in a function
+    assert "tpulint.analysis.domain.program" in graph["tpulint.pipeline.analyze"]  # TYPE_CHECKING
+
+
+def test_rules_and_their_questions_know_only_the_result_of_the_analysis() -> None:
+    beyond = [
+        f"{dotted(path)}:{row} imports {name}"
+        for path in ANALYZER
+        if package_of(dotted(path)) in ("queries", "diagnostics", "rules")
+        for name, row in imports(path)
+        if package_of(name).startswith("analysis.") and package_of(name) not in RESULT
+    ]
+    assert not beyond
+
+
+def test_a_context_is_entered_by_with() -> None:
+    """Only the frame sets its context: nobody else has to restore it by hand."""
+    setting = {
+        path.name
+        for path in (PACKAGE / "analysis").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if node.attr == "context"
+    }
+    assert setting == {"entered.py", "frame.py"}
+
+
+def test_only_the_runtime_imports_tensorflow() -> None:
+    beyond = [
+        f"{dotted(path)}:{row} imports {name}"
+        for path in MODULES
+        if path not in RUNTIME
+        for name, row in imports(
+            path, at_import=path.relative_to(PACKAGE).as_posix().startswith(HAND_OVER)
+        )
+        if name.split(".")[0] == "tensorflow" or (is_own(name) and package_of(name) == "runtime")
+    ]
+    assert not beyond
+
+
+def test_the_runtime_knows_of_the_analyzer_only_codes_and_findings() -> None:
+    beyond = [
+        f"{dotted(path)}:{row} imports {name}"
+        for path in RUNTIME
+        for name, row in imports(path)
+        if is_own(name) and not name.startswith("tpulint.runtime")
+        if not RUNTIME_MAY_IMPORT & {name, name.rpartition(".")[0]}
+    ]
+    assert not beyond
+
+
+def test_the_stages_of_the_runtime_import_one_way() -> None:
+    stages = {name: number for number, name in enumerate(RUNTIME_STAGES)}
+
+    def stage(name: str) -> int | None:
+        parts = name.split(".")
+        return stages.get(parts[2]) if parts[1:2] == ["runtime"] and len(parts) > 2 else None
+
+    upward = [
+        f"{dotted(path)}:{row} imports {name}"
+        for path in RUNTIME
+        for name, row in imports(path)
+        if (own := stage(dotted(path))) is not None and (stage(name) or 0) > own
+    ]
+    assert not upward
 
 
 def test_only_one_file_imports_private_modules_of_tensorflow() -> None:
@@ -149,14 +236,15 @@ def test_only_one_file_imports_private_modules_of_tensorflow() -> None:
     assert using == {"runtime/tensorflow_internals"}
 
 
-@each_module
-def test_a_rule_imports_no_other_rule(path: Path) -> None:
-    own = re.match(r"tpu\d{3}_", path.name)
-    if path.parent.name != "rules" or own is None:
-        return
-    for name, row in imports(path):
-        other = re.match(r"tpulint\.rules\.(tpu\d{3}_)", name)
-        assert other is None or other[1] == own[0], f"{path.name}:{row} imports {name}"
+def test_a_rule_imports_no_other_rule() -> None:
+    beyond = [
+        f"{path.name}:{row} imports {name}"
+        for path in (PACKAGE / "rules").glob("tpu*.py")
+        for name, row in imports(path)
+        if (other := re.match(r"tpulint\.rules\.(tpu\d{3}_)", name)) is not None
+        if not path.name.startswith(other[1])
+    ]
+    assert not beyond
 
 
 def test_only_the_gateway_knows_libcst() -> None:
@@ -193,7 +281,7 @@ def loaded_after(*arguments: str, folder: Path) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()[1:])
 
 
-def test_the_version_is_told_without_libcst_and_tensorflow(tmp_path: Path) -> None:
+def test_the_version_is_shown_without_libcst_and_tensorflow(tmp_path: Path) -> None:
     assert not {"libcst", "tensorflow", "numpy"} & loaded_after("version", folder=tmp_path)
 
 
@@ -226,7 +314,7 @@ def tracked() -> list[Path]:
     return [path for path in ROOT.rglob("*") if path.is_file() and ".venv" not in str(path)]
 
 
-def test_every_file_of_code_is_one_room() -> None:
+def test_no_file_of_code_is_long() -> None:
     long = {
         path.relative_to(ROOT).as_posix(): lines
         for path in tracked()
@@ -236,7 +324,7 @@ def test_every_file_of_code_is_one_room() -> None:
     assert not long
 
 
-def test_no_path_of_a_machine_stands_in_the_repository() -> None:
+def test_no_path_of_a_machine_is_in_the_repository() -> None:
     machine = re.compile(rb"(?<![\w.~$}/-])/(?:work|root|home|tmp)/\w")
     hits = [
         f"{path.relative_to(ROOT)}:{row}"

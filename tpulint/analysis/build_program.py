@@ -9,6 +9,7 @@ from tpulint.analysis import disabled_estimators, entry_discovery
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.interpreter.interpreter import Interpreter
+from tpulint.analysis.models.registry import Models
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
 from tpulint.source import Source
@@ -32,12 +33,12 @@ def link(
         module = Module(source.filename, os.path.abspath(source.filename), source.text, facts)
         modules.append(module)
         project.add(source.filename, module)
-    interpreter = Interpreter(project, settings)
+    interpreter = Interpreter(project, settings, Models(settings.wrappers))
     entry_discovery.read_all(interpreter, modules)
     disabled_estimators.drop(interpreter.program)
     for module in modules:
         if module.pieces.problem is not None:
             store.refuse(module.filename, *module.pieces.problem)
     store.keep()
-    store.messages += interpreter.checkpoint.errors
+    store.messages += interpreter.errors
     return interpreter.program

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.context import UNSEEN_CALLER, Scope
 from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.objects import Class, Env, Function
+from tpulint.analysis.domain.objects import Class, Env, Function, function_of
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Bound, ModuleValue, Partial, Value
 from tpulint.analysis.interpreter import calls
+from tpulint.analysis.interpreter.checkpoint import Checkpoint
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.analysis.interpreter.interpreter import Interpreter, opaque_arguments
+from tpulint.analysis.interpreter.interpreter import Interpreter
+from tpulint.analysis.interpreter.opaque_arguments import opaque_arguments
 from tpulint.analysis.models import feeds
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.estimators import NOT_TENSORS
@@ -52,7 +54,7 @@ def read_all(interpreter: Interpreter, modules: list[Module]) -> None:
 def read(interpreter: Interpreter, module: Module, names: frozenset[str]) -> None:
     """Read the module's body, then each function that mentions `names` and is still unread."""
     interpreter.follow_all = opens_clusters(module.text.encode(), interpreter.settings.wrappers)
-    with interpreter.checkpoint.guarded(module.filename):
+    with interpreter.guarded(module.filename):
         interpreter.module_env(module)
     seen: set[int] = set()
     for value in sorted(interpreter.module_env(module).names.values(), key=_names_no_estimator):
@@ -95,20 +97,16 @@ def _read_function(
     code = function.code
     if id(code) in interpreter.called or not code.names_any(names):
         return
-    with interpreter.checkpoint.guarded(f"{function.module.filename}: {function.name}"):
-        mark = interpreter.checkpoint.mark()
+    with interpreter.guarded(f"{function.module.filename}: {function.name}"):
+        before = Checkpoint(interpreter.program)
         interpreter.passed_by = False
         _read_once(interpreter, function, receiver, names)
-        if (
-            interpreter.passed_by
-            and interpreter.checkpoint.opened_since(mark)
-            and not interpreter.follow_all
-        ):
-            interpreter.checkpoint.forget_since(mark)
+        if interpreter.passed_by and before.opened_clusters() and not interpreter.follow_all:
+            before.roll_back()
             interpreter.follow_all = True
             _read_once(interpreter, function, receiver, names)
             interpreter.follow_all = False
-        if interpreter.checkpoint.left_open_since(mark):
+        if before.left_open():
             interpreter.wanted.add(function.name)
             if function.owner is not None:
                 interpreter.wanted.add(function.owner.code.name)
@@ -121,7 +119,7 @@ def _read_once(
     context = interpreter.new_run()
     if function.name != MAIN:
         context = context.inside(Scope(UNSEEN_CALLER, site))
-    frame = Frame(interpreter, function.module, Env({}), context)
+    frame = interpreter.frame(function.module, Env({}), context)
     if makes_spec(function):
         _read_model_fn(frame, function, receiver, site)
     else:
@@ -153,11 +151,10 @@ def _read_model_fn(frame: Frame, function: Function, receiver: Value | None, sit
 
 def _read_escaped(frame: Frame, made: Value, site: Site, names: frozenset[str]) -> None:
     """A function that a root hands back may be called by whoever called the root."""
-    interpreter = frame.session
-    function = interpreter.function_of(made)
+    function = function_of(made)
     if function is None or isinstance(made, (ModuleValue, Class)) or made == NONE:
         return
-    if id(function.code) in interpreter.called or not function.code.names_any(names):
+    if id(function.code) in frame.session.called or not function.code.names_any(names):
         return
     if makes_spec(function):
         _read_model_fn(frame, function, None, site)

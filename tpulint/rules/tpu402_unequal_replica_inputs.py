@@ -7,8 +7,8 @@ from itertools import product
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.shapes import described
 from tpulint.analysis.domain.values import NONE, Const, Value, options
-from tpulint.analysis.models.tensor_constants import described
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import REPLICATES, argument, certainty, entries
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Computation, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.shapes import Shape, described, shape_of
 from tpulint.analysis.domain.values import NONE, Value, options
-from tpulint.analysis.models.tensor_constants import Shape, described, shape_of
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import (
     REPLICATES,

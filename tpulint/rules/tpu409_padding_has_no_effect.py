@@ -5,8 +5,8 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.shapes import described
 from tpulint.analysis.domain.values import NONE, Value
-from tpulint.analysis.models.tensor_constants import described
 from tpulint.rules.base import Report
 from tpulint.rules.entry_calls import (
     REPLICATES,

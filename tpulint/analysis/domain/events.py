@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import CLUSTER, COMPUTATION, BaseContext
+from tpulint.analysis.domain.context import CLUSTER, COMPUTATION, WITH, BaseContext
+from tpulint.analysis.domain.effects import SCOPE
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Strategy, Value
 from tpulint.finding import Certainty
@@ -45,6 +46,21 @@ class Context(BaseContext):
     def on_device(self) -> bool:
         """Tell whether an operation built here is compiled for the TPU."""
         return self.computation is not None and self.cluster is None
+
+    @property
+    def converts_control_flow(self) -> bool:
+        """Tell whether Python's `if` and `while` on tensors are converted here."""
+        computation = self.computation
+        return (computation is not None and computation.mode == "function") or self.traced
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """The strategy under whose scope this is."""
+        for scope in reversed(self.scopes):
+            if scope.kind == WITH and scope.payload[0] == SCOPE:
+                payload = scope.payload[1]
+                return payload if isinstance(payload, Strategy) else None
+        return None
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tpulint.analysis.domain.events import Argument, Context
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.domain.values import UNKNOWN, DeferredName, Value
+from tpulint.analysis.domain.values import UNKNOWN, Bound, DeferredName, Value
 from tpulint.syntax import ir
 
 
@@ -129,6 +129,13 @@ class ContextManagerValue(Value):
     site: Site
     payload: Value = UNKNOWN
     entered: int = 0
+
+
+def function_of(value: Value) -> Function | None:
+    """Return the project's function behind a callable."""
+    while isinstance(value, Bound):
+        value = value.function
+    return value if isinstance(value, Function) else None
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tpulint.analysis.domain.class_order import mro
-from tpulint.analysis.domain.events import Tensor, Variable
+from tpulint.analysis.domain.events import Context, Tensor, Variable
 from tpulint.analysis.domain.objects import (
     Class,
     ContextManagerValue,
+    Env,
     ExternalObject,
     Function,
     Instance,
@@ -32,7 +33,9 @@ from tpulint.analysis.domain.values import (
     Value,
     join,
 )
+from tpulint.analysis.interpreter import calls
 from tpulint.analysis.interpreter.frame import Frame, christen
+from tpulint.analysis.interpreter.opaque_arguments import opaque_arguments
 from tpulint.knowledge import seam
 
 METHOD = "?."  # the path of a method whose receiver the call carries
@@ -86,7 +89,7 @@ def _of_object(frame: Frame, base: ExternalObject, name: str, site: Site) -> Val
         return known
     if name == "iterations":
         made = Variable(f"{base.last}.iterations", "step", base.site, base.context)
-        made.strategy = frame.session.strategy_of(base.context)
+        made.strategy = base.context.strategy
         return base.attributes.setdefault(name, made)
     if name in seam.WEIGHT_ATTRIBUTES:
         return Sequence("list", [weights(frame, base)], True, base.site)
@@ -104,7 +107,7 @@ def weights(frame: Frame, layer: ExternalObject) -> Variable:
     found = layer.attributes.get("weights")
     if not isinstance(found, Variable):
         found = Variable(f"{layer.last}.weights", "weights", layer.site, layer.context)
-        found.strategy = frame.session.strategy_of(layer.context)
+        found.strategy = layer.context.strategy
         layer.attributes["weights"] = found
     return found
 
@@ -113,7 +116,7 @@ def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
     found = base.attributes.get(name)
     if found is None:
         found = _bound_name(frame, base, name, site)
-    if found is None and frame.session.set_up(frame, base, name):
+    if found is None and _set_up(frame, base, name):
         found = base.attributes.get(name)
     if found is not None:
         return found
@@ -126,14 +129,33 @@ def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
     return base.attributes.setdefault(name, Opaque(f"self.{name}"))
 
 
+def _set_up(frame: Frame, instance: Instance, name: str) -> bool:
+    """Read the methods that set `self.name`, unseen; return whether there was one to read."""
+    if name in instance.attempted:
+        return False
+    instance.attempted.add(name)
+    tried = False
+    for cls in mro(instance.cls):
+        if not isinstance(cls, Class):
+            continue
+        for index in cls.module.facts.setters(cls.code, name):
+            function = cls.names.get(cls.module.facts.functions[index].name)
+            if isinstance(function, Function) and not frame.session.is_active(function):
+                there = frame.inner(cls.module, Env({}), Context(muted=True))
+                args = opaque_arguments(function, instance)
+                calls.call_function(there, function, args, Site(cls.module, -1))
+                tried = True
+        if name in instance.attributes:
+            break
+    return tried
+
+
 def _bound_name(frame: Frame, base: Instance, name: str, site: Site) -> Value | None:
     """A method or a class attribute seen through the instance; properties are called."""
     found = _in_class(base.cls, name)
     if not isinstance(found, Function):
         return found
     if "property" in found.hints:
-        from tpulint.analysis.interpreter import calls
-
         return calls.call(frame, Bound(found, base), (), site, name)
     if "staticmethod" in found.hints:
         return found

@@ -24,59 +24,55 @@ def if_(frame: Frame, node: Any) -> bool:
         return _settled(frame, node, known)
     on_tpu = says_tpu(node[2]) if frame.context.computation is not None else None
     if on_tpu is not None:
-        return frame.session.block(frame, node[3] if on_tpu else node[4])
+        return frame.block(node[3] if on_tpu else node[4])
     site = frame.site(node[1])
     if isinstance(test, TraceTimeValue):
         trace_time_value.note(frame, "decides", test, site)
-    if isinstance(test, Tensor) and frame.session.autograph(frame.context):
+    if isinstance(test, Tensor) and frame.context.converts_control_flow:
         return _traced_if(frame, node, test)
-    before = frame.context
     key = condition_key(test, node[2], site)
     start = dict(frame.env.names)
-    frame.context = before.when(key, True)
-    ended = frame.session.block(frame, node[3])
-    then_names, then_context = frame.env.names, frame.context
-    frame.env.names = start
-    frame.context = before.when(key, False)
-    else_ended = frame.session.block(frame, node[4])
-    if ended and else_ended:
-        return True
-    if ended:
-        return False  # the rest of the block is the else side's, under its condition
+    with frame.when(key, True) as then_side:
+        ended = frame.block(node[3])
+    then_names, frame.env.names = frame.env.names, start
+    with frame.when(key, False) as else_side:
+        else_ended = frame.block(node[4])
+    if ended:  # the rest of the block is the else side's, under its condition
+        frame.resume(else_side.end)
+        return else_ended
     if else_ended:
-        frame.env.names, frame.context = then_names, then_context
+        frame.env.names = then_names
+        frame.resume(then_side.end)
         return False
-    frame.context = before
     frame.env.names = _joined(then_names, frame.env.names)
     return False
 
 
 def _settled(frame: Frame, node: Any, known: bool) -> bool:
     """An `if` whose test is known here; what it makes the first time it makes once."""
+    body = node[3] if known else node[4]
     if not guards_creation(node[2]):
-        return frame.session.block(frame, node[3] if known else node[4])
-    before = frame.context
-    frame.context = before.inside(Scope(ONCE, frame.site(node[1])))
-    ended = frame.session.block(frame, node[3] if known else node[4])
-    leaves = not known and bool(node[3]) and node[3][-1][0] in ("return", "raise")
-    if not leaves:
-        frame.context = frame.context._replace(scopes=before.scopes)
-    return ended
+        return frame.block(body)
+    once = Scope(ONCE, frame.site(node[1]))
+    if not known and node[3] and node[3][-1][0] in ("return", "raise"):
+        frame.open(once)  # the rest of the function, too, is reached the first time only
+        return frame.block(body)
+    with frame.scopes_closed():
+        frame.open(once)
+        return frame.block(body)
 
 
 def _traced_if(frame: Frame, node: Any, test: Tensor) -> bool:
     """`if tensor:` in code that autograph converts: a tf.cond whose outputs are the names set."""
     site = frame.site(node[1])
-    before = frame.context
     start = dict(frame.env.names)
     transfer.touch(frame, [test], site, "predicate")
-    frame.context = before.inside(Scope(COND, site, test, autograph=True))
-    ended = frame.session.block(frame, node[3])
+    with frame.within(Scope(COND, site, test, autograph=True)):
+        ended = frame.block(node[3])
     then_names = frame.env.names
     frame.env.names = dict(start)
-    frame.context = before.inside(Scope(COND, site, test, autograph=True))
-    else_ended = frame.session.block(frame, node[4])
-    frame.context = before
+    with frame.within(Scope(COND, site, test, autograph=True)):
+        else_ended = frame.block(node[4])
     names = _joined(then_names, frame.env.names)
     frame.env.names = _through(frame, start, names, test, site)
     return ended and else_ended
@@ -103,7 +99,7 @@ def _joined(left: Names, right: Names) -> Names:
 def for_(frame: Frame, node: Any) -> bool:
     source = value(frame, node[3])
     site = frame.site(node[1])
-    traced = frame.session.autograph(frame.context) and (
+    traced = frame.context.converts_control_flow and (
         isinstance(source, Tensor)
         or (isinstance(source, ExternalObject) and "range" in source.path)
     )
@@ -111,13 +107,11 @@ def for_(frame: Frame, node: Any) -> bool:
     item = operators.element_of(frame, source, site)
     known = operators.items_of(frame, source)
     if known is not None and not known:
-        return frame.session.block(frame, node[5])
-    before = frame.context
+        return frame.block(node[5])
     start = dict(frame.env.names)
-    frame.context = before.inside(Scope(kind, site, source, autograph=traced))
-    frame.session.assign(frame, node[2], item)
-    _round(frame, node[4])
-    frame.context = before
+    with frame.within(Scope(kind, site, source, autograph=traced)):
+        frame.assign(node[2], item)
+        _round(frame, node[4])
     if known is None:
         frame.env.names = _joined(start, frame.env.names)
     if traced:
@@ -128,15 +122,13 @@ def for_(frame: Frame, node: Any) -> bool:
 
 def while_(frame: Frame, node: Any) -> bool:
     site = frame.site(node[1])
-    before = frame.context
     start = dict(frame.env.names)
     test = value(frame, node[2])
     if truth(test) is False:
-        return frame.session.block(frame, node[4])
-    traced = isinstance(test, Tensor) and frame.session.autograph(frame.context)
-    frame.context = before.inside(Scope(WHILE if traced else LOOP, site, test, autograph=traced))
-    ended = _round(frame, node[3])
-    frame.context = before
+        return frame.block(node[4])
+    traced = isinstance(test, Tensor) and frame.context.converts_control_flow
+    with frame.within(Scope(WHILE if traced else LOOP, site, test, autograph=traced)):
+        ended = _round(frame, node[3])
     if truth(test) is not True:
         frame.env.names = _joined(start, frame.env.names)
     if traced:
@@ -148,7 +140,7 @@ def while_(frame: Frame, node: Any) -> bool:
 def _round(frame: Frame, body: list[Any]) -> bool:
     """One round of a loop, which may be left or cut short at each of its jumps."""
     outer, frame.jumps = frame.jumps, []
-    ended = frame.session.block(frame, body)
+    ended = frame.block(body)
     for names in frame.jumps:
         frame.env.names = _joined(frame.env.names, names)
     ended = ended and not frame.jumps
@@ -159,12 +151,11 @@ def _round(frame: Frame, body: list[Any]) -> bool:
 def _else(frame: Frame, body: list[Any], orelse: list[Any]) -> None:
     """The `else` of a loop with this body: what leaves the loop passes it by."""
     if not _leaves(body):
-        frame.session.block(frame, orelse)
+        frame.block(orelse)
         return
-    before, start = frame.context, dict(frame.env.names)
-    frame.context = before.when(("else", id(orelse)), True)
-    frame.session.block(frame, orelse)
-    frame.context = before
+    start = dict(frame.env.names)
+    with frame.when(("else", id(orelse)), True):
+        frame.block(orelse)
     frame.env.names = _joined(start, frame.env.names)
 
 
@@ -181,43 +172,40 @@ def _leaves(body: list[Any]) -> bool:
 def try_(frame: Frame, node: Any) -> bool:
     start = frame.context
     unset = dict(frame.env.names)
-    ended = frame.session.block(frame, node[1])
-    after = frame.context
+    ended = frame.block(node[1])
     ends = []
     names = frame.env.names
     failed = _joined(unset, names)
     for number, (caught, name, body) in enumerate(node[2]):
         if caught is not None:
             value(frame, caught)
-        frame.context = start.when(("except", id(node)), number)
         frame.env.names = dict(failed)
-        if name is not None:
-            frame.store(name, UNKNOWN)
-        handler_ended = frame.session.block(frame, body)
+        with frame.at(start.when(("except", id(node)), number)):
+            if name is not None:
+                frame.store(name, UNKNOWN)
+            handler_ended = frame.block(body)
         ends.append(handler_ended)
         if not handler_ended:
             names = _joined(names, frame.env.names)
     frame.env.names = names
-    frame.context = after
     if not ended:
-        ended = frame.session.block(frame, node[3])
+        ended = frame.block(node[3])
         ended = ended and all(ends)
     else:
         ended = all(ends)
-    return frame.session.block(frame, node[4]) or ended
+    return frame.block(node[4]) or ended
 
 
 def match_(frame: Frame, node: Any) -> bool:
     value(frame, node[1])
-    before = frame.context
     start = dict(frame.env.names)
     names = dict(start)
     for number, (guard, body) in enumerate(node[2]):
         frame.env.names = dict(start)
-        frame.context = before.when(("match", id(node)), number)
-        if guard is not None:
-            value(frame, guard)
-        if not frame.session.block(frame, body):
-            names = _joined(names, frame.env.names)
-    frame.context, frame.env.names = before, names
+        with frame.when(("match", id(node)), number):
+            if guard is not None:
+                value(frame, guard)
+            if not frame.block(body):
+                names = _joined(names, frame.env.names)
+    frame.env.names = names
     return False

@@ -33,6 +33,7 @@ from tpulint.analysis.domain.values import (
 from tpulint.analysis.interpreter import dataclass_fields
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.knowledge import seam
+from tpulint.syntax import ir
 
 Arguments = tuple[Argument, ...]
 
@@ -49,14 +50,14 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
     """The result of `callee(*args)`; `named` is the callee's last name as it is written."""
     if isinstance(callee, Choice):
         return _call_choice(frame, callee, args, site, named)
-    wrapper = frame.session.wrapper(named, callee)
+    wrapper = frame.library.wrapper(named, callee)
     if wrapper is not None:
-        return frame.session.api(frame, wrapper, None, args, site)
+        return frame.library.call(frame, wrapper, None, args, site)
     if isinstance(callee, Function):
         return call_function(frame, callee, args, site)
     if isinstance(callee, Bound):
         if isinstance(callee.function, External):
-            return frame.session.api(frame, callee.function, callee.receiver, args, site)
+            return frame.library.call(frame, callee.function, callee.receiver, args, site)
         if isinstance(callee.receiver, Instance) and isinstance(callee.function, Function):
             _note_update(frame, callee.function.name, callee.receiver, args, site)
         return call(frame, callee.function, (given(callee.receiver, site), *args), site)
@@ -69,12 +70,12 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
     if isinstance(callee, Class):
         return instantiate(frame, callee, args, site)
     if isinstance(callee, External):
-        return frame.session.api(frame, callee, None, args, site)
+        return frame.library.call(frame, callee, None, args, site)
     if isinstance(callee, Instance):
         return _call_instance(frame, callee, args, site)
     if isinstance(callee, ExternalObject):
-        return frame.session.call_object(frame, callee, args, site)
-    return frame.session.unknown_call(frame, callee, args, site, named)
+        return frame.library.call_object(frame, callee, args, site)
+    return frame.library.call_unknown(frame, callee, args, site, named)
 
 
 def _note_update(frame: Frame, name: str, receiver: Instance, args: Arguments, site: Site) -> None:
@@ -91,12 +92,10 @@ def given(value: Value, site: Site) -> Argument:
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
     """Each alternative is called, under the condition that it is the one."""
-    before = frame.context
     results = []
     for number, option in enumerate(callee.options):
-        frame.context = before.when((CALLEE, site), number)
-        results.append(call(frame, option, args, site, named))
-    frame.context = before
+        with frame.when((CALLEE, site), number):
+            results.append(call(frame, option, args, site, named))
     return join(results)
 
 
@@ -105,7 +104,7 @@ def _call_instance(frame: Frame, callee: Instance, args: Arguments, site: Site) 
         for cls in mro(callee.cls):
             if isinstance(cls, Class) and isinstance(cls.names.get(name), Function):
                 return call(frame, Bound(cls.names[name], callee), args, site)
-    return frame.session.unknown_call(frame, callee, args, site, "")
+    return frame.library.call_unknown(frame, callee, args, site, "")
 
 
 def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
@@ -113,7 +112,7 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
     made = Instance(cls, site, frame.context)
     bases = mro(cls)
     if any(isinstance(each, External) for each in bases):
-        frame.session.may_build(frame)
+        frame.may_build()
     for each in bases:
         if isinstance(each, Class) and isinstance(each.names.get("__init__"), Function):
             call(frame, Bound(each.names["__init__"], made), args, site)
@@ -124,26 +123,25 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
 
 def call_function(frame: Frame, function: Function, args: Arguments, site: Site) -> Value:
     """Read the body of `function` with its parameters bound."""
-    interpreter = frame.session
-    if not interpreter.may_enter(frame, function):
+    if not frame.may_enter(function):
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
     if function.traced:
         context = context.inside(Scope(FUNCTION, site))
     elif DECORATED in function.hints:
         context = context.inside(Scope(WITH, site, (DECORATED, UNKNOWN)))
-    inner = Frame(interpreter, function.module, Env({}, function.env, function), context, function)
+    inner = frame.inner(function.module, Env({}, function.env, function), context, function)
     inner.caller, inner.call_site = frame, site
     bind(inner, function, args)
     if "contextmanager" in function.hints:
         return ContextManagerValue("generator", site, Suspended(function, args))
-    with interpreter.entered(function):
+    with frame.session.entered(function):
         return finish(inner, function)
 
 
 def finish(inner: Frame, function: Function) -> Value:
     """Run the body; the values returned (or yielded) are the result."""
-    ended = inner.session.block(inner, function.code.body)
+    ended = inner.block(function.code.body)
     if function.code.is_generator:
         return Sequence("list", [item for item, _ in inner.yields], True)
     if not ended:
@@ -191,7 +189,7 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
         env[code.star_star] = Mapping(known, "**" in keywords, made=inner.context)
 
 
-def _default(inner: Frame, function: Function, name: str, default: object) -> Value:
+def _default(inner: Frame, function: Function, name: str, default: ir.Node | None) -> Value:
     """A default is read where the function was defined."""
     known = function.defaults.get(name)
     if known is not None:
@@ -199,8 +197,8 @@ def _default(inner: Frame, function: Function, name: str, default: object) -> Va
     if default is None:
         return Opaque(name)
     outer = function.env or inner.session.module_env(function.module)
-    there = Frame(inner.session, function.module, outer, inner.context.quietly())
-    return inner.session.value(there, default)
+    there = inner.inner(function.module, outer, inner.context.quietly())
+    return there.value(default)
 
 
 def traced(callee: Value) -> Value:

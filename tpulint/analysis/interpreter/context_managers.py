@@ -45,7 +45,7 @@ def enter(frame: Frame, manager: Value, site: Site) -> Value:
         if isinstance(entering, Bound) and isinstance(entering.function, Function):
             return calls.call(frame, entering, (), site, "__enter__")
     if isinstance(manager, Opaque) or manager is UNKNOWN:
-        frame.context = frame.context.inside(Scope(WITH, site, (UNSEEN, manager)))
+        frame.open(Scope(WITH, site, (UNSEEN, manager)))
     if isinstance(manager, (ExternalObject, Opaque, Instance)):
         return manager
     return UNKNOWN
@@ -53,44 +53,38 @@ def enter(frame: Frame, manager: Value, site: Site) -> Value:
 
 def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
     """The first scope that an option adds; it is sure where all add one of that meaning."""
-    scopes = frame.context.scopes
-    bound = [enter(frame, option, site) for option in manager.options]
-    extra = frame.context.scopes[len(scopes) :]
+    outer = len(frame.context.scopes)
+    with frame.scopes_closed():
+        bound = [enter(frame, option, site) for option in manager.options]
+        extra = frame.context.scopes[outer:]
     effects = [each.payload[0] for each in extra if each.kind == WITH]
     sure = len(effects) == len(manager.options) and len(set(effects)) == 1
-    first = [replace(each, perhaps=not sure) for each in extra[:1]]
-    frame.context = frame.context._replace(scopes=(*scopes, *first))
+    frame.open(*(replace(each, perhaps=not sure) for each in extra[:1]))
     return bound[0]
 
 
 def push(frame: Frame, manager: ContextManagerValue, site: Site) -> None:
-    scope = Scope(WITH, site, (manager.effect, manager.payload))
-    frame.context = frame.context.inside(scope)
+    frame.open(Scope(WITH, site, (manager.effect, manager.payload)))
 
 
 def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> Value:
     """A @contextmanager function: the scopes open at its yield are open in the block."""
     assert isinstance(manager.payload, calls.Suspended)
     function = manager.payload.function
-    from tpulint.analysis.interpreter.frame import Frame as NewFrame
-
-    if not frame.session.may_enter(frame, function):
+    if not frame.may_enter(function):
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
-    inner = NewFrame(
-        frame.session, function.module, Env({}, function.env, function), context, function
-    )
+    inner = frame.inner(function.module, Env({}, function.env, function), context, function)
     calls.bind(inner, function, manager.payload.args)
     with frame.session.entered(function):
-        frame.session.block(inner, function.code.body)
+        inner.block(function.code.body)
     if not inner.yields:
         return UNKNOWN
-    before = frame.context.scopes
-    extra = [scopes[len(before) :] for _, scopes in inner.yields]
+    outer = len(frame.context.scopes)
+    extra = [scopes[outer:] for _, scopes in inner.yields]
     first = next((each for each in extra if each), ())
     sure = len({tuple(map(_effect, each)) for each in extra}) == 1
-    opened = first if sure else tuple(replace(each, perhaps=True) for each in first)
-    frame.context = frame.context._replace(scopes=(*before, *opened))
+    frame.open(*(first if sure else (replace(each, perhaps=True) for each in first)))
     return join(item for item, _ in inner.yields)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tpulint.analysis.domain.effects import DECORATED
 from tpulint.analysis.domain.objects import (
@@ -16,12 +16,10 @@ from tpulint.analysis.domain.objects import (
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Bound, External, Imported, Partial, Value
 from tpulint.analysis.interpreter import calls
+from tpulint.analysis.interpreter.frame import Frame
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import PLAIN_DECORATORS
-
-if TYPE_CHECKING:
-    from tpulint.analysis.interpreter.frame import Frame
-    from tpulint.syntax import ir
+from tpulint.syntax import ir
 
 HINTS = frozenset(
     [
@@ -60,7 +58,7 @@ def named_defaults(frame: Frame, code: ir.Function) -> dict[str, Value]:
 def _with_decorators(frame: Frame, found: Value, code: ir.Function) -> Value:
     """Decorators applied, innermost first."""
     for node in reversed(code.decorators):
-        decorator = frame.session.value(frame, node)
+        decorator = frame.value(node)
         before = found
         found = _decorated(frame, found, decorator, Site(frame.module, code.place))
         if found is before and not isinstance(decorator, ContextManagerValue):
@@ -102,22 +100,20 @@ def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Valu
 
 def define_class(frame: Frame, code: ir.Class) -> Class:
     """The value of a `class`: its body is read once, in names of its own."""
-    from tpulint.analysis.interpreter.frame import Frame as NewFrame
-
     bases = tuple(
         each
         for node in code.bases
-        for each in [frame.session.value(frame, node)]
+        for each in [frame.value(node)]
         if isinstance(each, (Class, External))
     )
     made = Class(code, frame.module, frame.env, bases, {})
-    inner = NewFrame(frame.session, frame.module, Env({}, frame.env), frame.context, None)
+    inner = frame.inner(frame.module, Env({}, frame.env), frame.context)
     for statement in code.body:
         if statement[0] == "def":
             function = frame.module.facts.functions[statement[1]]
             inner.env.names[function.name] = define_method(inner, function, made)
         else:
-            frame.session.block(inner, [statement])
+            inner.block([statement])
     made.names = inner.env.names
     return made
 

@@ -23,6 +23,7 @@ from tpulint.analysis.interpreter.conditions import condition_key, truth
 from tpulint.analysis.interpreter.definitions import named_defaults
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.tpu_flags import says_tpu
+from tpulint.syntax.places import first_place
 
 UNROLL = 16
 
@@ -70,26 +71,6 @@ def actual_arguments(frame: Frame, nodes: Any, call: int) -> tuple[Argument, ...
         else:
             found.append(Argument(keyword, star, item, site, node))
     return tuple(found)
-
-
-def first_place(node: Any) -> int:
-    """The place where an expression stands: its own, or that of its first part that has one."""
-    if node[0] in _PLACED:
-        return int(node[1])
-    stack = [node]
-    while stack:
-        part = stack.pop()
-        if not isinstance(part, list) or not part:
-            continue
-        if isinstance(part[0], str) and part[0] in _PLACED and isinstance(part[1], int):
-            return part[1]
-        stack.extend(reversed(part))
-    return -1
-
-
-_PLACED = frozenset(
-    ["name", "attr", "call", "tuple", "list", "set", "dict", "sub", "lambda", "ifexp", "yield"]
-)
 
 
 def _display(frame: Frame, node: Any) -> Value:
@@ -153,17 +134,13 @@ def _ifexp(frame: Frame, node: Any) -> Value:
     site = frame.site(node[1])
     if isinstance(test, TraceTimeValue):
         trace_time_value.note(frame, "decides", test, site)
-    before = frame.context
-    traced = isinstance(test, Tensor) and frame.session.autograph(frame.context)
+    traced = isinstance(test, Tensor) and frame.context.converts_control_flow
     key = condition_key(test, node[2], site)
     results = []
     for branch, side in ((True, node[3]), (False, node[4])):
-        if traced:
-            frame.context = before.inside(Scope(COND, site, test, autograph=True))
-        else:
-            frame.context = before.when(key, branch)
-        results.append(value(frame, side))
-        frame.context = before
+        scope = Scope(COND, site, test, autograph=True)
+        with frame.within(scope) if traced else frame.when(key, branch):
+            results.append(value(frame, side))
     if traced:
         return operators.merged(frame, results, test, site)
     return join(results)
@@ -171,22 +148,21 @@ def _ifexp(frame: Frame, node: Any) -> Value:
 
 def _bool(frame: Frame, node: Any) -> Value:
     """`and` / `or`: the operands after an unknown one are reached under a condition."""
-    before = frame.context
     wanted = node[1] == "and"
     results: list[Value] = []
-    for each in node[2]:
-        item = value(frame, each)
-        known = truth(item)
-        if known is (not wanted):
-            results.append(item)
-            break
-        if known is None:
-            results.append(item)
-            site = frame.site(first_place(each))
-            frame.context = frame.context.when(condition_key(item, each, site), wanted)
-        elif each is node[2][-1]:
-            results.append(item)
-    frame.context = before
+    with frame.at(frame.context):
+        for each in node[2]:
+            item = value(frame, each)
+            known = truth(item)
+            if known is (not wanted):
+                results.append(item)
+                break
+            if known is None:
+                results.append(item)
+                site = frame.site(first_place(each))
+                frame.assume(condition_key(item, each, site), wanted)
+            elif each is node[2][-1]:
+                results.append(item)
     return join(results)
 
 
@@ -227,30 +203,29 @@ def _comp(frame: Frame, node: Any) -> Value:
     kind, place, elements, clauses = node[1:]
     target, iterated, tests = clauses[0]
     source = value(frame, iterated)
-    saved, before = frame.env.names, frame.context
-    frame.context = before.inside(Scope(LOOP, frame.site(place)))
+    site, saved = frame.site(place), frame.env.names
     results: list[Value] = []
     items = operators.items_of(frame, source)
     known = items is not None and len(items) <= UNROLL and len(clauses) == 1 and not tests
-    if items is None or not known:
-        items = [operators.element_of(frame, source, frame.site(place))]
-    for item in items:
-        frame.env.names = dict(saved)
-        frame.session.assign(frame, target, item)
-        for inner_target, inner_iterated, inner_tests in clauses[1:]:
-            inner = value(frame, inner_iterated)
-            element = operators.element_of(frame, inner, frame.site(place))
-            frame.session.assign(frame, inner_target, element)
-            tests = tests + inner_tests
-        for test in tests:
-            value(frame, test)
-        results.append(value(frame, elements[-1]))
-        if kind == "dict":
-            value(frame, elements[0])
-    frame.env.names, frame.context = saved, before
+    with frame.within(Scope(LOOP, site)):
+        if items is None or not known:
+            items = [operators.element_of(frame, source, site)]
+        for item in items:
+            frame.env.names = dict(saved)
+            frame.assign(target, item)
+            for inner_target, inner_iterated, inner_tests in clauses[1:]:
+                inner = value(frame, inner_iterated)
+                frame.assign(inner_target, operators.element_of(frame, inner, site))
+                tests = tests + inner_tests
+            for test in tests:
+                value(frame, test)
+            results.append(value(frame, elements[-1]))
+            if kind == "dict":
+                value(frame, elements[0])
+    frame.env.names = saved
     if kind == "dict":
-        return Mapping({("?", n): each for n, each in enumerate(results)}, True, frame.site(place))
-    return Sequence("list", results, not known, frame.site(place))
+        return Mapping({("?", n): each for n, each in enumerate(results)}, True, site)
+    return Sequence("list", results, not known, site)
 
 
 def _await(frame: Frame, node: Any) -> Value:
@@ -259,7 +234,7 @@ def _await(frame: Frame, node: Any) -> Value:
 
 def _yield(frame: Frame, node: Any) -> Value:
     item = value(frame, node[2])
-    frame.session.may_build(frame)  # who takes it goes on from here
+    frame.may_build()  # who takes it goes on from here
     frame.yields.append((item, frame.context.scopes))
     return UNKNOWN
 

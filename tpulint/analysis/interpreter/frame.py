@@ -3,40 +3,75 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from typing import Any, Protocol, TypeVar
 
 from tpulint.analysis.domain.context import Scope
 from tpulint.analysis.domain.events import Argument, Context, Variable
-from tpulint.analysis.domain.objects import Env, Function
-from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.objects import Env, ExternalObject, Function
+from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import UNKNOWN, External, Value, join
+from tpulint.analysis.interpreter.entered import Entered, Scoped
+from tpulint.analysis.interpreter.session import Session
 from tpulint.knowledge import seam
-
-if TYPE_CHECKING:
-    from tpulint.analysis.domain.site import Module
-    from tpulint.analysis.interpreter.interpreter import Interpreter
+from tpulint.syntax import ir
+from tpulint.syntax.places import place_of
 
 BUILTINS = frozenset(dir(builtins))
+F = TypeVar("F", bound="Frame")
 
 
 def christen(value: Value, name: str) -> None:
-    """A variable that was made without a name goes by the first one it is bound to."""
+    """Name a variable that was made without a name by the first one it is bound to."""
     if isinstance(value, Variable) and value.name in seam.VARIABLE_MAKERS:
         value.name = name
 
 
-class Frame:
-    """Names, place and results of one call. `context` moves as blocks are entered and left."""
+class Library(Protocol):
+    """Answers the calls of what is outside the project."""
+
+    def wrapper(self, named: str, callee: Value) -> External | None:
+        """Return what a configured wrapper stands for, where one is called."""
+
+    def call(
+        self,
+        frame: Frame,
+        callee: External,
+        receiver: Value | None,
+        args: tuple[Argument, ...],
+        site: Site,
+    ) -> Value:
+        """Return the result of calling a function or method by its dotted name."""
+
+    def call_object(
+        self, frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
+    ) -> Value:
+        """Return the result of calling an object of an outside class."""
+
+    def call_unknown(
+        self, frame: Frame, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+    ) -> Value:
+        """Return the result of calling something that is not seen."""
+
+
+class Frame(ABC):
+    """Names, context and results of one call.
+
+    The context moves as scopes are entered (`with frame.within(scope):`) and as the paths
+    of branches join; it is changed nowhere but here and in `entered`.
+    """
 
     def __init__(
         self,
-        interpreter: Interpreter,
+        session: Session,
+        library: Library,
         module: Module,
         env: Env,
         context: Context,
         function: Function | None = None,
     ) -> None:
-        self.session = interpreter
+        self.session = session
+        self.library = library
         self.module = module
         self.env = env
         self.context = context
@@ -49,16 +84,83 @@ class Frame:
         self.call_site: Site | None = None
         self.given: dict[str, Argument] = {}
 
+    # Evaluation: expressions, statements and calls reach one another through the frame
+
+    @abstractmethod
+    def value(self, node: ir.Node) -> Value:
+        """Return what an expression stands for."""
+
+    @abstractmethod
+    def block(self, body: list[ir.Node]) -> bool:
+        """Read statements; return True when what follows them is never reached."""
+
+    @abstractmethod
+    def assign(self, target: ir.Node, item: Value) -> None:
+        """Bind a target (a name, attribute, item or nest of them) to `item`."""
+
+    def inner(
+        self: F, module: Module, env: Env, context: Context, function: Function | None = None
+    ) -> F:
+        """Return a new frame of the same reading."""
+        return type(self)(self.session, self.library, module, env, context, function)
+
+    # Context
+
+    def at(self, context: Context) -> Entered:
+        return Entered(self, context)
+
+    def within(self, scope: Scope) -> Entered:
+        return Entered(self, self.context.inside(scope))
+
+    def when(self, key: Any, branch: Any) -> Entered:
+        return Entered(self, self.context.when(key, branch))
+
+    def muted(self) -> Entered:
+        """Enter the same context with nothing recorded."""
+        return Entered(self, self.context.quietly())
+
+    def open(self, *scopes: Scope) -> None:
+        """Enter scopes that stay open until the enclosing `scopes_closed` block ends."""
+        self.context = self.context._replace(scopes=(*self.context.scopes, *scopes))
+
+    def scopes_closed(self) -> Scoped:
+        """Close at the end of the block what was opened in it; conditions stay."""
+        return Scoped(self)
+
+    def assume(self, key: Any, branch: Any) -> None:
+        """Reach what follows only under a condition."""
+        self.context = self.context.when(key, branch)
+
+    def resume(self, context: Context) -> None:
+        """Go on in `context`, where a branch ended: what follows is reached by it alone."""
+        self.context = context
+
+    # Budgets
+
+    def may_enter(self, function: Function) -> bool:
+        """Return whether there is budget to read `function` here."""
+        may = self.session.may_enter(function)
+        if not may:
+            self.may_build()
+        return may
+
+    def may_build(self) -> None:
+        """Count something that builds an operation, or may build one unseen."""
+        if not self.context.muted:
+            self.session.operations += 1
+
+    # Places and names
+
     def site(self, place: int) -> Site:
-        """The site at `place`; in an f-string there is none, and its statement's is taken."""
+        """Return the site at `place`; in an f-string there is none: its statement's is taken."""
         if place < 0:
-            place = self.session.place_of(self.statement)
+            place = place_of(self.statement)
         return self.module.site(place)
 
     def naming(self, argument: Argument, site: Site) -> tuple[Site, Argument]:
-        """The call that names what `argument` stands for, out through parameters to a caller.
+        """Return the call that names what `argument` stands for, out through parameters.
 
-        A forwarding wrapper is not where a fault of the forwarded function is mended.
+        A fault of a forwarded function is fixed where it is named, not in the forwarding wrapper.
         """
         frame: Frame | None = self
         while frame is not None and argument.node and argument.node[0] == "name":
@@ -69,7 +171,7 @@ class Frame:
         return site, argument
 
     def lookup(self, name: str) -> Value:
-        """What `name` stands for here, by Python's scoping."""
+        """Return what `name` stands for here, by Python's scoping."""
         env: Env | None = self.env
         while env is not None:
             found = env.names.get(name)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from typing import Protocol
 
 from tpulint.analysis.domain.effects import SCOPE
-from tpulint.analysis.domain.events import MODEL_FN
+from tpulint.analysis.domain.events import MODEL_FN, Context
 from tpulint.analysis.domain.objects import Env
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
@@ -20,29 +20,34 @@ from tpulint.analysis.domain.values import (
 )
 from tpulint.analysis.resolver.project import Project
 
-if TYPE_CHECKING:
-    from tpulint.analysis.interpreter.frame import Frame
-
 HOPS = 16  # re-exports of one name
 
 
-class ModuleLinker:
-    """The half of the machine that knows modules.
+class Importer(Protocol):
+    """Code that asks for a name of another module: a frame, as far as this file is concerned."""
+
+    context: Context
+    module: Module
+
+
+class ModuleLinker(ABC):
+    """Resolves names of modules, which are read when they are first asked for.
 
     follow_all: whatever is imported is read. passed_by: a module was not read that might
     have mattered to a host cluster.
     """
 
-    def __init__(
-        self, project: Project, program: Program, read_body: Callable[[Module, Env], None]
-    ) -> None:
+    def __init__(self, project: Project, program: Program) -> None:
         self.project = project
         self.program = program
-        self.read_body = read_body
         self.follow_all = False
         self.passed_by = False
         self._envs: dict[Module, Env] = {}
         self._star_imports: dict[Module, list[Value]] = {}
+
+    @abstractmethod
+    def read_body(self, module: Module, env: Env) -> None:
+        """Read the body of a module; its names are bound in `env`."""
 
     def module_env(self, module: Module) -> Env:
         """The names of `module`; its body is read at the first question."""
@@ -73,7 +78,7 @@ class ModuleLinker:
                 return External(f"{source.path}.{name}")
         return None
 
-    def follows(self, path: str, frame: Frame | None = None) -> bool:
+    def follows(self, path: str, asking: Importer | None = None) -> bool:
         """Whether the module at `path` is read.
 
         It is where it matters by itself, where host clusters are opened around here, where
@@ -84,8 +89,8 @@ class ModuleLinker:
         """
         if self.follow_all or self.project.matters(path):
             return True
-        if frame is not None:
-            context, module = frame.context, frame.module
+        if asking is not None:
+            context, module = asking.context, asking.module
             if context.cluster is not None or module.builds_computations:
                 return True
             of_strategy = context.computation is not None or bool(context.with_blocks(SCOPE))
@@ -100,16 +105,16 @@ class ModuleLinker:
         return False
 
     def module_attribute(
-        self, base: ModuleValue, name: str, frame: Frame | None, hops: int = 0
+        self, base: ModuleValue, name: str, asking: Importer | None, hops: int = 0
     ) -> Value:
         """`module.name`: a global, or a module inside the package."""
         found = None
-        if self.follows(base.path, frame):
+        if self.follows(base.path, asking):
             module = self.project.module(base.path)
             found = self.module_name(module, name) if module is not None else None
             again = Imported(base.path, base.dotted, name)
             if found is not None and not isinstance(found, External) and found != again:
-                return self.looked_up(found, frame, hops + 1)
+                return self.looked_up(found, asking, hops + 1)
         inner = self.project.child(base.path, name)
         if inner is not None:
             return ModuleValue(inner, f"{base.dotted}.{name}")
@@ -123,14 +128,14 @@ class ModuleLinker:
         found = self.module_name(module, value.name) if module is not None else None
         return value if found is None else self.looked_up(found, None)
 
-    def looked_up(self, value: Value, frame: Frame | None, hops: int = 0) -> Value:
+    def looked_up(self, value: Value, asking: Importer | None, hops: int = 0) -> Value:
         """`value`, an imported name followed to what it names (modules may import in a ring)."""
         if not isinstance(value, Imported):
             return value
         if hops > HOPS:
             return UNKNOWN
         base = ModuleValue(value.path, value.dotted)
-        return self.module_attribute(base, value.name, frame, hops)
+        return self.module_attribute(base, value.name, asking, hops)
 
     def imported(self, module: Module, dotted: str, level: int) -> Value:
         """What `import dotted` binds; outside names stay dotted names."""

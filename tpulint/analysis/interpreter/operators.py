@@ -39,7 +39,7 @@ REPEAT = 64
 
 def operation(frame: Frame, items: Iterable[Value], site: Site, name: str) -> Value:
     """An operator on tensors or variables builds an operation here; on others nothing is known."""
-    frame.session.may_build(frame)
+    frame.may_build()
     listed = list(items)
     if name == "not" and len(listed) == 1 and isinstance(listed[0], ContextQuery):
         return listed[0]
@@ -178,18 +178,18 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         return join([*base.items.values(), UNKNOWN]) if base.items else UNKNOWN
     if isinstance(base, Tensor):
         if base.sort == "structure":
-            frame.session.may_build(frame)
+            frame.may_build()
             return replace(base, sort="tensor")
         return operation(frame, [base, index], site, "getitem")
     if isinstance(base, Variable):
         return operation(frame, [base, index], site, "getitem")
     if isinstance(base, Opaque):
-        frame.session.may_build(frame)
+        frame.may_build()
         key = f"[{index.value!r}]" if isinstance(index, Const) else "[?]"
         if key == "[?]":
             return UNKNOWN
         return base.child(key, base.path + key)
-    frame.session.may_build(frame)
+    frame.may_build()
     return UNKNOWN
 
 
@@ -211,7 +211,7 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
     if isinstance(value, Mapping):
         keys = [Const(key) for key in value.items if not isinstance(key, tuple)]
         return join(keys) if keys and not value.open else UNKNOWN
-    frame.session.may_build(frame)
+    frame.may_build()
     if isinstance(value, Tensor):
         return replace(value, shape=None)
     return UNKNOWN
@@ -227,7 +227,7 @@ def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
             return list(value.items)
         return [join(value.items) if value.items and value.open else UNKNOWN] * count
     if isinstance(value, Tensor):
-        frame.session.may_build(frame)
+        frame.may_build()
         sort = "unseen" if value.sort == "unseen" else "tensor"
         return [replace(value, sort=sort, shape=None) for _ in range(count)]
     if isinstance(value, Opaque):

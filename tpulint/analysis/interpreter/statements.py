@@ -11,8 +11,9 @@ from tpulint.analysis.domain.structures import drop, put
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Value
 from tpulint.analysis.interpreter import attributes, branches, context_managers, operators
 from tpulint.analysis.interpreter.definitions import define_class, define_function
-from tpulint.analysis.interpreter.expressions import first_place, value
+from tpulint.analysis.interpreter.expressions import value
 from tpulint.analysis.interpreter.frame import Frame
+from tpulint.syntax.places import first_place
 
 Names = dict[str, Value]
 
@@ -26,13 +27,6 @@ def block(frame: Frame, body: list[Any]) -> bool:
         if ended:
             break
     return ended
-
-
-def place_of(statement: Any) -> int:
-    """Where a statement stands, by what in it has a place; -1 where nothing has."""
-    if statement and statement[0] in ("return", "if", "for", "while", "with"):
-        return int(statement[1])
-    return first_place(statement) if statement else -1
 
 
 def assign(frame: Frame, target: Any, item: Value) -> None:
@@ -107,20 +101,19 @@ def _return(frame: Frame, node: Any) -> bool:
 
 
 def _with(frame: Frame, node: Any) -> bool:
-    before = frame.context
     opened: list[tuple[Value, Site]] = []
-    for manager_node, target in node[2]:
-        manager = value(frame, manager_node)
-        site = frame.site(first_place(manager_node))
-        bound = context_managers.enter(frame, manager, site)
-        opened.append((manager, site))
-        if target is not None:
-            assign(frame, target, bound)
-    built = frame.session.operations
-    ended = block(frame, node[3])
-    for manager, site in reversed(opened):
-        context_managers.leave(frame, manager, site, frame.session.operations - built)
-    frame.context = frame.context._replace(scopes=before.scopes)
+    with frame.scopes_closed():
+        for manager_node, target in node[2]:
+            manager = value(frame, manager_node)
+            site = frame.site(first_place(manager_node))
+            bound = context_managers.enter(frame, manager, site)
+            opened.append((manager, site))
+            if target is not None:
+                assign(frame, target, bound)
+        built = frame.session.operations
+        ended = block(frame, node[3])
+        for manager, site in reversed(opened):
+            context_managers.leave(frame, manager, site, frame.session.operations - built)
     return ended
 
 

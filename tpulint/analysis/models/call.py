@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tpulint.analysis.domain.context import Scope
 from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
+from tpulint.analysis.domain.objects import function_of
 from tpulint.analysis.domain.values import Bound, Opaque, Value
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.calls import call, given
@@ -50,16 +51,13 @@ class Call:
         args = tuple(
             each if isinstance(each, Argument) else given(each, self.site) for each in values
         )
-        before = self.frame.context
-        self.frame.context = before.inside(scope)
-        result = call(self.frame, callee, args, self.site, "")
-        self.frame.context = before
-        return result
+        with self.frame.within(scope):
+            return call(self.frame, callee, args, self.site, "")
 
 
 def parameter_count(this: Call, callee: Value) -> int:
     """Return the number of positional arguments `callee` wants; one where it is not seen."""
-    function = this.frame.session.function_of(callee)
+    function = function_of(callee)
     if function is None:
         return 1
     rows = [*function.code.parameters.positional_only, *function.code.parameters.positional]

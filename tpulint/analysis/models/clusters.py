@@ -73,15 +73,14 @@ def open_cluster(
     if not context.muted:
         owner = context.computation
         (owner.clusters if owner else frame.session.program.loose_clusters).append(cluster)
-    frame.context = context.inside(Scope(CLUSTER, this.site, cluster))
-    for each in args:
-        _send(frame, cluster, each)
-    if not waits:
-        args = tuple(each._replace(value=_dequeued(frame, each)) for each in args)
-    made = calls.call(frame, callee, args, this.site)
-    for variable in transfer.variables(made):
-        transfer.access(frame, variable, "read", "return", this.site)
-    frame.context = context
+    with frame.within(Scope(CLUSTER, this.site, cluster)):
+        for each in args:
+            _send(frame, cluster, each)
+        if not waits:
+            args = tuple(each._replace(value=_dequeued(frame, each)) for each in args)
+        made = calls.call(frame, callee, args, this.site)
+        for variable in transfer.variables(made):
+            transfer.access(frame, variable, "read", "return", this.site)
     cluster.result = made
     if not waits:
         return UNKNOWN

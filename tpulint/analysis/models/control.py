@@ -150,11 +150,9 @@ def _loop(this: Call) -> Value:
     scope = Scope(WHILE, this.site, predicates)
     body = this.get("body", 1) or UNKNOWN
     made = this.run_inside(scope, body, _loop_values(this, given, scope))
-    before = this.frame.context
-    this.frame.context = before.quietly()
     again = Scope(WHILE, this.site)
-    predicates.items.append(this.run_inside(again, test, _loop_values(this, made, again)))
-    this.frame.context = before
+    with this.frame.muted():
+        predicates.items.append(this.run_inside(again, test, _loop_values(this, made, again)))
     decided = transfer.leave_control(this.frame, predicate, [], this.site)
     return transfer.leave_control(this.frame, join([given, made]), [decided], this.site)
 
@@ -173,10 +171,7 @@ def _loop_values(this: Call, value: Value, scope: Scope) -> list[Value]:
 
 def _inside(this: Call, value: Value, scope: Scope) -> Value:
     """Loop variables as the body sees them: tensors of the body."""
-    before = this.frame.context
-    this.frame.context = before.inside(scope)
-    found = transfer.each_tensor(
-        value, lambda tensor: transfer.passed_on(this.frame, tensor, this.site)
-    )
-    this.frame.context = before
-    return found
+    with this.frame.within(scope):
+        return transfer.each_tensor(
+            value, lambda tensor: transfer.passed_on(this.frame, tensor, this.site)
+        )

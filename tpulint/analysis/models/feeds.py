@@ -98,7 +98,7 @@ def _distribute(this: Call, strategy: Strategy) -> Value | None:
 
 def _fit(this: Call, model: ExternalObject | Instance) -> None:
     """`fit` of a model that was made under the scope of a TPUStrategy."""
-    strategy = this.frame.session.strategy_of(model.context) if model.context is not None else None
+    strategy = model.context.strategy if model.context is not None else None
     if strategy is None or strategy.kind != "tpu":
         return
     for keyword in FITS[this.name]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.context import FUNCTION, Scope
 from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.keras_models import is_model
-from tpulint.analysis.domain.objects import Instance
+from tpulint.analysis.domain.objects import Instance, function_of
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Value
 from tpulint.analysis.interpreter import attributes
 from tpulint.analysis.models.call import Call
@@ -20,7 +20,7 @@ def answer(this: Call) -> Value | None:
     model = this.receiver
     if this.name not in STEPS or not isinstance(model, Instance) or model.context is None:
         return None
-    strategy = this.frame.session.strategy_of(model.context)
+    strategy = model.context.strategy
     if strategy is None or strategy.kind != "tpu" or not is_model(model):
         return None
     steps = [STEPS[this.name]]
@@ -35,11 +35,9 @@ def _step(this: Call, model: Instance, name: str) -> None:
     """Keras traces the step in a tf.function of its own, and gives it one batch."""
     frame = this.frame
     step = attributes.get(frame, model, name, this.site)
-    if not isinstance(step, Bound) or frame.session.function_of(step) is None:
+    if not isinstance(step, Bound) or function_of(step) is None:
         step = attributes.get(frame, model, "call", this.site)
-    if not isinstance(step, Bound) or frame.session.function_of(step) is None:
+    if not isinstance(step, Bound) or function_of(step) is None:
         return
-    before = frame.context
-    frame.context = before.inside(Scope(FUNCTION, this.site))
-    trace(this, "run", step, [Argument(None, "", UNKNOWN, this.site, [])], mode="function")
-    frame.context = before
+    with frame.within(Scope(FUNCTION, this.site)):
+        trace(this, "run", step, [Argument(None, "", UNKNOWN, this.site, [])], mode="function")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import CALLED
-from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Function
 from tpulint.analysis.domain.scalars import gives_scalar
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Partial, Value
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.attributes import weights
 from tpulint.analysis.interpreter.calls import call, given
+from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call, parameter_count
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
@@ -65,13 +67,11 @@ def _call_given(this: Call) -> None:
     """A function given to an operation that is not modelled may be called, on tensors."""
     for each in this.values:
         if isinstance(each, (Function, Bound, Partial)):
-            before = this.frame.context
-            this.frame.context = before.when((CALLED, this.site), True)
-            element = Tensor(this.frame.context, this.site, "structure")
-            count = parameter_count(this, each)
-            args = tuple(given(element, this.site) for _ in range(count))
-            call(this.frame, each, args, this.site)
-            this.frame.context = before
+            with this.frame.when((CALLED, this.site), True):
+                element = Tensor(this.frame.context, this.site, "structure")
+                count = parameter_count(this, each)
+                args = tuple(given(element, this.site) for _ in range(count))
+                call(this.frame, each, args, this.site)
 
 
 def _of_object(this: Call, receiver: ExternalObject) -> Value:
@@ -83,9 +83,22 @@ def _of_object(this: Call, receiver: ExternalObject) -> Value:
     transfer.touch(this.frame, this.values, this.site, this.name, sure, "unknown")
     if any(True for each in this.values for _ in tensors(each)):
         if this.name in ("call", "__call__", "apply"):
-            return this.frame.session.call_object(this.frame, receiver, this.arguments, this.site)
+            return call_object(this.frame, receiver, this.arguments, this.site)
         return transfer.result(this.frame, this.values, this.site, "unseen")
     return ExternalObject(f"{receiver.path}.{this.name}", this.site, this.frame.context)
+
+
+def call_object(
+    frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
+) -> Value:
+    """Call an outside object: a layer reads its weights and gives a tensor."""
+    frame.may_build()
+    items = [each.value for each in args]
+    transfer.touch(frame, items, site, callee.last)
+    owned = weights(frame, callee)
+    if owned.sort == "weights":
+        transfer.access(frame, owned, "read", callee.last, site)
+    return transfer.result(frame, items, site)
 
 
 def unseen(this: Call) -> Value:

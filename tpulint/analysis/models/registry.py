@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import ApiCall, Argument
-from tpulint.analysis.domain.objects import Instance, Mapping, Sequence
+from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Const, DeferredName, External, Opaque, Value
 from tpulint.analysis.interpreter.frame import Frame
@@ -28,6 +28,8 @@ from tpulint.analysis.models import (
 from tpulint.analysis.models.call import Answer, Call
 from tpulint.analysis.models.frozen_arguments import snapshot
 from tpulint.knowledge import seam
+
+WRAPPED = External("tensorflow.compat.v1.tpu.outside_compilation")
 
 # Receivers with methods of their own come first, then the seam, then the rest.
 FAMILIES: tuple[Answer, ...] = (
@@ -58,34 +60,53 @@ UNSEEN: tuple[Answer, ...] = (
 )
 
 
-def answer(
-    frame: Frame,
-    callee: External,
-    receiver: Value | None,
-    args: tuple[Argument, ...],
-    site: Site,
-) -> Value:
-    """The result of calling `callee`, with its meaning for the lanes written down."""
-    record = ApiCall(callee.path, site, frame.context, args, receiver, UNKNOWN)
-    found = _ask(frame, record, FAMILIES) or UNKNOWN
-    if isinstance(callee, DeferredName):
-        found = deferred_modules.kept(record, callee, found)
-    return _recorded(frame, record, found)
+class Models:
+    """The models of TensorFlow's calls, for an interpreter; `wrappers` are configured names."""
 
+    def __init__(self, wrappers: tuple[str, ...] = ()) -> None:
+        self._wrappers = frozenset(each.rpartition(".")[2] for each in wrappers)
 
-def answer_unknown(
-    frame: Frame, callee: Value, args: tuple[Argument, ...], site: Site, named: str
-) -> Value:
-    """The result of calling something that is not seen."""
-    receiver: Value | None = callee if isinstance(callee, Instance) else None
-    if isinstance(callee, Opaque):
-        receiver = callee.parent
-    path = callee.path if isinstance(callee, Opaque) else named or "?"
-    record = ApiCall(path, site, frame.context, args, receiver, UNKNOWN)
-    found = _ask(frame, record, UNSEEN)
-    if found is None:
-        found = operations.unseen(Call(frame, record))
-    return _recorded(frame, record, found)
+    def wrapper(self, named: str, callee: Value) -> External | None:
+        """Return outside_compilation where a configured wrapper of it is called."""
+        if not self._wrappers:
+            return None
+        last = callee.last if isinstance(callee, External) else named
+        return WRAPPED if last in self._wrappers else None
+
+    def call(
+        self,
+        frame: Frame,
+        callee: External,
+        receiver: Value | None,
+        args: tuple[Argument, ...],
+        site: Site,
+    ) -> Value:
+        """Return the result of calling `callee`, with its meaning for the lanes written down."""
+        record = ApiCall(callee.path, site, frame.context, args, receiver, UNKNOWN)
+        found = _ask(frame, record, FAMILIES) or UNKNOWN
+        if isinstance(callee, DeferredName):
+            found = deferred_modules.kept(record, callee, found)
+        return _recorded(frame, record, found)
+
+    def call_object(
+        self, frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
+    ) -> Value:
+        """Return the result of calling an object of an outside class."""
+        return operations.call_object(frame, callee, args, site)
+
+    def call_unknown(
+        self, frame: Frame, callee: Value, args: tuple[Argument, ...], site: Site, named: str
+    ) -> Value:
+        """Return the result of calling something that is not seen."""
+        receiver: Value | None = callee if isinstance(callee, Instance) else None
+        if isinstance(callee, Opaque):
+            receiver = callee.parent
+        path = callee.path if isinstance(callee, Opaque) else named or "?"
+        record = ApiCall(path, site, frame.context, args, receiver, UNKNOWN)
+        found = _ask(frame, record, UNSEEN)
+        if found is None:
+            found = operations.unseen(Call(frame, record))
+        return _recorded(frame, record, found)
 
 
 def _recorded(frame: Frame, record: ApiCall, found: Value) -> Value:
@@ -110,7 +131,7 @@ def _ask(frame: Frame, record: ApiCall, families: tuple[Answer, ...]) -> Value |
         computation = frame.context.computation
         (computation.calls if computation else frame.session.program.calls).append(record)
     if not _builds_nothing(record):
-        frame.session.may_build(frame)
+        frame.may_build()
     call = Call(frame, record)
     for family in families:
         found = family(call)

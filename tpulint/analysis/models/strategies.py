@@ -9,7 +9,7 @@ from tpulint.analysis.domain.effects import NOT_A_TPUS, SCOPE
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Strategy, Value
-from tpulint.analysis.interpreter.calls import call, given
+from tpulint.analysis.interpreter.calls import given
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
@@ -53,7 +53,7 @@ def _construct(this: Call) -> Value | None:
     if this.name in seam.OTHER_STRATEGIES:
         return Strategy("other", this.site, this.path)
     if this.name == "get_strategy" and "distribute" in this.path:
-        scope = this.frame.session.strategy_of(this.frame.context)
+        scope = this.frame.context.strategy
         kind = "tpu" if this.frame.session.settings.assume_tpu else "unknown"
         return scope or Strategy(kind, this.site, this.path)
     return None
@@ -78,10 +78,7 @@ def _run(this: Call, strategy: Strategy) -> Value:
     arguments = _arguments(this)
     if strategy.kind == "other":
         scope = Scope(WITH, this.site, (NOT_A_TPUS, strategy))
-        before = this.frame.context
-        this.frame.context = before.inside(scope)
-        call(this.frame, callee, tuple(arguments or ()), this.site)
-        this.frame.context = before
+        this.run_inside(scope, callee, tuple(arguments or ()))
     else:
         tpu = strategy.kind == "tpu"
         certainty = Certainty.DEFINITE if tpu else Certainty.POSSIBLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.context import COMPUTATION, Scope
 from tpulint.analysis.domain.events import Argument, Computation, Tensor
-from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.objects import Mapping, Sequence, function_of
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Choice, Const, Opaque, Value, join
 from tpulint.analysis.interpreter import calls
@@ -33,17 +33,17 @@ def trace(
         if outer is not None:
             outer.inner.append(made)
         program.computations.append(made)
-    before = frame.context
-    frame.context = before.inside(Scope(COMPUTATION, this.site, made))
     results = []
-    for option in callee.options if isinstance(callee, Choice) else (callee,):
-        args = arguments
-        if args is None:
-            args = tensor_arguments(frame, option, this.site, opaque)
-        inputs = tuple(each._replace(value=as_input(frame, each.value, this.site)) for each in args)
-        made.parameters = tuple(each.value for each in inputs)
-        results.append(calls.call(frame, option, inputs, this.site))
-    frame.context = before
+    with frame.within(Scope(COMPUTATION, this.site, made)):
+        for option in callee.options if isinstance(callee, Choice) else (callee,):
+            args = arguments
+            if args is None:
+                args = tensor_arguments(frame, option, this.site, opaque)
+            inputs = tuple(
+                each._replace(value=as_input(frame, each.value, this.site)) for each in args
+            )
+            made.parameters = tuple(each.value for each in inputs)
+            results.append(calls.call(frame, option, inputs, this.site))
     made.result = join(results)
     return made.result
 
@@ -76,7 +76,7 @@ def tensor_arguments(
 
     Without such names there may be more arguments, for parameters with defaults.
     """
-    function = frame.session.function_of(callee)
+    function = function_of(callee)
     if function is None:
         return [Argument(None, "*", UNKNOWN, site, [])]
     code = function.code.parameters

@@ -67,7 +67,7 @@ def _make(this: Call) -> Value:
     name, sort = _name(this), seam.VARIABLE_MAKERS[this.name]
     # TensorFlow finds the global step by this name.
     sort = "step" if (name, sort) == ("global_step", "variable") else sort
-    found = frame.session.variable(name, sort, this.site, frame)
+    found = frame.session.variable(name, sort, this.site, frame.context)
     transfer.access(frame, found, "create", this.name, this.site)
     transfer.touch(frame, _without_functions(this), this.site, this.name)
     return found

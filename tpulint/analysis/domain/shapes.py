@@ -1,0 +1,58 @@
+"""The dtypes and shapes that literals give."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.objects import ExternalObject, Sequence
+from tpulint.analysis.domain.values import NONE, Const, External, Value
+from tpulint.knowledge import seam
+
+Shape = tuple["int | None", ...]
+
+
+def dtype_of(value: Value | None) -> str | None:
+    """The dtype that `tf.float32`, `np.int32` or `"float32"` names."""
+    name = value.last if isinstance(value, External) else None
+    if isinstance(value, Const):
+        name = value.value
+    return name if name in seam.DTYPES else None
+
+
+def shape_of(value: Value | None) -> Shape | None:
+    """The shape that a list of dimensions or a `TensorShape` says; None for an unseen rank."""
+    if (
+        isinstance(value, ExternalObject)
+        and value.last == "TensorShape"
+        and len(value.arguments) == 1
+    ):
+        return shape_of(value.arguments[0][1])
+    if not isinstance(value, Sequence) or value.open:
+        return None
+    return tuple(_number(each) for each in value.items)
+
+
+def _number(value: Value) -> int | None:
+    found = value.value if isinstance(value, Const) else None
+    return found if type(found) is int else None
+
+
+def described(value: Value) -> tuple[str | None, Shape | None]:
+    """The dtype and the shape of what TensorFlow makes of `value` as a tensor."""
+    if isinstance(value, Tensor):
+        return value.dtype, value.shape
+    if isinstance(value, Const):
+        return _NUMBERS.get(type(value.value)), () if value != NONE else None
+    if isinstance(value, Sequence) and not value.open:
+        rows = [described(each) for each in value.items]
+        dtypes, shapes = {row[0] for row in rows}, {row[1] for row in rows}
+        if dtypes == {"int32", "float32"}:
+            dtypes = {"float32"}
+        shape = shapes.pop() if len(shapes) == 1 else None
+        return (
+            dtypes.pop() if len(dtypes) == 1 else None,
+            (len(rows), *shape) if shape is not None else None,
+        )
+    return None, None
+
+
+_NUMBERS = {bool: "bool", int: "int32", float: "float32", str: "string"}

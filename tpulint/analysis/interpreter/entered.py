@@ -1,0 +1,59 @@
+"""Contexts that are entered by `with` and left at its end."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Protocol
+
+from tpulint.analysis.domain.events import Context
+
+
+class HasContext(Protocol):
+    """A frame, as far as this file is concerned."""
+
+    context: Context
+
+
+class Entered:
+    """A context that holds in a `with` block; `end` is the one that the block ended in."""
+
+    __slots__ = ("_before", "_frame", "end")
+
+    def __init__(self, frame: HasContext, context: Context) -> None:
+        self._frame = frame
+        self._before = frame.context
+        self.end = context
+
+    def __enter__(self) -> Entered:
+        self._frame.context = self.end
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.end = self._frame.context
+        self._frame.context = self._before
+
+
+class Scoped:
+    """The scopes that are open before a `with` block, and again after it."""
+
+    __slots__ = ("_frame", "_scopes")
+
+    def __init__(self, frame: HasContext) -> None:
+        self._frame = frame
+        self._scopes = frame.context.scopes
+
+    def __enter__(self) -> None:
+        """Leave the context as it is."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._frame.context = self._frame.context._replace(scopes=self._scopes)

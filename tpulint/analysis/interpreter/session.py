@@ -1,0 +1,119 @@
+"""The state of one reading of a program: its budgets, and the identity of what it meets."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tpulint.analysis.domain.events import Context, Variable
+from tpulint.analysis.domain.objects import Class, Function, Instance, function_of
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import Value, options
+from tpulint.analysis.interpreter.module_linking import ModuleLinker
+from tpulint.analysis.options import Settings
+from tpulint.analysis.resolver.project import Project
+
+DEPTH = 40  # calls inside one another
+VISITS = 3  # readings of one function in one run, at least
+SMALL = 60  # identifiers: a function with few of them is read more often
+CALLS = 20_000  # readings of all functions in one run
+
+
+class Session(ModuleLinker):
+    """What is found goes into `program`; a fault of the reader's own into `errors`.
+
+    called: functions (by the id of their code) that something calls: they are no roots.
+    wanted: names of functions whose callers may know more than a reading without them.
+    operations: how many operations were built so far, those that may have been included.
+    """
+
+    def __init__(self, project: Project, settings: Settings) -> None:
+        super().__init__(project, Program())
+        self.settings = settings
+        self.errors: list[str] = []
+        self.global_step = Variable("global_step", "step", None, None)
+        self.called: set[int] = set()
+        self.wanted: set[str] = set()
+        self.operations = 0
+        self._variables: dict[Any, Variable] = {}
+        self._generic: dict[int, Instance] = {}
+        self._active: list[int] = []
+        self._visits: Counter[int] = Counter()
+        self._calls = 0
+        self._run = 0
+
+    # Runs and budgets
+
+    def new_run(self) -> Context:
+        """Return the context of a fresh reading, with fresh budgets."""
+        self._run += 1
+        self._visits.clear()
+        self._calls = 0
+        return Context(run=self._run)
+
+    def may_enter(self, function: Function) -> bool:
+        """Return whether there is budget to read `function`; recursion goes two deep."""
+        code = id(function.code)
+        self._calls += 1
+        self._visits[code] += 1
+        return (
+            self._calls <= CALLS
+            and len(self._active) <= DEPTH
+            and self._visits[code] <= max(VISITS, SMALL // (len(function.code.mentions) + 1))
+            and self._active.count(code) < 2
+        )
+
+    def is_active(self, function: Function) -> bool:
+        """Return whether the function is being read."""
+        return id(function.code) in self._active
+
+    @contextmanager
+    def entered(self, function: Function) -> Iterator[None]:
+        self._active.append(id(function.code))
+        self.called.add(id(function.code))
+        try:
+            yield
+        finally:
+            self._active.pop()
+
+    @contextmanager
+    def guarded(self, what: str) -> Iterator[None]:
+        """Let a fault of the reader's own cost one root, never the run, and report it."""
+        try:
+            yield
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{os.path.basename(last.filename)}:{last.lineno}"
+            kind = type(error).__name__
+            self.errors.append(f"internal error while reading {what}: {kind}: {error} ({place})")
+
+    # Identity
+
+    def known(self, value: Value) -> None:
+        """Remember that what calls this function was seen: it is no root."""
+        for option in options(value):
+            function = function_of(option)
+            if function is not None:
+                self.called.add(id(function.code))
+
+    def variable(self, name: str, sort: str, site: Site, context: Context) -> Variable:
+        """Return the variable that the call at `site` makes on this call chain."""
+        key = (site, tuple(call.site for call in context.call_chain), sort)
+        found = self._variables.get(key)
+        if found is None:
+            found = Variable(name, sort, site, context, context.strategy)
+            self._variables[key] = found
+        return found
+
+    def generic_instance(self, cls: Class) -> Instance:
+        """Return the object that represents any instance of `cls`, where methods are roots."""
+        found = self._generic.get(id(cls))
+        if found is None:
+            found = Instance(cls, None, None)
+            self._generic[id(cls)] = found
+        return found
