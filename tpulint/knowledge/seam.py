@@ -287,6 +287,6 @@ TENSORFLOW_ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorfl
 
 
 def is_tensorflow(path: str) -> bool:
-    """Whether a dotted name is TensorFlow's, or of a project's shim over it."""
+    """Return whether a dotted name is TensorFlow's, or of a project's shim over it."""
     first = path.partition(".")[0]
     return first.lstrip(".") in TENSORFLOW_ROOTS or ".compat." in path

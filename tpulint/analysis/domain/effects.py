@@ -1,4 +1,4 @@
-"""What a `with` block, or a call that is entered like one, does to the code in it."""
+"""Effects of `with` blocks, and of calls that are entered like one, on the code in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens in a program, and to what: calls, accesses and uses; tensors and variables.
+"""Calls, accesses and uses in a program, and the tensors and variables that they touch.
 
 Computations, host clusters and contexts refer to each other and to these, hence one file.
 Identity matters more than content: two lanes touch the same variable when they reach the
@@ -44,12 +44,12 @@ class Context(BaseContext):
 
     @property
     def on_device(self) -> bool:
-        """Tell whether an operation built here is compiled for the TPU."""
+        """Return whether an operation built here is compiled for the TPU."""
         return self.computation is not None and self.cluster is None
 
     @property
     def converts_control_flow(self) -> bool:
-        """Tell whether Python's `if` and `while` on tensors are converted here."""
+        """Return whether Python's `if` and `while` on tensors are converted here."""
         computation = self.computation
         return (computation is not None and computation.mode == "function") or self.traced
 
@@ -214,17 +214,17 @@ class Cluster:
 
     @property
     def computed_inputs(self) -> bool:
-        """Whether the device computes something first: then this is no head cluster."""
+        """Return whether the device computes something first: then this is no head cluster."""
         if any(use.tensor.computed for use in self.receives):
             return True
         return any(each.computed_inputs for each in self.fed_by)
 
     def is_around(self, context: Context) -> bool:
-        """Whether `context` is inside this cluster."""
+        """Return whether `context` is inside this cluster."""
         return any(scope.payload is self for scope in context.scopes)
 
     def waits(self, place: Context | None = None) -> Certainty | None:
-        """Whether the device waits for this cluster (facts of TensorFlow: results cross back).
+        """Return whether the device waits for this cluster (facts of TensorFlow: results cross back).
 
         With `place`: on every run that reaches it.
         """

@@ -147,8 +147,3 @@ class TraceTimeValue(Value):
 
     path: str
     site: Site
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether it is a random number, not a time."""
-        return "random" in self.path

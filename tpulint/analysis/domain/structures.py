@@ -69,7 +69,7 @@ def drop(mapping: Mapping, key: Any, context: Context) -> None:
 
 
 def is_dataset(value: Value) -> bool:
-    """Whether this is an input pipeline, as its name says."""
+    """Return whether this is an input pipeline, as its name says."""
     return all(
         isinstance(each, ExternalObject) and "data" in each.path.lower() for each in options(value)
     )

@@ -1,4 +1,4 @@
-"""What a name can stand for while the program is read: values that need no context.
+"""Values that a name can have while the program is read, of those that need no context.
 
 `Choice` holds alternatives (branches, loops); `UNKNOWN` is an honest answer and no rule builds
 a certain finding on it. Those with an identity of their own are in `objects` and `events`.

@@ -25,7 +25,7 @@ CALLS = 20_000  # readings of all functions in one run
 
 
 class Session(ModuleLinker):
-    """What is found goes into `program`; a fault of the reader's own into `errors`.
+    """One reading: findings go into `program`, faults of the interpreter's own into `errors`.
 
     called: functions (by the id of their code) that something calls: they are no roots.
     wanted: names of functions whose callers may know more than a reading without them.

@@ -103,7 +103,7 @@ def take(
 
 
 def escapes(home: Context, context: Context) -> bool:
-    """Whether a tensor made at `home` is out of reach at `context`: its scope has ended."""
+    """Return whether a tensor made at `home` is out of reach at `context`: its scope has ended."""
     open_scopes = {id(scope) for scope in context.scopes}
     enclosing = ("computation", "cluster", COND, WHILE, FUNCTION)
     return any(scope.kind in enclosing and id(scope) not in open_scopes for scope in home.scopes)
