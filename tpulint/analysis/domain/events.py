@@ -224,7 +224,7 @@ class Cluster:
         return any(scope.payload is self for scope in context.scopes)
 
     def waits(self, place: Context | None = None) -> Certainty | None:
-        """Return whether the device waits for this cluster (facts of TensorFlow: results cross back).
+        """Return whether the device waits for this cluster: results cross back.
 
         With `place`: on every run that reaches it.
         """
