@@ -2,65 +2,40 @@
 
 The members of a group stand in a ring. In a first lap they hand a partial result from one to the
 next, so that a sum is added up in the order of the replicas, whoever comes first; in a second one
-the result. Each queue has one giver and one taker, so that nobody who is early for the next meeting
-(the next iteration of a loop) takes what is another's. A queue's waiting takes no thread, so any
-number of replicas can wait.
+the result. Each site of a collective has queues of its own, each with one giver and one taker, who
+come there iteration by iteration, so that nobody who is early for the next meeting takes what is
+another's. A queue's waiting takes no thread, so any number of replicas can wait.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Seat, in_this_graph
-from tpulint.runtime.extract.collectives import Collective
+from tpulint.runtime.execute.places import Places, in_this_graph
+from tpulint.runtime.execute.rings import Seat
 from tpulint.runtime.extract.region import Operation, Tensor
 
-_names = itertools.count()
 
-
-def seats(collective: Collective, replicas: int) -> list[Seat]:
-    """A seat for each replica; those in no group have one of their own."""
-    groups = list(collective.groups)
-    together = {replica for group in groups for replica in group}
-    groups += [(replica,) for replica in range(replicas) if replica not in together]
-    found: dict[int, Seat] = {}
-    for group in groups:
-        ring = [_queue(collective.op.outputs[0].dtype) for _ in group]
-        for rank, replica in enumerate(group):
-            found[replica] = Seat(
-                ring[rank - 1], ring[rank], tf.constant(rank), tf.constant(len(group))
-            )
-    return [found[replica] for replica in range(replicas)]
-
-
-def emptied(all_seats: Iterable[Seat]) -> list[Operation]:
-    """Operations that take out of the queues what a step that failed may have left there."""
-    handles = [seat.after for seat in all_seats]
-    return [
-        _empty(handle, tf.as_dtype(handle.op.get_attr("component_types")[0])) for handle in handles
-    ]
-
-
-def meet(op: Operation, value: Tensor, replica: Tensor, seat: Seat) -> Tensor:
+def meet(op: Operation, value: Tensor, places: Places, seat: Seat | None) -> Tensor:
     """The result, in a replica, of the collective `op` of which `value` is its part."""
-    here = Seat(*(in_this_graph(tensor) for tensor in seat.tensors()))
     if op.type == "CrossReplicaSum":
-        return _passed_on(value, here, lambda so_far: so_far + value)
+        return _passed_on(value, seat, lambda so_far: so_far + value)
     everything = _passed_on(
-        value[tf.newaxis], here, lambda so_far: tf.concat([so_far, value[tf.newaxis]], 0)
+        value[tf.newaxis], seat, lambda so_far: tf.concat([so_far, value[tf.newaxis]], 0)
     )
     if op.type == "AllToAll":
-        return _all_to_all(op, everything, here.rank)
-    return _permuted(op, everything, in_this_graph(replica))
+        return _all_to_all(op, everything, seat.rank if seat else tf.constant(0))
+    return _permuted(op, everything, in_this_graph(places.replica))
 
 
-def _passed_on(first: Tensor, seat: Seat, join: Callable[[Tensor], Tensor]) -> Tensor:
+def _passed_on(first: Tensor, seat: Seat | None, join: Callable[[Tensor], Tensor]) -> Tensor:
     """Join the members' parts, rank by rank, and give all of them the whole."""
+    if seat is None:
+        return first
     dtype = first.dtype
-    # Also the taking waits for this replica's turn: another meeting may use the queue before.
+    # Also the taking waits for this replica's turn: the iteration before may have to come yet.
     with tf.control_dependencies([first.op]):
         so_far = tf.cond(
             tf.equal(seat.rank, 0),
@@ -103,16 +78,6 @@ def _permuted(op: Operation, everything: Tensor, replica: Tensor) -> Tensor:
     return tf.cond(tf.size(sources) > 0, lambda: everything[sources[0]], lambda: nothing)
 
 
-def _queue(dtype: tf.DType) -> Tensor:
-    return tf.raw_ops.FIFOQueueV2(
-        component_types=[dtype.base_dtype],
-        shapes=[],
-        capacity=-1,
-        container="",
-        shared_name=f"tpulint_collective_{next(_names)}",
-    )
-
-
 def _put(queue: Tensor, value: Tensor) -> Operation:
     return tf.raw_ops.QueueEnqueueV2(handle=queue, components=[value], timeout_ms=-1)
 
@@ -125,15 +90,3 @@ def _put_if(wanted: Tensor, queue: Tensor, value: Tensor) -> Operation:
 def _take(queue: Tensor, dtype: tf.DType) -> Tensor:
     (value,) = tf.raw_ops.QueueDequeueV2(handle=queue, component_types=[dtype], timeout_ms=-1)
     return value
-
-
-def _empty(queue: Tensor, dtype: tf.DType) -> Operation:
-    def take_one(_: Tensor) -> Tensor:
-        with tf.control_dependencies([_take(in_this_graph(queue), dtype)]):
-            return tf.identity(True)
-
-    def is_left(before: Tensor) -> Tensor:
-        with tf.control_dependencies([before]):
-            return tf.raw_ops.QueueSizeV2(handle=in_this_graph(queue)) > 0
-
-    return tf.while_loop(is_left, take_one, [True], parallel_iterations=1)[0].op

@@ -27,6 +27,7 @@ from tpulint.runtime.execute.ordering import all_wait_for, waits_of
 from tpulint.runtime.execute.places import Places, constant_or_image, in_this_graph
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.raising import failing
+from tpulint.runtime.execute.rings import Rings
 from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.kernels import unsupported
 from tpulint.runtime.extract.parts import part
@@ -43,6 +44,7 @@ class Composer:
 
     verdicts: Verdicts
     meetings: Meetings
+    rings: Rings
     probes: Probes
     deadline: Deadline
     feeds: Feeds
@@ -179,12 +181,12 @@ class Composer:
     def _collective(self, planned: Plan, op: Operation, places: Places) -> None:
         region = planned.region
         value = constant_or_image(region, op.inputs[0].name, places, on_host=False)
-        key = key_of(region, op)
+        site = (*places.site, op.name)
         waits_for = [value.op, *waits_of(planned, op, frozenset({op.name}), places)]
-        told = self.meetings.arrives(key, places.replica, waits_for)
+        told = self.meetings.arrives(site, places, waits_for)
         with tf.control_dependencies([*waits_for, *told]):
             value = tf.identity(value)
-        result = meet(op, value, places.replica, places.seats[key])
+        result = meet(op, value, places, self.rings.seat(site, places))
         result.set_shape(op.outputs[0].shape)
         places.tensors[op.outputs[0].name] = result
         places.operations[op.name] = result.op
@@ -206,9 +208,23 @@ class Composer:
         region = planned.region
         waits_for = waits_of(planned, op, frozenset({op.name}), places)
 
-        def build_inside(body: Region, inside: Places, given: Sequence[Tensor]) -> None:
-            inside.replica, inside.seats = places.replica, places.seats
-            inside.feeds = places.feeds
+        site = (*places.site, op.name)
+
+        def build_inside(
+            number: int, body: Region, inside: Places, given: Sequence[Tensor]
+        ) -> None:
+            inside.site = (*site, number)
+            inside.replica, inside.queues, inside.feeds = (
+                places.replica,
+                places.queues,
+                places.feeds,
+            )
+            outside = in_this_graph(places.iteration)
+            if inside.rounds is None:
+                inside.iteration = outside
+                inside.effects += self.meetings.decides(site, places, tf.constant(number))
+            else:
+                inside.iteration = tf.concat([outside, inside.rounds[tf.newaxis]], 0)
             inside.handles = {
                 name: places.handles[tensor.name]
                 for name, tensor in zip(body.inputs, given, strict=True)
@@ -228,6 +244,8 @@ class Composer:
             places.tensors[tensor.name] = result
         places.operations[op.name] = built.done
         places.effects.append(built.done)
+        if built.rounds is not None:
+            places.effects += self.meetings.decides(site, places, built.rounds, [built.done])
 
 
 def _closes(
