@@ -15,19 +15,18 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
-from tpulint.runtime.execute.collectives import meet
 from tpulint.runtime.execute.compile_errors import remember_segment
 from tpulint.runtime.execute.crossing import ends, lane_of, starts
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.feeds import Feeds
+from tpulint.runtime.execute.hubs import Hubs
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.ordering import all_wait_for, waits_of
 from tpulint.runtime.execute.places import Places, constant_or_image, in_this_graph
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.raising import failing
-from tpulint.runtime.execute.rings import Rings
 from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.kernels import unsupported
 from tpulint.runtime.extract.parts import part
@@ -44,7 +43,7 @@ class Composer:
 
     verdicts: Verdicts
     meetings: Meetings
-    rings: Rings
+    hubs: Hubs
     probes: Probes
     deadline: Deadline
     feeds: Feeds
@@ -186,7 +185,7 @@ class Composer:
         told = self.meetings.arrives(site, places, waits_for)
         with tf.control_dependencies([*waits_for, *told]):
             value = tf.identity(value)
-        result = meet(op, value, places, self.rings.seat(site, places))
+        result = self.hubs.meet(site, op, value, places)
         result.set_shape(op.outputs[0].shape)
         places.tensors[op.outputs[0].name] = result
         places.operations[op.name] = result.op

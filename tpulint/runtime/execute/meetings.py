@@ -1,6 +1,6 @@
 """Collectives under conditions: who has come, and who can never come any more.
 
-The waiting itself is TensorFlow's (see collectives). A replica says here, before it waits, in which
+The waiting itself is TensorFlow's (see hubs). A replica says here, before it waits, in which
 meeting: a site and an iteration, whoever comes first. And it says which branch of a conditional it
 takes, and after how many rounds it leaves a loop, where collectives stand in them. All replicas
 run the same operations in the same order but for these decisions. So whenever some wait for ever
@@ -47,7 +47,7 @@ class Meetings:
         self._followed = {
             one.site: one
             for one in collectives
-            if (one.decisions or all_of_them) and any(len(group) > 1 for group in one.groups)
+            if (one.can_be_missed or all_of_them) and any(len(group) > 1 for group in one.groups)
         }
         self._below: dict[Site, list[Site]] = defaultdict(list)
         for one in self._followed.values():

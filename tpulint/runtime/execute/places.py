@@ -38,7 +38,7 @@ class Places:
     rounds: Tensor = None
     """If the region is a loop's: the rounds that it has made before."""
     queues: Tensor = None
-    """Those of all collectives (see rings)."""
+    """The replica's, to and from the hubs of the collectives."""
     feeds: Mapping[Any, Tensor] = field(default_factory=dict)
     """The queues of the replica's cores (see feeds)."""
     handles: Mapping[str, str] = field(default_factory=dict)

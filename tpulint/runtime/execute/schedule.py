@@ -12,13 +12,13 @@ from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.feeds import Feeds
+from tpulint.runtime.execute.hubs import Hubs
 from tpulint.runtime.execute.locks import Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.options import Options
 from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration, token_after
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.replicas import Replicas
-from tpulint.runtime.execute.rings import Rings
 from tpulint.runtime.execute.turns import Turn
 from tpulint.runtime.execute.variables import Variable
 from tpulint.runtime.extract.collectives import collectives
@@ -45,15 +45,14 @@ def run_replicas(
     """A token, which has a value when all has run, and the outputs, replica by replica."""
     met = list(collectives(program))
     meetings = Meetings(met, all_of_them=options.deadline is not None)
-    rings = Rings(met, program.num_replicas)
-    queues = rings.queues()
+    hubs = Hubs(met, program.num_replicas)
     fed = Feeds(feeds(program.region), marked)
     places = tuple(
         Places(
             {name: around.tensors[given[replica].name] for name, given in program.boundary.items()},
             replica=tf.constant(replica),
             iteration=no_iteration(),
-            queues=queues,
+            queues=hubs.queues(replica),
             feeds=fed.queues(replica),
             handles={name: name for name in program.region.inputs},
         )
@@ -64,12 +63,13 @@ def run_replicas(
     shares = [met, verdicts.queued, fed.may_wait, deadline.watches, probes.wanted]
     turn = Turn(needed=any(shares))
     with tf.control_dependencies(turn.begins()):
-        cleared = [*meetings.begin(), *rings.begin(queues)]
+        cleared = [*meetings.begin(), *hubs.begin([here.queues for here in places])]
         first = tf.group(probes.begin(), deadline.begin(), turn.begins())
-    composer = Composer(verdicts, meetings, rings, probes, deadline, fed)
+    composer = Composer(verdicts, meetings, hubs, probes, deadline, fed)
     replicas = Replicas(composer, places)
     before, during, after = _parts(program.region, verdicts)
     watching = deadline.watch([first])
+    serving = hubs.run([first, *cleared])
     started = [first, *replicas.run(before, [first])]
     copied = [one for one in variables if one.is_copied(program.num_replicas, options)]
     copies, filled = make_copies(copied, places, started)
@@ -82,7 +82,7 @@ def run_replicas(
         ended.append(
             later.run(places[0], ended, replace(composer, verdicts=Verdicts(), deferred=[]).build)
         )
-    ended += [*rings.end(ended), *deadline.end(ended), *watching]
+    ended += [*hubs.stop(ended), *serving, *deadline.end(ended), *watching]
     token = token_after([*ended, *turn.ends(ended)])
     outputs = [
         constant_or_image(program.region, out.name, here, on_host=False)

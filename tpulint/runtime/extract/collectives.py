@@ -38,11 +38,17 @@ class Collective:
     groups: tuple[tuple[int, ...], ...]
     """The replicas that meet, group by group. Every replica is in one of them."""
     decisions: tuple[Decision, ...]
-    """Those that must fall right for a replica to come, outermost first. None where every replica
-    comes, whatever its data."""
+    """Those that must fall right for a replica to come, outermost first."""
+    can_be_missed: bool
+    """Not if all replicas provably decide alike."""
     rule: str
     """Whose matter it is if only some replicas come: TPU306 if a condition around it depends on
     what each replica is given, else TPU305."""
+
+    @property
+    def comes_once(self) -> bool:
+        """Every replica comes, once a step."""
+        return not self.decisions
 
     def group_of(self, replica: int) -> tuple[int, ...]:
         """The replicas that `replica` meets here, itself among them."""
@@ -87,8 +93,7 @@ def _collectives(region: Region, around: _Around) -> Iterator[Collective]:
         site = (*around.site, op.name)
         if op.type in COLLECTIVES:
             groups = _groups(op, around.replicas)
-            decisions = () if around.always else around.decisions
-            yield Collective(site, op, groups, decisions, around.rule)
+            yield Collective(site, op, groups, around.decisions, not around.always, around.rule)
         rule = around.rule
         if (op.type in IF | CASE and op.inputs[0].name in own) or _stops_apart(region, op, own):
             rule = "TPU306"
