@@ -1,139 +1,37 @@
-"""Collectives across replicas that run concurrently in one graph.
-
-The members of a group stand in a ring. In a first lap they hand a partial result from one to the
-next, so that a sum is added up in the order of the replicas, whoever comes first; in a second one
-the result. Each queue has one giver and one taker, so that nobody who is early for the next meeting
-(the next iteration of a loop) takes what is another's. A queue's waiting takes no thread, so any
-number of replicas can wait.
-"""
+"""What collectives give: the members' results, of the parts that they bring."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Seat, in_this_graph
-from tpulint.runtime.extract.collectives import Collective
 from tpulint.runtime.extract.region import Operation, Tensor
 
-_names = itertools.count()
 
-
-def seats(collective: Collective, replicas: int) -> list[Seat]:
-    """A seat for each replica; those in no group have one of their own."""
-    groups = list(collective.groups)
-    together = {replica for group in groups for replica in group}
-    groups += [(replica,) for replica in range(replicas) if replica not in together]
-    found: dict[int, Seat] = {}
-    for group in groups:
-        ring = [_queue(collective.op.outputs[0].dtype) for _ in group]
-        for rank, replica in enumerate(group):
-            found[replica] = Seat(
-                ring[rank - 1], ring[rank], tf.constant(rank), tf.constant(len(group))
-            )
-    return [found[replica] for replica in range(replicas)]
-
-
-def emptied(all_seats: Iterable[Seat]) -> list[Operation]:
-    """Operations that take out of the queues what a step that failed may have left there."""
-    handles = [seat.after for seat in all_seats]
-    return [
-        _empty(handle, tf.as_dtype(handle.op.get_attr("component_types")[0])) for handle in handles
-    ]
-
-
-def meet(op: Operation, value: Tensor, replica: Tensor, seat: Seat) -> Tensor:
-    """The result, in a replica, of the collective `op` of which `value` is its part."""
-    here = Seat(*(in_this_graph(tensor) for tensor in seat.tensors()))
+def results(op: Operation, group: Sequence[int], parts: Sequence[Tensor]) -> list[Tensor]:
+    """What each replica of `group` gets of the collective `op`, to which they bring `parts`."""
     if op.type == "CrossReplicaSum":
-        return _passed_on(value, here, lambda so_far: so_far + value)
-    everything = _passed_on(
-        value[tf.newaxis], here, lambda so_far: tf.concat([so_far, value[tf.newaxis]], 0)
-    )
+        return [tf.add_n(list(parts))] * len(parts)
     if op.type == "AllToAll":
-        return _all_to_all(op, everything, here.rank)
-    return _permuted(op, everything, in_this_graph(replica))
+        return _all_to_all(op, parts)
+    return _permuted(op, dict(zip(group, parts, strict=True)))
 
 
-def _passed_on(first: Tensor, seat: Seat, join: Callable[[Tensor], Tensor]) -> Tensor:
-    """Join the members' parts, rank by rank, and give all of them the whole."""
-    dtype = first.dtype
-    # Also the taking waits for this replica's turn: another meeting may use the queue before.
-    with tf.control_dependencies([first.op]):
-        so_far = tf.cond(
-            tf.equal(seat.rank, 0),
-            lambda: first,
-            lambda: join(_take(in_this_graph(seat.before), dtype)),
-        )
-
-    def last_one() -> Tensor:
-        is_any_other = seat.size > 1
-        with tf.control_dependencies([_put_if(is_any_other, in_this_graph(seat.after), so_far)]):
-            return tf.identity(so_far)
-
-    def earlier_one() -> Tensor:
-        with tf.control_dependencies([_put(in_this_graph(seat.after), so_far)]):
-            whole = _take(in_this_graph(seat.before), dtype)
-        lacks_it = seat.rank < seat.size - 2
-        with tf.control_dependencies([_put_if(lacks_it, in_this_graph(seat.after), whole)]):
-            return tf.identity(whole)
-
-    whole = tf.cond(tf.equal(seat.rank, seat.size - 1), last_one, earlier_one)
-    if first.shape.is_fully_defined() and so_far.shape == first.shape:
-        whole.set_shape(first.shape)
-    return whole
+def _all_to_all(op: Operation, parts: Sequence[Tensor]) -> list[Tensor]:
+    """For each member what the members have for it."""
+    split = [
+        tf.split(part, op.get_attr("split_count"), axis=op.get_attr("split_dimension"))
+        for part in parts
+    ]
+    return [tf.concat(mine, axis=op.get_attr("concat_dimension")) for mine in zip(*split)]
 
 
-def _all_to_all(op: Operation, everything: Tensor, rank: Tensor) -> Tensor:
-    """From each member of the group the part that is meant for `rank`."""
-    count = op.get_attr("split_count")
-    parts = tf.split(everything, count, axis=op.get_attr("split_dimension") + 1)
-    mine = tf.stack(parts)[rank]
-    return tf.concat(tf.unstack(mine, num=count), axis=op.get_attr("concat_dimension"))
-
-
-def _permuted(op: Operation, everything: Tensor, replica: Tensor) -> Tensor:
-    """What the source that has `replica` as its target gave; zeros where there is none."""
-    pairs = tf.constant(tf.get_static_value(op.inputs[1]))
-    is_mine = tf.equal(pairs[:, 1], tf.cast(replica, pairs.dtype))
-    sources = tf.boolean_mask(pairs[:, 0], is_mine)
-    nothing = tf.zeros_like(everything[0])
-    return tf.cond(tf.size(sources) > 0, lambda: everything[sources[0]], lambda: nothing)
-
-
-def _queue(dtype: tf.DType) -> Tensor:
-    return tf.raw_ops.FIFOQueueV2(
-        component_types=[dtype.base_dtype],
-        shapes=[],
-        capacity=-1,
-        container="",
-        shared_name=f"tpulint_collective_{next(_names)}",
-    )
-
-
-def _put(queue: Tensor, value: Tensor) -> Operation:
-    return tf.raw_ops.QueueEnqueueV2(handle=queue, components=[value], timeout_ms=-1)
-
-
-def _put_if(wanted: Tensor, queue: Tensor, value: Tensor) -> Operation:
-    copies = tf.repeat(value[tf.newaxis], tf.cast(wanted, tf.int32), axis=0)
-    return tf.raw_ops.QueueEnqueueManyV2(handle=queue, components=[copies], timeout_ms=-1)
-
-
-def _take(queue: Tensor, dtype: tf.DType) -> Tensor:
-    (value,) = tf.raw_ops.QueueDequeueV2(handle=queue, component_types=[dtype], timeout_ms=-1)
-    return value
-
-
-def _empty(queue: Tensor, dtype: tf.DType) -> Operation:
-    def take_one(_: Tensor) -> Tensor:
-        with tf.control_dependencies([_take(in_this_graph(queue), dtype)]):
-            return tf.identity(True)
-
-    def is_left(before: Tensor) -> Tensor:
-        with tf.control_dependencies([before]):
-            return tf.raw_ops.QueueSizeV2(handle=in_this_graph(queue)) > 0
-
-    return tf.while_loop(is_left, take_one, [True], parallel_iterations=1)[0].op
+def _permuted(op: Operation, parts: dict[int, Tensor]) -> list[Tensor]:
+    """For each member what the source gave that has it as its target; zeros where there is none."""
+    pairs = tf.get_static_value(op.inputs[1])
+    source_of = {int(target): int(source) for source, target in pairs}
+    return [
+        parts[source_of[member]] if member in source_of else tf.zeros_like(own)
+        for member, own in parts.items()
+    ]

@@ -15,12 +15,12 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
-from tpulint.runtime.execute.collectives import meet
 from tpulint.runtime.execute.compile_errors import remember_segment
 from tpulint.runtime.execute.crossing import ends, lane_of, starts
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.feeds import Feeds
+from tpulint.runtime.execute.hubs import Hubs
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.ordering import all_wait_for, waits_of
@@ -43,6 +43,7 @@ class Composer:
 
     verdicts: Verdicts
     meetings: Meetings
+    hubs: Hubs
     probes: Probes
     deadline: Deadline
     feeds: Feeds
@@ -179,12 +180,12 @@ class Composer:
     def _collective(self, planned: Plan, op: Operation, places: Places) -> None:
         region = planned.region
         value = constant_or_image(region, op.inputs[0].name, places, on_host=False)
-        key = key_of(region, op)
+        site = (*places.site, op.name)
         waits_for = [value.op, *waits_of(planned, op, frozenset({op.name}), places)]
-        told = self.meetings.arrives(key, places.replica, waits_for)
+        told = self.meetings.arrives(site, places, waits_for)
         with tf.control_dependencies([*waits_for, *told]):
             value = tf.identity(value)
-        result = meet(op, value, places.replica, places.seats[key])
+        result = self.hubs.meet(site, op, value, places)
         result.set_shape(op.outputs[0].shape)
         places.tensors[op.outputs[0].name] = result
         places.operations[op.name] = result.op
@@ -206,9 +207,23 @@ class Composer:
         region = planned.region
         waits_for = waits_of(planned, op, frozenset({op.name}), places)
 
-        def build_inside(body: Region, inside: Places, given: Sequence[Tensor]) -> None:
-            inside.replica, inside.seats = places.replica, places.seats
-            inside.feeds = places.feeds
+        site = (*places.site, op.name)
+
+        def build_inside(
+            number: int, body: Region, inside: Places, given: Sequence[Tensor]
+        ) -> None:
+            inside.site = (*site, number)
+            inside.replica, inside.queues, inside.feeds = (
+                places.replica,
+                places.queues,
+                places.feeds,
+            )
+            outside = in_this_graph(places.iteration)
+            if inside.rounds is None:
+                inside.iteration = outside
+                inside.effects += self.meetings.decides(site, places, tf.constant(number))
+            else:
+                inside.iteration = tf.concat([outside, inside.rounds[tf.newaxis]], 0)
             inside.handles = {
                 name: places.handles[tensor.name]
                 for name, tensor in zip(body.inputs, given, strict=True)
@@ -228,6 +243,8 @@ class Composer:
             places.tensors[tensor.name] = result
         places.operations[op.name] = built.done
         places.effects.append(built.done)
+        if built.rounds is not None:
+            places.effects += self.meetings.decides(site, places, built.rounds, [built.done])
 
 
 def _closes(

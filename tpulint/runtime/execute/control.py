@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import tensorflow as tf
@@ -15,8 +16,8 @@ from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 Image = Callable[[str, bool], Tensor]
 """(name, on_host) -> the image of a tensor of the region around."""
-Build = Callable[[Region, Places, Sequence[Tensor]], None]
-"""(body, places, given): builds the body of an operation that hands it `given`."""
+Build = Callable[[int, Region, Places, Sequence[Tensor]], None]
+"""(number, body, places, given): builds that body of an operation, which hands it `given`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,8 @@ class Built:
 
     outputs: Sequence[Tensor]
     done: Operation
+    rounds: Tensor = None
+    """How many a loop has made."""
 
 
 class _Builder(Protocol):
@@ -58,7 +61,7 @@ def _call(
     (body,) = bodies(region, op)
     places = _enclosed(body, arguments(op), image)
     places.entry = tuple(waits_for)
-    build(body, places, arguments(op))
+    build(0, body, places, arguments(op))
     with tf.control_dependencies([*waits_for, *places.effects]):
         done = tf.no_op()
     return Built([_result(body, out, places) for out in body.outputs], done)
@@ -69,14 +72,14 @@ def _conditional(
 ) -> Built:
     given = arguments(op)
 
-    def branch(body: Region) -> list[Tensor]:
+    def branch(number: int, body: Region) -> list[Tensor]:
         places = _enclosed(body, given, image)
-        build(body, places, given)
+        build(number, body, places, given)
         outputs = [_result(body, out, places) for out in body.outputs]
         return [token_after(places.effects), *(tf.identity(tensor) for tensor in outputs)]
 
     chosen_by = image(op.inputs[0].name, False)
-    branches = [lambda body=body: branch(body) for body in bodies(region, op)]
+    branches = [partial(branch, *numbered) for numbered in enumerate(bodies(region, op))]
     with tf.control_dependencies(waits_for):
         if op.type in IF:
             results = tf.cond(tf.cast(chosen_by, tf.bool), *branches)
@@ -96,22 +99,28 @@ def _loop(
         if _source(body, out) != name and not is_resource(out)
     ]
 
-    def inside(part: Region, variables: Sequence[Tensor]) -> Places:
+    def inside(number: int, part: Region, rounds: Tensor, variables: Sequence[Tensor]) -> Places:
         places = _enclosed(part, given, image, skip=frozenset(changing))
+        places.rounds = rounds
         for place, tensor in zip(changing, variables):
             places.tensors[part.inputs[place]] = tensor
-        build(part, places, given)
+        build(number, part, places, given)
         return places
 
-    def goes_on(_: Tensor, *variables: Tensor) -> Tensor:
-        return _result(condition, condition.outputs[0], inside(condition, variables))
+    def goes_on(_: Tensor, rounds: Tensor, *variables: Tensor) -> Tensor:
+        places = inside(0, condition, rounds, variables)
+        result = _result(condition, condition.outputs[0], places)
+        with tf.control_dependencies(places.effects):
+            return tf.identity(result)
 
-    def iteration(_: Tensor, *variables: Tensor) -> list[Tensor]:
-        places = inside(body, variables)
+    def iteration(_: Tensor, rounds: Tensor, *variables: Tensor) -> list[Tensor]:
+        places = inside(1, body, rounds, variables)
         outputs = [_result(body, body.outputs[place], places) for place in changing]
-        return [token_after(places.effects), *(tf.identity(tensor) for tensor in outputs)]
+        token = token_after(places.effects)
+        return [token, rounds + 1, *(tf.identity(tensor) for tensor in outputs)]
 
-    start = [tf.constant(True), *(image(given[place].name, False) for place in changing)]
+    at_first = [tf.constant(True), tf.constant(0, tf.int64)]
+    start = [*at_first, *(image(given[place].name, False) for place in changing)]
     with tf.control_dependencies(waits_for):
         start = [tf.identity(tensor) for tensor in start]
         results = tf.while_loop(
@@ -121,12 +130,12 @@ def _loop(
             shape_invariants=[tf.TensorShape(None)] * len(start),
             parallel_iterations=1,
         )
-    changed = dict(zip(changing, results[1:]))
+    changed = dict(zip(changing, results[2:]))
     outputs = [
         changed[place] if place in changed else image(tensor.name, False)
         for place, tensor in enumerate(given)
     ]
-    return Built(outputs, results[0].op)
+    return Built(outputs, results[0].op, rounds=results[1])
 
 
 def _enclosed(

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Places, constant_or_image
+from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration
 from tpulint.runtime.extract.effects import is_resource
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
@@ -56,6 +56,7 @@ class Deferred:
                 {inner: around.tensors[outer] for inner, outer in self.handles.items()},
                 entry=(values[0].op,),
                 replica=around.replica,
+                iteration=no_iteration(),
             )
             for tensor, value in zip(self.values, values[1:], strict=True):
                 value.set_shape(tensor.shape)

@@ -1,108 +1,87 @@
-"""Collectives under conditions: who has come, who waits for whom, and who will never come.
+"""Collectives under conditions: operations of the graph that tell who has come, and who never will.
 
-The waiting itself is TensorFlow's (see collectives). Each replica only says here, before it waits,
-where it is, and at its end, that it is through.
+The waiting itself is TensorFlow's (see hubs). A replica says here, before it waits, in which
+meeting, which branch of a conditional it takes, and after how many rounds it leaves a loop. What
+follows from that is the attendance's business.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime.errors import DivergentCollectiveError
-from tpulint.runtime.execute.places import in_this_graph
+from tpulint.runtime.execute.attendance import Attendance
+from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.execute.raising import ticket_for
 from tpulint.runtime.execute.telling import told
-from tpulint.runtime.execute.waits import Wait, WaitGraph
+from tpulint.runtime.execute.waits import Wait
 from tpulint.runtime.extract.collectives import Collective
-from tpulint.runtime.extract.region import Key, Operation, Tensor
-from tpulint.runtime.place import place_of_operation
+from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.extract.sites import Site
 
 
 class Meetings:
-    """The collectives of one step that replicas may miss. One step runs at a time."""
+    """The collectives of one step in which replicas wait. One step runs at a time.
 
-    def __init__(self, meetings: Sequence[Collective], replicas: int) -> None:
-        self._by_key = {one.key: one for one in meetings if not one.always and replicas > 1}
-        self._lock = threading.Lock()
-        self._begin()
+    Only those that replicas can miss are followed, unless `all_of_them` are wanted.
+    """
+
+    def __init__(self, collectives: Iterable[Collective], *, all_of_them: bool) -> None:
+        followed = [
+            one
+            for one in collectives
+            if (one.can_be_missed or all_of_them) and any(len(group) > 1 for group in one.groups)
+        ]
+        self._sites = {one.site for one in followed}
+        self._decisions = {decision.site for one in followed for decision in one.decisions}
+        self._attendance = Attendance(followed)
 
     def begin(self) -> list[Operation]:
         """Operations of the graph that forget the step before."""
-        return [told(self._begin)] if self._by_key else []
+        return [told(self._attendance.begin)] if self._sites else []
 
-    def arrives(self, key: Key, replica: Tensor, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Operations that tell that `replica` has come to the collective `key`."""
-        if key not in self._by_key:
+    def arrives(
+        self, site: Site, places: Places, waits_for: Sequence[Operation]
+    ) -> list[Operation]:
+        """Operations that tell that the replica of `places` has come to the collective `site`."""
+        if site not in self._sites:
             return []
-        with tf.control_dependencies(waits_for):
-            return [told(lambda number: self._arrive(key, int(number)), [in_this_graph(replica)])]
 
-    def ends(self, replica: Tensor, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Operations that tell that `replica` comes to no collective any more."""
-        if not self._by_key:
-            return []
+        def arrive(replica: Any, iteration: Any) -> None:
+            _raise(self._attendance.arrive(site, int(replica), tuple(iteration.tolist())))
+
         with tf.control_dependencies(waits_for):
-            return [told(lambda number: self._end(int(number)), [in_this_graph(replica)])]
+            return [told(arrive, _given(places))]
+
+    def decides(
+        self, site: Site, places: Places, choice: Tensor, waits_for: Sequence[Operation] = ()
+    ) -> list[Operation]:
+        """Operations that tell which branch is taken, or how many rounds a loop has made.
+
+        They must run in an iteration before anything of the next one does.
+        """
+        if site not in self._decisions:
+            return []
+
+        def decide(replica: Any, iteration: Any, made: Any) -> None:
+            now = tuple(iteration.tolist())
+            _raise(self._attendance.decide(site, int(replica), now, int(made)))
+
+        with tf.control_dependencies(waits_for):
+            return [told(decide, [*_given(places), choice])]
 
     def waits(self) -> tuple[Wait, ...]:
         """Who waits for whom now."""
-        return self._waits.all()
-
-    def _begin(self) -> None:
-        with self._lock:
-            self._waits = WaitGraph()
-            self._times: Counter[tuple[Key, int]] = Counter()
-            self._ended: set[int] = set()
-            self._rules: dict[str, str] = {}
-
-    def _arrive(self, key: Key, replica: int) -> None:
-        meeting = self._by_key[key]
-        group = next((group for group in meeting.groups if replica in group), (replica,))
-        with self._lock:
-            self._times[key, replica] += 1
-            self._rules[_lane(replica)] = meeting.rule
-            time = self._times[key, replica]
-            missing = [other for other in group if self._times[key, other] < time]
-            waits = [_wait(meeting, replica, other) for other in missing]
-            for other in group:
-                if other != replica and self._times[key, other] == time and not missing:
-                    self._waits.remove(_lane(other))
-            cycle = self._waits.add(*waits)
-            gone = [
-                wait for wait, other in zip(waits, missing, strict=True) if other in self._ended
-            ]
-        if cycle or gone:
-            raise ticket_for(self._divergence(cycle or gone[:1], gone))
-
-    def _end(self, replica: int) -> None:
-        with self._lock:
-            self._ended.add(replica)
-            left = [wait for wait in self._waits.all() if wait.held_up_by == _lane(replica)]
-        if left:
-            raise ticket_for(self._divergence(left, left))
-
-    def _divergence(self, waits: Sequence[Wait], gone: Sequence[Wait]) -> DivergentCollectiveError:
-        lines = [f"  {wait}" for wait in waits]
-        lines += [f"  {wait.held_up_by}: has ended without it" for wait in gone[:1]]
-        return DivergentCollectiveError(
-            "Only some replicas reach a collective, the others never come\n" + "\n".join(lines),
-            place=waits[0].place,
-            rule=max(self._rules[wait.lane] for wait in waits),
-        )
+        return self._attendance.waits()
 
 
-def _lane(replica: int) -> str:
-    return f"replica {replica}"
+def _raise(fault: DivergentCollectiveError | None) -> None:
+    if fault:
+        raise ticket_for(fault)
 
 
-def _wait(meeting: Collective, replica: int, other: int) -> Wait:
-    return Wait(
-        _lane(replica),
-        _lane(other),
-        f"waits in {meeting.op.type} '{meeting.op.name}' for replica {other}",
-        place_of_operation(meeting.op),
-    )
+def _given(places: Places) -> list[Tensor]:
+    return [in_this_graph(places.replica), in_this_graph(places.iteration)]

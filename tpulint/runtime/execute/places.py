@@ -9,7 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.extract.copying import copy
-from tpulint.runtime.extract.region import Key, Operation, Region, Tensor
+from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.extract.sites import Site
 
 
 @dataclass(eq=False)
@@ -30,8 +31,14 @@ class Places:
     """What everything here waits for."""
     replica: Tensor = None
     """The replica's number."""
-    seats: Mapping[Key, Seat] = field(default_factory=dict)
-    """The replica's places in the collectives."""
+    site: Site = ()
+    """Where the region stands in the program."""
+    iteration: Tensor = None
+    """The rounds that the loops around have made before, outermost first."""
+    rounds: Tensor = None
+    """If the region is a loop's: the rounds that it has made before."""
+    queues: Tensor = None
+    """The replica's, to and from the hubs of the collectives."""
     feeds: Mapping[Any, Tensor] = field(default_factory=dict)
     """The queues of the replica's cores (see feeds)."""
     handles: Mapping[str, str] = field(default_factory=dict)
@@ -44,24 +51,15 @@ class Places:
         return self.tensors[name]
 
 
-@dataclass(frozen=True, eq=False)
-class Seat:
-    """A replica's place in a collective: queues, its rank in its group, the group's size."""
-
-    before: Tensor
-    after: Tensor
-    rank: Tensor
-    size: Tensor
-
-    def tensors(self) -> tuple[Tensor, ...]:
-        """What a function must be given to build the seat again inside."""
-        return (self.before, self.after, self.rank, self.size)
-
-
 def in_this_graph(tensor: Tensor) -> Tensor:
     """`tensor`, captured where the graph that is being built is one inside its own."""
     graph = tf.compat.v1.get_default_graph()
     return tensor if tensor.graph is graph else graph.capture(tensor)
+
+
+def no_iteration() -> Tensor:
+    """The iteration of what stands in no loop."""
+    return tf.constant([], tf.int64)
 
 
 def token_after(effects: Sequence[Operation]) -> Tensor:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
 
 from tpulint.runtime.execute.compose import Composer
-from tpulint.runtime.execute.places import Places, Seat, constant_or_image, token_after
-from tpulint.runtime.extract.region import Key, Operation, Region, Tensor
+from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration, token_after
+from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +40,18 @@ class Replicas:
 
         def program(replica: Tensor, *arguments: Tensor) -> list[Tensor]:
             replica.set_shape([])
+            rest = iter(arguments)
             inside = Places(
-                dict(zip(region.inputs, arguments)),
-                dict(zip(copied, arguments[len(region.inputs) :])),
+                {name: next(rest) for name in region.inputs},
+                {name: next(rest) for name in copied},
                 replica=replica,
                 handles=example.handles,
-                seats=_seats(example.seats, arguments[len(region.inputs) + len(copied) :]),
-                feeds=dict(zip(example.feeds, arguments[len(arguments) - len(example.feeds) :])),
+                iteration=no_iteration(),
+                queues=next(rest) if example.queues is not None else None,
+                feeds=dict(zip(example.feeds, rest, strict=True)),
             )
             self.composer.build(region, inside)
-            ended = self.composer.meetings.ends(replica, inside.effects)
-            token = token_after([*inside.effects, *ended])
+            token = token_after(inside.effects)
             outputs = [
                 constant_or_image(region, tensor.name, inside, on_host=False)
                 for tensor in region.outputs
@@ -61,7 +62,7 @@ class Replicas:
             [
                 places.replica,
                 *_arguments(places, region.inputs, copied),
-                *_seat_tensors(places),
+                *([] if places.queues is None else [places.queues]),
                 *places.feeds.values(),
             ]
             for places in self.places
@@ -83,12 +84,3 @@ def _arguments(places: Places, names: Sequence[str], copied: Sequence[str]) -> l
     return [places.tensors[name] for name in names] + [
         places.device_tensors[name] for name in copied
     ]
-
-
-def _seat_tensors(places: Places) -> list[Tensor]:
-    return [tensor for seat in places.seats.values() for tensor in seat.tensors()]
-
-
-def _seats(like: Mapping[Key, Seat], tensors: Sequence[Tensor]) -> dict[Key, Seat]:
-    one_by_one = iter(tensors)
-    return {key: Seat(*(next(one_by_one) for _ in seat.tensors())) for key, seat in like.items()}

@@ -8,15 +8,15 @@ from dataclasses import replace
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
-from tpulint.runtime.execute.collectives import emptied, seats
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.feeds import Feeds
+from tpulint.runtime.execute.hubs import Hubs
 from tpulint.runtime.execute.locks import Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.options import Options
-from tpulint.runtime.execute.places import Places, constant_or_image, token_after
+from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration, token_after
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.replicas import Replicas
 from tpulint.runtime.execute.turns import Turn
@@ -43,35 +43,33 @@ def run_replicas(
     around: Places,
 ) -> list[Tensor]:
     """A token, which has a value when all has run, and the outputs, replica by replica."""
-    meetings = list(collectives(program))
-    can_be_missed = Meetings(meetings, program.num_replicas)
+    met = list(collectives(program))
+    meetings = Meetings(met, all_of_them=options.deadline is not None)
+    hubs = Hubs(met, program.num_replicas)
     fed = Feeds(feeds(program.region), marked)
-    by_key = {one.key: one for one in meetings}
-    all_seats = {key: seats(one, program.num_replicas) for key, one in by_key.items()}
     places = tuple(
         Places(
             {name: around.tensors[given[replica].name] for name, given in program.boundary.items()},
             replica=tf.constant(replica),
-            seats={key: here[replica] for key, here in all_seats.items()},
+            iteration=no_iteration(),
+            queues=hubs.queues(replica),
             feeds=fed.queues(replica),
             handles={name: name for name in program.region.inputs},
         )
         for replica in range(program.num_replicas)
     )
     probes = Probes()
-    deadline = Deadline(options.deadline, can_be_missed.waits, fed)
-    shares = [meetings, verdicts.queued, fed.may_wait, deadline.watches, probes.wanted]
+    deadline = Deadline(options.deadline, meetings.waits, fed)
+    shares = [met, verdicts.queued, fed.may_wait, deadline.watches, probes.wanted]
     turn = Turn(needed=any(shares))
     with tf.control_dependencies(turn.begins()):
-        cleared = [
-            *can_be_missed.begin(),
-            *emptied(seat for here in all_seats.values() for seat in here),
-        ]
+        cleared = [*meetings.begin(), *hubs.begin([here.queues for here in places])]
         first = tf.group(probes.begin(), deadline.begin(), turn.begins())
-    composer = Composer(verdicts, can_be_missed, probes, deadline, fed)
+    composer = Composer(verdicts, meetings, hubs, probes, deadline, fed)
     replicas = Replicas(composer, places)
     before, during, after = _parts(program.region, verdicts)
     watching = deadline.watch([first])
+    serving = hubs.run([first, *cleared])
     started = [first, *replicas.run(before, [first])]
     copied = [one for one in variables if one.is_copied(program.num_replicas, options)]
     copies, filled = make_copies(copied, places, started)
@@ -84,7 +82,7 @@ def run_replicas(
         ended.append(
             later.run(places[0], ended, replace(composer, verdicts=Verdicts(), deferred=[]).build)
         )
-    ended += [*deadline.end(ended), *watching]
+    ended += [*hubs.stop(ended), *serving, *deadline.end(ended), *watching]
     token = token_after([*ended, *turn.ends(ended)])
     outputs = [
         constant_or_image(program.region, out.name, here, on_host=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import tensorflow as tf
 
@@ -11,47 +11,109 @@ from tpulint.runtime.extract.bodies import CALL, CASE, COLLECTIVES, IF, WHILE, b
 from tpulint.runtime.extract.effects import arguments, is_resource
 from tpulint.runtime.extract.feeds import TAKES
 from tpulint.runtime.extract.program import Program
-from tpulint.runtime.extract.region import Key, Operation, Region, key_of
+from tpulint.runtime.extract.region import Operation, Region
+from tpulint.runtime.extract.sites import Site
+from tpulint.runtime.extract.uniform import decides_alike, uniform, uniform_inside
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A conditional or a loop in which a collective stands.
+
+    `loops` is how many loops are around it; `branch` the one of the collective, None in a loop.
+    """
+
+    site: Site
+    op: Operation
+    loops: int
+    branch: int | None
 
 
 @dataclass(frozen=True, eq=False)
 class Collective:
-    """One collective operation. `always`: every replica reaches it, whatever its data."""
+    """One collective operation, at one of its sites."""
 
-    key: Key
+    site: Site
     op: Operation
-    always: bool
     groups: tuple[tuple[int, ...], ...]
-    """The replicas that meet, group by group; a replica in no group meets nobody."""
+    """The replicas that meet, group by group. Every replica is in one of them."""
+    decisions: tuple[Decision, ...]
+    """Those that must fall right for a replica to come, outermost first."""
+    can_be_missed: bool
+    """Not if all replicas provably decide alike."""
     rule: str
     """Whose matter it is if only some replicas come: TPU306 if a condition around it depends on
     what each replica is given, else TPU305."""
 
+    @property
+    def comes_once(self) -> bool:
+        """Every replica comes, once a step."""
+        return not self.decisions
+
+    def group_of(self, replica: int) -> tuple[int, ...]:
+        """The replicas that `replica` meets here, itself among them."""
+        return next(group for group in self.groups if replica in group)
+
+
+@dataclass(frozen=True, eq=False)
+class _Around:
+    """What is around a region: its site, its decisions, and what is known of its inputs."""
+
+    replicas: int
+    given: frozenset[str]
+    """The inputs of which each replica has its own."""
+    uniform: frozenset[str]
+    """The inputs that provably are the same in every replica."""
+    site: Site = ()
+    loops: int = 0
+    decisions: tuple[Decision, ...] = ()
+    always: bool = True
+    rule: str = "TPU305"
+
 
 def collectives(program: Program) -> Iterator[Collective]:
     """The collectives of `program`."""
-    given = frozenset(
-        name
+    alike = {
+        name: len({tensor.name for tensor in tensors}) == 1
         for name, tensors in program.boundary.items()
-        if len({tensor.name for tensor in tensors}) > 1 and not is_resource(tensors[0])
+        if not is_resource(tensors[0])
+    }
+    around = _Around(
+        program.num_replicas,
+        given=frozenset(name for name, is_same in alike.items() if not is_same),
+        uniform=frozenset(name for name, is_same in alike.items() if is_same),
     )
-    return _collectives(program.region, program.num_replicas, given, True, "TPU305")
+    return _collectives(program.region, around)
 
 
-def _collectives(
-    region: Region, replicas: int, given: frozenset[str], always: bool, rule: str
-) -> Iterator[Collective]:
-    """Those of `region`, of whose inputs each replica has its own of those named `given`."""
-    own = _of_replicas(region, given)
+def _collectives(region: Region, around: _Around) -> Iterator[Collective]:
+    own = _of_replicas(region, around.given)
+    same = uniform(region, around.uniform)
     for op in region.ops:
+        site = (*around.site, op.name)
         if op.type in COLLECTIVES:
-            yield Collective(key_of(region, op), op, always, _groups(op, replicas), rule)
-        differs = rule
+            groups = _groups(op, around.replicas)
+            yield Collective(site, op, groups, around.decisions, not around.always, around.rule)
+        rule = around.rule
         if (op.type in IF | CASE and op.inputs[0].name in own) or _stops_apart(region, op, own):
-            differs = "TPU306"
-        for body in bodies(region, op):
-            inside = _given_to(region, op, body, own)
-            yield from _collectives(body, replicas, inside, always and op.type in CALL, differs)
+            rule = "TPU306"
+        for number, body in enumerate(bodies(region, op)):
+            decisions, always = around.decisions, around.always
+            if op.type not in CALL:
+                branch = None if op.type in WHILE else number
+                decisions = (*decisions, Decision(site, op, around.loops, branch))
+                always = always and decides_alike(region, op, same)
+            inside = replace(
+                around,
+                given=_given_to(region, op, body, own),
+                uniform=uniform_inside(region, op, body, same),
+                site=(*site, number),
+                loops=around.loops + (op.type in WHILE),
+                decisions=decisions,
+                always=always,
+                rule=rule,
+            )
+            yield from _collectives(body, inside)
 
 
 def _of_replicas(region: Region, given: frozenset[str]) -> frozenset[str]:
@@ -88,7 +150,7 @@ def _carried(body: Region, places: set[int]) -> set[int]:
 
 
 def _stops_apart(region: Region, op: Operation, own: frozenset[str]) -> bool:
-    """Whether `op` is a loop that each replica leaves by its own data."""
+    """Say if `op` is a loop that each replica leaves by its own data."""
     if op.type not in WHILE:
         return False
     condition = bodies(region, op)[0]
@@ -97,10 +159,14 @@ def _stops_apart(region: Region, op: Operation, own: frozenset[str]) -> bool:
 
 
 def _groups(op: Operation, replicas: int) -> tuple[tuple[int, ...], ...]:
+    """Those that are assigned, and one for each replica that is in none of these."""
     everybody = (tuple(range(replicas)),)
     if op.type == "CollectivePermute":
         return everybody
     assigned = tf.get_static_value(op.inputs[1])
     if assigned is None or assigned.size == 0:
         return everybody
-    return tuple(tuple(int(one) for one in group) for group in assigned)
+    groups = [tuple(int(one) for one in group) for group in assigned]
+    together = {replica for group in groups for replica in group}
+    groups += [(replica,) for replica in range(replicas) if replica not in together]
+    return tuple(groups)

@@ -1,0 +1,208 @@
+"""Generated programs in which replicas meet, run: in a session, in a function, in a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Literal
+from unittest import mock
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.ops import control_flow_util
+from tensorflow.python.tpu.ops import tpu_ops
+
+import tpulint.runtime as tpu
+from tests.runtime.oracle.meeting_programs import (
+    Body,
+    Diverged,
+    Either,
+    Host,
+    Loop,
+    Meet,
+    Mix,
+    Program,
+    Slope,
+    Twice,
+    expected,
+    halves,
+)
+from tpulint.runtime.errors import DivergentCollectiveError
+from tpulint.runtime.execute.compose import Composer
+
+Mode = Literal["session", "session of TensorFlow 1", "function"]
+MODES: tuple[Mode, ...] = ("session", "session of TensorFlow 1", "function")
+SECONDS = 60.0
+"""The longest that a step may take: then it hangs."""
+
+Slots = list[Any]
+Step = Callable[[Any, Any], Any]
+
+
+def difference(program: Program, mode: Mode, threads: int, choices: Sequence[Any]) -> str | None:
+    """What differs from NumPy in runs with `choices`, one after the other, or None."""
+    rows = np.random.RandomState(1).rand(program.slots, program.replicas, program.replicas)
+    rows = rows.astype(np.float32)
+    with _step(program, mode, threads) as step:
+        for number, each in enumerate(choices):
+            found = _difference(program, step, rows, each)
+            if found:
+                return f"run {number}, choices {np.asarray(each).tolist()}: {found}"
+    return None
+
+
+@contextmanager
+def not_compiled() -> Iterator[None]:
+    """In here, what is built runs the device's segments without compiling them, to save time."""
+    with mock.patch.object(Composer, "_segment", Composer._plain):
+        yield
+
+
+def _difference(program: Program, step: Step, rows: Any, choices: Any) -> str | None:
+    want: Any = None
+    with suppress(Diverged):
+        want = np.stack(expected(program, rows, choices))
+    try:
+        got = np.stack(step(choices, rows))
+    except DivergentCollectiveError as error:
+        return None if want is None else f"reported: {error}"
+    if want is None:
+        return "the divergence is not reported"
+    if not np.allclose(got, want, rtol=1e-3, atol=1e-5):
+        return f"{got.tolist()} instead of {want.tolist()}"
+    return None
+
+
+@contextmanager
+def _step(program: Program, mode: Mode, threads: int) -> Iterator[Step]:
+    if mode == "function":
+        yield _in_function(program)
+        return
+    config = tf.compat.v1.ConfigProto(
+        inter_op_parallelism_threads=threads, use_per_session_threads=True
+    )
+    with (
+        tf.Graph().as_default(),
+        tf.compat.v1.Session(config=config) as session,
+        mock.patch.object(control_flow_util, "ENABLE_CONTROL_FLOW_V2", mode == "session"),
+    ):
+        choices = tf.compat.v1.placeholder(tf.int32, [program.replicas, _count(program)])
+        rows = tf.compat.v1.placeholder(tf.float32, _shape(program))
+        built = tpu.replicate(_Computation(program), _inputs(program, choices, rows))
+        patience = tf.compat.v1.RunOptions(timeout_in_ms=int(SECONDS * 1e3))
+        yield lambda *values: _by_slot(
+            session.run(built, dict(zip((choices, rows), values)), options=patience)
+        )
+
+
+def _in_function(program: Program) -> Step:
+    @tf.function(autograph=False)
+    def step(choices: Any, rows: Any) -> Any:
+        return tpu.replicate(_Computation(program), _inputs(program, choices, rows))
+
+    def run(choices: Any, rows: Any) -> Any:
+        # Also with a deadline, with which what nobody can miss is followed too.
+        given = tf.constant(choices, tf.int32, [program.replicas, _count(program)])
+        with tpu.options(deadline=SECONDS):
+            return _by_slot(step(given, tf.constant(rows)))
+
+    return run
+
+
+def _inputs(program: Program, choices: Any, rows: Any) -> list[list[Any]]:
+    """What each replica is given: its choices, and its vector of each slot."""
+    return [
+        [choices[replica], *(rows[slot, replica] for slot in range(program.slots))]
+        for replica in range(program.replicas)
+    ]
+
+
+def _by_slot(results: Any) -> Any:
+    return np.swapaxes(np.array(results), 0, 1)
+
+
+def _shape(program: Program) -> list[int]:
+    return [program.slots, program.replicas, program.replicas]
+
+
+def _count(program: Program) -> int:
+    return len(program.constants)
+
+
+class _Computation:
+    """What one replica does."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._count = program.replicas
+
+    def __call__(self, choices: Any, *slots: Any) -> Slots:
+        self._choices = choices
+        return self._body(self._program.body, list(slots))
+
+    def _body(self, statements: Body, slots: Slots) -> Slots:
+        slots = list(slots)
+        for one in statements:
+            if isinstance(one, Meet):
+                met = self._met(one.kind, slots[one.source])
+                slots[one.target] = slots[one.target] * 0.5 + met * 0.5
+            elif isinstance(one, Slope):
+                slots[one.slot] = self._slope(slots[one.slot])
+            elif isinstance(one, Host):
+                slots[one.slot] = tpu.outside_compilation(
+                    lambda given: given * 0.5 + 0.25, slots[one.slot]
+                )
+            elif isinstance(one, Mix):
+                slots[one.target] = slots[one.target] * 0.5 + slots[one.source] * 0.25
+            elif isinstance(one, Twice):
+                slots = self._twice(one, slots)
+            elif isinstance(one, Loop):
+                slots = self._loop(one, slots)
+            else:
+                slots = self._either(one, slots)
+        return slots
+
+    def _met(self, kind: str, value: Any) -> Any:
+        count = self._count
+        if kind == "exchange":
+            return tpu_ops.all_to_all(
+                value, concat_dimension=0, split_dimension=0, split_count=count
+            )
+        if kind == "around":
+            pairs = [(replica, (replica + 1) % count) for replica in range(count)]
+            return tpu_ops.collective_permute(value, pairs)
+        if kind == "mean":
+            return tpu_ops.cross_replica_sum(value) / count
+        groups = halves(count)
+        return tpu_ops.cross_replica_sum(value, group_assignment=groups) / len(groups[0])
+
+    def _slope(self, value: Any) -> Any:
+        mean = tpu_ops.cross_replica_sum(value) / self._count
+        (slope,) = tf.gradients(tf.reduce_sum(mean * mean), value)
+        return (value + slope) * 0.25
+
+    def _twice(self, one: Twice, slots: Slots) -> Slots:
+        function = tf.function(lambda *given: self._body(one.body, list(given)), autograph=False)
+        return list(function(*function(*slots)))
+
+    def _choice(self, one: Either | Loop) -> Any:
+        if one.source == "constant":
+            return tf.constant(self._program.constants[one.choice])
+        given = self._choices[one.choice]
+        return given if one.source == "given" else tpu_ops.cross_replica_sum(given) % 4
+
+    def _loop(self, one: Loop, slots: Slots) -> Slots:
+        times = self._choice(one)
+        found = tf.while_loop(
+            lambda number, *_: number < times,
+            lambda number, *given: [number + 1, *self._body(one.body, list(given))],
+            [tf.constant(0), *slots],
+        )
+        return list(found[1:])
+
+    def _either(self, one: Either, slots: Slots) -> Slots:
+        choice = self._choice(one)
+        branches = [lambda body=body: self._body(body, slots) for body in one.branches]
+        if len(branches) == 2:
+            return list(tf.cond(choice > 0, branches[1], branches[0]))
+        return list(tf.switch_case(choice, branches))

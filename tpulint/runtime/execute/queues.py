@@ -1,0 +1,60 @@
+"""Queues of a graph, in which waiting takes no thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from tpulint.runtime.execute.places import in_this_graph
+from tpulint.runtime.extract.region import Operation, Tensor
+
+
+def queue(dtypes: Sequence[tf.DType], name: str) -> Tensor:
+    """The queue `name` of tuples of `dtypes`, of any shapes and any number."""
+    return tf.raw_ops.FIFOQueueV2(
+        component_types=list(dtypes), shapes=[], capacity=-1, container="", shared_name=name
+    )
+
+
+def put(handle: Tensor, components: Sequence[Tensor]) -> Operation:
+    """Put a tuple into a queue."""
+    return tf.raw_ops.QueueEnqueueV2(handle=handle, components=list(components), timeout_ms=-1)
+
+
+def take(handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
+    """Take a tuple out of a queue, when there is one."""
+    taken: list[Tensor] = tf.raw_ops.QueueDequeueV2(
+        handle=handle, component_types=list(dtypes), timeout_ms=-1
+    )
+    return taken
+
+
+def empty_all(handles: Tensor, first: int, end: int, dtypes: Sequence[tf.DType]) -> Tensor:
+    """Empty the queues `handles[first:end]`; a token."""
+
+    def empty_one(place: Tensor) -> Tensor:
+        handle = tf.raw_ops.Gather(params=in_this_graph(handles), indices=place)
+        with tf.control_dependencies([empty(handle, dtypes)]):
+            return place + 1
+
+    place = tf.while_loop(lambda place: place < end, empty_one, [first], parallel_iterations=1)
+    return tf.equal(_only(place), end)
+
+
+def empty(handle: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
+    """Empty a queue; a token."""
+
+    def take_one(_: Tensor) -> Tensor:
+        with tf.control_dependencies(take(in_this_graph(handle), dtypes)):
+            return tf.identity(True)
+
+    def is_left(before: Tensor) -> Tensor:
+        with tf.control_dependencies([before]):
+            return tf.raw_ops.QueueSizeV2(handle=in_this_graph(handle)) > 0
+
+    return _only(tf.while_loop(is_left, take_one, [True], parallel_iterations=1))
+
+
+def _only(found: Tensor | Sequence[Tensor]) -> Tensor:
+    return found[0] if isinstance(found, (list, tuple)) else found

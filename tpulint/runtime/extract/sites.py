@@ -1,0 +1,14 @@
+"""Sites: where an operation stands in a program, of which each call of a function has its own.
+
+The operations of one function body are in the program as often as the function is called. A site
+names one of them by the way that leads there from the computation's own operations.
+"""
+
+from __future__ import annotations
+
+Site = tuple[str | int, ...]
+"""The names of the calls, loops and conditionals around an operation, outermost first, each with
+the number of its body that holds the next one, and the operation's own name."""
+
+Iteration = tuple[int, ...]
+"""The number of rounds that each of the loops around has made before, outermost first."""
