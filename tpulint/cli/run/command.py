@@ -23,11 +23,12 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("run: TensorFlow is not installed: pip install 'tpulint[runtime]'")
     session = Session(request)
     session.note_threads()
+    session.interrupts.listen()
     after_import("tensorflow", session.emulate)
     # Registered first, and so called last: after the program's threads and its own last words.
     atexit.register(session.tell)
     try:
-        session.ended = execute(request.program)
+        session.ended = execute(request.program, session.interrupts.take)
     except CannotRun as problem:
         atexit.unregister(session.tell)
         cause = problem.__cause__

@@ -12,9 +12,12 @@ import os
 import pkgutil
 import runpy
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
+
+from tpulint.cli.run.tracebacks import clean
 
 INTERRUPTED = 130  # what a shell says of a program that Ctrl-C has ended
 
@@ -40,8 +43,11 @@ class CannotRun(BaseException):
     """
 
 
-def execute(program: Program) -> Ended:
-    """Runs the program to its end. Nothing comes out of here but CannotRun."""
+def execute(program: Program, interrupted: Callable[[], bool] = bool) -> Ended:
+    """Runs the program to its end. Nothing comes out of here but CannotRun.
+
+    `interrupted()` is asked whether Ctrl-C is behind the error that has ended it.
+    """
     try:
         _start(program)
     except CannotRun:
@@ -49,10 +55,11 @@ def execute(program: Program) -> Ended:
     except SystemExit as stop:
         return Ended(_status_of(stop.code), stop)
     except BaseException as error:
-        interrupted = isinstance(error, KeyboardInterrupt)
-        error.__traceback__ = _of_the_program(error.__traceback__)
+        if interrupted():
+            error = KeyboardInterrupt().with_traceback(error.__traceback__)
+        clean(error)
         sys.excepthook(type(error), error, error.__traceback__)
-        return Ended(INTERRUPTED if interrupted else 1, error)
+        return Ended(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, error)
     return Ended(0)
 
 
@@ -111,13 +118,3 @@ def _status_of(code: object) -> int:
         return code & 0xFF
     print(code, file=sys.stderr)
     return 1
-
-
-def _of_the_program(traceback: TracebackType | None) -> TracebackType | None:
-    """`traceback` without the frames of what started the program."""
-    while traceback is not None and traceback.tb_frame.f_globals.get("__name__") in _OURS:
-        traceback = traceback.tb_next
-    return traceback
-
-
-_OURS = (__name__, "runpy")

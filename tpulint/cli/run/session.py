@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.cli.run.program import CannotRun, Ended, Program
+from tpulint.cli.run.interrupt import Interrupts
+from tpulint.cli.run.program import INTERRUPTED, CannotRun, Ended, Program
+from tpulint.cli.run.say import say
+from tpulint.cli.run.tracebacks import clean
 
 if TYPE_CHECKING:
     from tpulint.cli.run.explain import Explained
@@ -46,6 +47,8 @@ class Session:
         self.ended = Ended(0)
         self.of_threads: list[BaseException] = []
         self.explained: Explained | None = None
+        self.interrupts = Interrupts(self.tell_at_once)
+        self.reporting = threading.Lock()
 
     def emulate(self) -> None:
         """Starts the emulator: TensorFlow has just been imported."""
@@ -54,7 +57,7 @@ class Session:
 
             asked = self.request
             machine = running(asked.replicas, asked.topology, asked.deadline)
-            self.watch = self.open.enter_context(machine)
+            self.watch = self.interrupts.watch = self.open.enter_context(machine)
         except Exception as error:
             raise CannotRun from error
 
@@ -64,6 +67,7 @@ class Session:
 
         def note(ended: threading.ExceptHookArgs) -> None:
             if ended.exc_value is not None:
+                clean(ended.exc_value)
                 self.of_threads.append(ended.exc_value)
             show(ended)
 
@@ -71,7 +75,8 @@ class Session:
 
     def explain(self) -> None:
         """Asks the analyzer of what failed. It works in threads, so this is no time of `tell`."""
-        if self.watch is None or self.process != os.getpid():
+        interrupted = isinstance(self.ended.error, KeyboardInterrupt)
+        if self.watch is None or self.process != os.getpid() or interrupted:
             return
         from tpulint.cli.run.explain import explain
         from tpulint.cli.run.failure import failure_of
@@ -84,9 +89,22 @@ class Session:
 
     def tell(self) -> None:
         """Ends the emulation and writes the report; a fork of the process has nothing to tell."""
-        if self.process != os.getpid():
+        if self.process != os.getpid() or not self.reporting.acquire(blocking=False):
             return
+        if isinstance(self.ended.error, KeyboardInterrupt):
+            self.report()
+            os._exit(INTERRUPTED)  # TensorFlow takes its time to end, and waits for host functions
         self.open.close()
+        self.report()
+
+    def tell_at_once(self) -> None:
+        """Writes the report of a program that Ctrl-C ends while its main thread cannot move."""
+        if self.reporting.acquire(blocking=False):
+            self.ended = Ended(INTERRUPTED)
+            self.report()
+
+    def report(self) -> None:
+        """Writes what is known of the run."""
         from tpulint.output import run_report
         from tpulint.output.context import Context
 
@@ -148,15 +166,6 @@ def computation(place: str | None, totals: Totals) -> Computation:
         for name, total in sorted(totals.lanes.items())
     )
     return Computation(shown_place(place or "") or "built by a library", len(totals.steps), lanes)
-
-
-def say(text: str) -> None:
-    """Writes to standard error, whatever the program has made of `sys.stderr`."""
-    with contextlib.suppress(AttributeError, OSError, ValueError):  # it may be closed
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-    with contextlib.suppress(OSError):
-        os.write(2, text.encode("utf-8", "surrogateescape"))
 
 
 @contextmanager
