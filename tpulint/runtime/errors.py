@@ -31,6 +31,7 @@ __all__ = [
     "DivergentCollectiveError",
     "EscapedTensorError",
     "InputsNotPerReplicaError",
+    "InternalError",
     "MaximumShapesError",
     "NestedClusterError",
     "NestedClusterWarning",
@@ -209,6 +210,10 @@ class DivergentCollectiveError(RuntimeFault, tf.errors.DeadlineExceededError):  
     """A collective that only some replicas reach. On a TPU: a hang."""
 
     rule = "TPU306"
+
+
+class InternalError(RuntimeFault, tf.errors.InternalError):  # type: ignore[misc]
+    """The emulator itself has failed: a fault of tpulint's, and nothing against the program."""
 
 
 class InputsNotPerReplicaError(RuntimeFault, TypeError):

@@ -11,7 +11,7 @@ from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import RuntimeFaultWarning, warnings_told_to
 from tpulint.runtime.execute import starved, telling
-from tpulint.runtime.execute.probes import Event, watched_by
+from tpulint.runtime.execute.probes import Event, Unfinished, unfinished, watched_by
 from tpulint.runtime.stepping import options
 
 
@@ -70,6 +70,10 @@ class Watch:
         """Keep the first warning of its kind at its place."""
         with self._lock:
             self.warnings.setdefault((warning.rule, warning.place), warning)
+
+    def unfinished(self) -> list[Unfinished]:
+        """The host clusters that had not ended when their step failed."""
+        return unfinished()
 
     def stop(self, thread: int) -> None:
         """End the steps that run now, and those of the sessions that the Python thread runs.

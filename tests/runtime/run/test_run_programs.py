@@ -129,7 +129,8 @@ def test_a_fault_is_told_in_the_words_of_the_check() -> None:
     assert done.returncode == 1
     # It arises in the wrapper, which the call that is at fault has gone through.
     assert "NestedClusterError at examples/nested_vocabulary/vocabulary.py:9 " in done.stderr
-    assert done.stderr.endswith(f"`tpulint check` says\n\nTPU{said.rstrip()}\n")
+    assert f"`tpulint check` says\n\nTPU{said.rstrip()}\n" in done.stderr
+    assert done.stderr.endswith("`tpulint check` of the 3 files that ran: 1 finding, shown above\n")
 
 
 @pytest.mark.parametrize(

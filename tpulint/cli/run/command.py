@@ -6,9 +6,10 @@ import argparse
 import atexit
 import importlib.util
 import os
+import sys
 
 from tpulint.cli.run.after_import import after_import
-from tpulint.cli.run.program import CannotRun, Program, execute
+from tpulint.cli.run.program import OUR_FAULT, CannotRun, Program, execute
 from tpulint.cli.run.session import Request, Session
 from tpulint.config import ConfigError
 
@@ -34,7 +35,10 @@ def run(options: argparse.Namespace) -> int:
         cause = problem.__cause__
         if isinstance(cause, ValueError):  # there is no such machine
             raise ConfigError(f"run: {cause}") from None
-        raise cause or problem from None
+        from tpulint.pipeline.projects import describe
+
+        print(f"tpulint: internal error: {describe(cause or problem)}", file=sys.stderr)
+        return OUR_FAULT
     session.explain()
     return session.ended.status
 

@@ -58,7 +58,8 @@ class Interrupts:
             return
         handler = self._raise
         signal.signal(signal.SIGINT, handler)
-        signal.default_int_handler = handler  # asyncio, for one, looks whether it is in place
+        # asyncio, for one, looks whether this is in place.
+        vars(signal)["default_int_handler"] = handler
         reads, writes = os.pipe()
         os.set_blocking(writes, False)
         signal.set_wakeup_fd(writes, warn_on_full_buffer=False)

@@ -17,8 +17,9 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from tpulint.cli.run.tracebacks import clean
+from tpulint.cli.run.tracebacks import clean, shows_all, words_of_our_own
 
+OUR_FAULT = 70  # EX_SOFTWARE: the emulator has failed, not the program
 INTERRUPTED = 130  # what a shell says of a program that Ctrl-C has ended
 
 
@@ -57,6 +58,10 @@ def execute(program: Program, interrupted: Callable[[], bool] = bool) -> Ended:
     except BaseException as error:
         if interrupted():
             error = KeyboardInterrupt().with_traceback(error.__traceback__)
+        own = words_of_our_own(error)
+        if own is not None and not shows_all():
+            print(own, file=sys.stderr)
+            return Ended(OUR_FAULT, error)
         clean(error)
         sys.excepthook(type(error), error, error.__traceback__)
         return Ended(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, error)

@@ -47,6 +47,7 @@ class Session:
         self.ended = Ended(0)
         self.of_threads: list[BaseException] = []
         self.explained: Explained | None = None
+        self.notes: list[str] = []
         self.interrupts = Interrupts(self.tell_at_once)
         self.reporting = threading.Lock()
 
@@ -78,14 +79,21 @@ class Session:
         interrupted = isinstance(self.ended.error, KeyboardInterrupt)
         if self.watch is None or self.process != os.getpid() or interrupted:
             return
+        from tpulint.cli.run.checked import files_that_ran
         from tpulint.cli.run.explain import explain
         from tpulint.cli.run.failure import failure_of
+        from tpulint.pipeline.projects import describe
 
         told = [*self.watch.warnings.values(), *self.of_threads, self.ended.error]
         failures = [each for each in map(failure_of, told) if each is not None]
-        if failures:
-            with working_in(self.here):
-                self.explained = explain(failures, self.request.program.name)
+        program = self.request.program
+        with working_in(self.here):
+            notebook = [os.path.abspath(program.name)] * program.name.endswith(".ipynb")
+            ran = (*files_that_ran(), *notebook)
+            try:
+                self.explained = explain(failures, program.name, ran) if ran else None
+            except Exception as error:  # what the program has done counts, and is reported
+                self.notes.append(f"`tpulint check` could not be asked: {describe(error)}")
 
     def tell(self) -> None:
         """Ends the emulation and writes the report; a fork of the process has nothing to tell."""
@@ -128,7 +136,9 @@ class Session:
             time.monotonic() - self.started,
             tuple(computation(place, totals) for place, totals in computations.items()),
             self.explained.faults if self.explained else (),
-            self.explained.messages if self.explained else (),
+            unfinished(self.watch) if self.watch else (),
+            (*self.notes, *(self.explained.messages if self.explained else ())),
+            self.explained.checked if self.explained else None,
         )
 
     def write(self, report: str) -> None:
@@ -146,6 +156,20 @@ class Session:
             from tpulint.pipeline.discover import shown
 
             say(f"tpulint: the report is in {shown(file)}\n")
+
+
+def unfinished(watch: Watch) -> tuple[str, ...]:
+    """The host clusters that had not ended, with the replicas and the line of each."""
+    from tpulint.cli.run.explain import shown_place
+
+    replicas: dict[tuple[str, str | None], list[int]] = {}
+    for each in watch.unfinished():
+        replicas.setdefault((each.lane, each.place), []).append(each.replica)
+    return tuple(
+        f"{lane} of replica {', '.join(map(str, numbers))}"
+        + (f", made at {shown_place(place)}" if place else "")
+        for (lane, place), numbers in replicas.items()
+    )
 
 
 def computation(place: str | None, totals: Totals) -> Computation:

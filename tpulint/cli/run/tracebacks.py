@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import runpy
 import traceback as tracebacks
+from collections.abc import Iterator
 from types import FrameType, TracebackType
 
-_PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "")
-_OURS = os.path.join(os.path.normpath(_PACKAGE), "")
-_STARTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "program.py")
+WHOLE = "TPULINT_TRACEBACK"
+_BEGINS = "tpulint cannot run this program"
+_HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(_HERE)), "")
+_STARTER = os.path.join(_HERE, "program.py")
 _STARTS = frozenset({runpy.__file__, "<frozen runpy>"})
 
 
 def is_ours(filename: str) -> bool:
     """Return whether the file is one of tpulint."""
-    return filename.startswith(_OURS)
+    return filename.startswith(PACKAGE)
 
 
 def stack_of(frame: FrameType) -> str:
@@ -29,15 +32,53 @@ def stack_of(frame: FrameType) -> str:
 
 def clean(error: BaseException) -> None:
     """Removes our frames from the traceback of `error`, and from those that it came from."""
+    for each in _with_causes(error):
+        each.__traceback__ = _of_the_program(each.__traceback__)
+        if not shows_all():
+            each.__traceback__ = _shown(each.__traceback__)
+
+
+def words_of_our_own(error: BaseException) -> str | None:
+    """What the user is told of an error of the emulator itself, without any traceback."""
+    for each in _with_causes(error):
+        if any(
+            kind.__qualname__ == "InternalError" and _is_runtimes(kind) for kind in _kinds(each)
+        ):
+            lines = str(each).splitlines()
+            first = next((i for i, line in enumerate(lines) if _BEGINS in line), 0)
+            indent = max(lines[first].find(_BEGINS), 0)
+            return "\n".join(
+                ["tpulint: " + lines[first][indent:], *_dedented(lines[first + 1 :], indent)]
+            )
+    return None
+
+
+def shows_all() -> bool:
+    """Whether tracebacks are asked for with tpulint's own frames."""
+    return bool(os.environ.get(WHOLE))
+
+
+def _with_causes(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
         each = waiting.pop()
-        if each is None or id(each) in seen:
-            continue
-        seen.add(id(each))
-        each.__traceback__ = _shown(_of_the_program(each.__traceback__))
-        waiting += [each.__cause__, each.__context__]
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            waiting += [each.__context__, each.__cause__]
+
+
+def _kinds(error: BaseException) -> tuple[type, ...]:
+    return type(error).__mro__
+
+
+def _is_runtimes(kind: type) -> bool:
+    return kind.__module__ == "tpulint.runtime.errors"
+
+
+def _dedented(lines: list[str], indent: int) -> list[str]:
+    return [line[indent:] if not line[:indent].strip() else line for line in lines]
 
 
 def _of_the_program(traceback: TracebackType | None) -> TracebackType | None:

@@ -17,7 +17,7 @@ from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.clock import Clock
 from tpulint.runtime.execute.feeds import PATIENCE, Feeds
-from tpulint.runtime.execute.raising import Ticket, ticket_for
+from tpulint.runtime.execute.raising import Ticket, safely, ticket_for
 from tpulint.runtime.execute.telling import told
 from tpulint.runtime.execute.waits import Wait, WaitGraph
 from tpulint.runtime.extract.region import Operation, Tensor
@@ -67,7 +67,7 @@ class Deadline:
             with tf.control_dependencies([before]):
                 tick = clock.tick()
             with tf.control_dependencies([tick]):
-                running = tf.numpy_function(self._look, [], tf.bool, stateful=True)
+                running = tf.numpy_function(safely(self._look), [], tf.bool, stateful=True)
             running.set_shape([])
             return running
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime.execute.raising import safely
 from tpulint.runtime.extract.region import Operation, Tensor
-
 
 _stopped = threading.Event()
 
@@ -31,10 +31,12 @@ def resume() -> None:
 def told(tell: Callable[..., Any], given: Sequence[Tensor] = ()) -> Operation:
     """An operation that calls `tell` with the values of `given`."""
 
+    noted = safely(tell)
+
     def say(*values: Any) -> bool:
         if _stopped.is_set():
             raise Stopped("the program is being ended")
-        tell(*values)
+        noted(*values)
         return True
 
     return tf.numpy_function(say, list(given), tf.bool, stateful=True).op
