@@ -24,7 +24,9 @@ INTERRUPTED = 130  # what a shell says of a program that Ctrl-C has ended
 
 
 class Program(NamedTuple):
-    """The path of a script (or of a directory or zip file with a `__main__.py`), or a module."""
+    """The path of a script, of a notebook, or of a directory or zip file with a `__main__.py`; or
+    a module.
+    """
 
     name: str
     is_module: bool
@@ -76,6 +78,12 @@ def _start(program: Program) -> None:
         return
     sys.argv = [program.name, *program.arguments]
     path = os.path.join(os.getcwd(), program.name)
+    if path.endswith(".ipynb"):
+        from tpulint.cli.run.notebook import run_notebook
+
+        _begin_path_with(os.path.dirname(os.path.realpath(path)))
+        run_notebook(path)
+        return
     if pkgutil.get_importer(path) is None:
         _begin_path_with(os.path.dirname(os.path.realpath(path)))
         _run(_code_of(path), path, SourceFileLoader("__main__", path))

@@ -62,7 +62,7 @@ def watched_by(watcher: Callable[[Event], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A host cluster that was started in the last step of its computation, and has not ended."""
+    """A piece that was started in the last step of its computation, and has not ended."""
 
     computation: str | None
     lane: str
@@ -89,12 +89,15 @@ class Probes:
 
     def unfinished(self) -> list[Unfinished]:
         """The host clusters of the last step that have been started and have not ended."""
+        return [each for each in self.started() if each.lane != "device"]
+
+    def started(self) -> list[Unfinished]:
+        """The same, and pieces of the device program."""
         with self._lock:
             started = sorted(self._started, key=lambda each: (each[1].lane, each[0]))
         return [
             Unfinished(self._computation, piece.lane, replica, piece.place)
             for replica, piece in started
-            if piece.lane != "device"
         ]
 
     def begin(self) -> list[Operation]:

@@ -59,7 +59,7 @@ def run_replicas(
         for replica in range(program.num_replicas)
     )
     probes = Probes()
-    deadline = Deadline(options.deadline, can_be_missed.waits, fed)
+    deadline = Deadline(options.deadline, can_be_missed.waits, fed, probes.started)
     shares = [meetings, verdicts.queued, fed.may_wait, deadline.watches, probes.wanted]
     turn = Turn(needed=any(shares))
     with tf.control_dependencies(turn.begins()):
