@@ -44,6 +44,7 @@ __all__ = [
     "StaleVariableWarning",
     "UnequalInputsError",
     "UnfetchableError",
+    "UninitializedSystemError",
     "UnsupportedOpError",
 ]
 
@@ -262,6 +263,10 @@ class PaddingWarning(RuntimeFaultWarning):
     """`padding_spec` has no effect here."""
 
     rule = "TPU409"
+
+
+class UninitializedSystemError(RuntimeFault, tf.errors.FailedPreconditionError):  # type: ignore[misc]
+    """A step runs on a TPU system that the program has not initialized, or has shut down."""
 
 
 class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]

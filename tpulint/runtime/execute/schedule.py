@@ -13,6 +13,7 @@ from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.feeds import Feeds
+from tpulint.runtime.execute.initialized import refused_until_initialized
 from tpulint.runtime.execute.locks import Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.options import Options
@@ -67,7 +68,8 @@ def run_replicas(
             *can_be_missed.begin(),
             *emptied(seat for here in all_seats.values() for seat in here),
         ]
-        first = tf.group(probes.begin(), deadline.begin(), turn.begins())
+        ready = refused_until_initialized(marked)
+        first = tf.group(ready, probes.begin(), deadline.begin(), turn.begins())
     composer = Composer(verdicts, can_be_missed, probes, deadline, fed)
     replicas = Replicas(composer, places)
     before, during, after = _parts(program.region, verdicts)
