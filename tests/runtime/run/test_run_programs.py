@@ -149,8 +149,8 @@ CELLS = [
         "def step(x):\n",
         "    if x > 0.0:\n",
         "        x = x * 2.0\n",
-    ]
-    + ["    return strategy.run(lambda y: y + 1.0, args=(x,))"],
+        "    return strategy.run(lambda y: y + 1.0, args=(x,))",
+    ],
     ["display(step(tf.constant(3.0)).values[0].numpy(), __name__, n)"],
     ["None.nothing"],
 ]
@@ -249,9 +249,9 @@ def test_the_report_lists_the_clusters_that_had_not_ended(tmp_path: Path) -> Non
     done = tpulint(tmp_path, "run", "--replicas", "2", "--deadline", "5", "program.py")
     assert done.returncode == 1
     # `waits in` once in the error's text, for the queue that is waited for.
-    assert re.search(r"waits in QueueDequeueV2 for something in the queue .*py:17", done.stderr)
+    assert re.search(r"waits in QueueDequeueV2 for something in the queue .*py:18", done.stderr)
     ended = "Started, and not ended when the last step of their computation was over:\n"
-    assert f"{ended}  host cluster 0 of replica 0, 1, made at program.py:17\n" in done.stderr
+    assert f"{ended}  host cluster 0 of replica 0, 1, made at program.py:18\n" in done.stderr
     assert (
         "tpulint/runtime" not in done.stderr.partition("Traceback")[2].partition("tpulint run")[0]
     )

@@ -7,6 +7,7 @@ import builtins
 import linecache
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -32,6 +33,7 @@ def run_notebook(path: str) -> None:
     lines = source.text.splitlines(keepends=True)
     # Tracebacks, `inspect` and AutoGraph read the text from here, not from the notebook's JSON.
     linecache.cache[path] = (len(source.text), None, lines, path)
+    sys.excepthook = traceback.print_exception  # Python's own reads the file
     module = ModuleType("__main__")
     vars(module).update(__builtins__=builtins, display=print)
     sys.modules["__main__"] = module
