@@ -150,7 +150,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
     """Its own options come first; from SCRIPT or -m on, all words are the program's."""
     command.usage = (
         "tpulint run [--replicas N | --topology SPEC] [--deadline SECONDS] [--report FORMAT] "
-        "[--report-file FILE] (SCRIPT | -m MODULE) [ARGS...]"
+        "[--report-file FILE] (SCRIPT | NOTEBOOK | -m MODULE) [ARGS...]"
     )
     add = command.add_argument
     machine = command.add_mutually_exclusive_group()
@@ -161,7 +161,12 @@ def add_run(command: argparse.ArgumentParser) -> None:
     add("--report-file", metavar="FILE", help="write the report there, not to standard error")
     rest = argparse.REMAINDER
     add("-m", dest="module", nargs=rest, metavar="MODULE", help="run a module, as python -m does")
-    add("program", nargs=rest, metavar="SCRIPT", help="the program, and its own arguments")
+    add(
+        "program",
+        nargs=rest,
+        metavar="SCRIPT",
+        help="the program or notebook, and its own arguments",
+    )
     command.set_defaults(run=run_program)
 
 

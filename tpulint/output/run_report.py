@@ -13,7 +13,7 @@ from html import escape
 from typing import NamedTuple
 
 from tpulint.codes import CODES
-from tpulint.finding import Finding
+from tpulint.finding import Finding, Span
 from tpulint.output.context import Context
 
 COLUMNS = ("lane", "runs", "round trips", "bytes to host", "bytes to device", "ms", "made at")
@@ -24,6 +24,8 @@ COUNTS = """.wide { overflow-x: auto; }
 .counts .names th:not(:first-child):not(:last-child) { text-align: right; }
 .counts [colspan] { padding-top: .8rem; }
 """
+UNFINISHED = "Started, and not ended when the last step of their computation was over:"
+MOST = 10
 EMPTY = "No TPU computation ran to its end."
 
 
@@ -65,6 +67,14 @@ class Fault(NamedTuple):
     asked: bool = True
 
 
+class Checked(NamedTuple):
+    """What `tpulint check` says of the files that ran: findings, files, hidden possible ones."""
+
+    findings: tuple[Finding, ...]
+    files: int
+    hidden: int
+
+
 class Ran(NamedTuple):
     """A run that has ended: `machine` is what was emulated, `status` the program's exit status."""
 
@@ -74,16 +84,45 @@ class Ran(NamedTuple):
     seconds: float
     computations: tuple[Computation, ...]
     faults: tuple[Fault, ...]
+    unfinished: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    checked: Checked | None = None
 
 
 def text(ran: Ran, context: Context) -> str:
     """The report for a terminal."""
     lines = [headline(ran), ""]
     lines += [*table(ran.computations), "", NOTE] if ran.computations else [EMPTY]
+    if ran.unfinished:
+        lines += ["", UNFINISHED, *(f"  {each}" for each in ran.unfinished)]
     lines += [f"\n{explained(fault, context)}" for fault in ran.faults]
     lines += [f"\n{note}" for note in ran.notes]
+    lines += ["", *said_of_files(ran, ran.checked, context)] if ran.checked else []
     return "\n".join(lines) + "\n"
+
+
+def said_of_files(ran: Ran, checked: Checked, context: Context) -> list[str]:
+    """How many findings there are in the files that ran, and the first of them, a line each."""
+    from tpulint.output.text import flags, one_line
+
+    told = {identity(fault.finding) for fault in ran.faults if fault.finding is not None}
+    others = [each for each in checked.findings if identity(each) not in told]
+    number, above = len(checked.findings), len(checked.findings) - len(others)
+    files = "the file that ran" if checked.files == 1 else f"the {checked.files} files that ran"
+    said = {0: "nothing", 1: "1 finding"}.get(number, f"{number} findings")
+    said += f", {'' if above == number == 1 else f'{above} '}shown above" if above else ""
+    said += f", and {checked.hidden} possible" if checked.hidden else ""
+    lines = [f"`tpulint check` of {files}: {said}"]
+    for each in others[:MOST]:
+        place = one_line(context.short(each.span))
+        lines.append(f"  {place}: {each.code} {flags(each)}{one_line(each.message)}")
+    if len(others) > MOST:
+        lines.append(f"  ... and {len(others) - MOST} more")
+    return lines
+
+
+def identity(finding: Finding) -> tuple[str, Span]:
+    return finding.code, finding.span
 
 
 def headline(ran: Ran) -> str:
@@ -154,10 +193,17 @@ def html(ran: Ran, context: Context) -> str:
         parts.append(f'<div class="wide">{counts}</div>\n<p>{NOTE}</p>\n')
     else:
         parts.append(f"<p>{EMPTY}</p>\n")
+    if ran.unfinished:
+        rows = "".join(f"<li>{escape(each)}</li>\n" for each in ran.unfinished)
+        parts.append(f"<p>{UNFINISHED}</p>\n<ul>\n{rows}</ul>\n")
     for fault in ran.faults:
         parts.append(f"<p>{prose(verdict(fault))}</p>\n")
         parts += [article(fault.finding, context)] if fault.finding else []
     parts += [f"<p>{prose(note)}</p>\n" for note in ran.notes]
+    if ran.checked:
+        said, *lines = said_of_files(ran, ran.checked, context)
+        rows = "".join(f"<li>{escape(each.strip())}</li>\n" for each in lines)
+        parts.append(f"<p>{prose(said)}</p>\n<ul>\n{rows}</ul>\n")
     return page("tpulint run", "".join(parts), STYLE + COUNTS)
 
 

@@ -9,7 +9,13 @@ from typing import Any
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.emulate.placed import Functions, name_results
 from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
-from tpulint.runtime.emulate.system import System, current_system, emulating, system_of
+from tpulint.runtime.emulate.system import (
+    System,
+    current_system,
+    emulating,
+    note_initialized,
+    system_of,
+)
 from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.replicate import split_compile_and_replicate
 
@@ -56,7 +62,7 @@ def _tensorflow_on_it() -> Iterator[None]:
         tfi.one_core_a_replica(),
         tfi.no_shards_by_hand(),
         tfi.resolved_here(),
-        tfi.systems_are(_serialized_topology),
+        tfi.systems_are(_initialize, lambda: note_initialized(is_now=False)),
         tfi.called_on_any_core(),
         tfi.pipelines_not_tuned(),
         tfi.computations_go_to(
@@ -89,6 +95,8 @@ def _now() -> System:
     return system
 
 
-def _serialized_topology() -> bytes:
+def _initialize() -> bytes:
+    """Initialize the system: its topology, serialized."""
+    note_initialized(is_now=True)
     system = _now()
     return tfi.serialized_topology(list(system.mesh), system.coordinates)

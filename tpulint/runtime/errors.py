@@ -31,6 +31,7 @@ __all__ = [
     "DivergentCollectiveError",
     "EscapedTensorError",
     "InputsNotPerReplicaError",
+    "InternalError",
     "MaximumShapesError",
     "NestedClusterError",
     "NestedClusterWarning",
@@ -43,6 +44,7 @@ __all__ = [
     "StaleVariableWarning",
     "UnequalInputsError",
     "UnfetchableError",
+    "UninitializedSystemError",
     "UnsupportedOpError",
 ]
 
@@ -211,6 +213,10 @@ class DivergentCollectiveError(RuntimeFault, tf.errors.DeadlineExceededError):  
     rule = "TPU306"
 
 
+class InternalError(RuntimeFault, tf.errors.InternalError):  # type: ignore[misc]
+    """The emulator itself has failed: a fault of tpulint's, and nothing against the program."""
+
+
 class InputsNotPerReplicaError(RuntimeFault, TypeError):
     """`inputs` is not a list of lists or tuples."""
 
@@ -257,6 +263,10 @@ class PaddingWarning(RuntimeFaultWarning):
     """`padding_spec` has no effect here."""
 
     rule = "TPU409"
+
+
+class UninitializedSystemError(RuntimeFault, tf.errors.FailedPreconditionError):  # type: ignore[misc]
+    """A step runs on a TPU system that the program has not initialized, or has shut down."""
 
 
 class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]

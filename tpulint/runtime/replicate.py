@@ -13,6 +13,7 @@ from tpulint.runtime import hardware, results
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import PaddingWarning, UnfetchableError, as_fault
 from tpulint.runtime.execute import step
+from tpulint.runtime.internal import ours, partly_ours
 from tpulint.runtime.mark import replicate as marking
 from tpulint.runtime.mark import runnable
 from tpulint.runtime.mark.marked import Mode, Ran
@@ -150,7 +151,8 @@ def _without_operation(value: Any) -> Any:
 
 
 def _in_graph(request: Request, mode: Mode) -> list[Any]:
-    outcome = marking.mark(request, mode)
+    with partly_ours():
+        outcome = marking.mark(request, mode)
     if outcome is None:
         return []
     runnable.check(outcome.context, outcome.marked, request.device_assignment)
@@ -159,7 +161,7 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
         _guard_fetches(outcome.marked.graph)
     with _beside_the_users_nodes():
         # What tapes are to see are the marked nodes.
-        with tfi.no_recording():
+        with tfi.no_recording(), ours():
             ran = step.run_marked(outcome.marked, current_options())
             status = tf.constant(b"") if request.use_tpu else tf.no_op()
         results.remember(status, outcome.marked, outcome.compile_status)

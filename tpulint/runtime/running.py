@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import RuntimeFaultWarning, warnings_told_to
-from tpulint.runtime.execute.probes import Event, watched_by
+from tpulint.runtime.execute import starved, telling
+from tpulint.runtime.execute.probes import Event, Unfinished, unfinished, watched_by
 from tpulint.runtime.stepping import options
 
 
@@ -41,7 +43,8 @@ class Totals:
 class Watch:
     """What was seen: sums, not events, because a program may run for days."""
 
-    def __init__(self) -> None:
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self._cancel = cancel
         self.computations: dict[str | None, Totals] = {}
         self.warnings: dict[tuple[str, str | None], RuntimeFaultWarning] = {}
         self._lock = threading.Lock()
@@ -68,6 +71,27 @@ class Watch:
         with self._lock:
             self.warnings.setdefault((warning.rule, warning.place), warning)
 
+    def unfinished(self) -> list[Unfinished]:
+        """The host clusters that had not ended when their step failed."""
+        return unfinished()
+
+    def stop(self, thread: int) -> None:
+        """End the steps that run now, and those of the sessions that the Python thread runs.
+
+        What XLA has compiled runs on, and so does a Python function of a host cluster.
+        """
+        telling.stop()
+        self._cancel()
+        tfi.close_sessions_of_thread(thread)
+
+    def resume(self) -> None:
+        """Let steps run again."""
+        telling.resume()
+
+    def host_functions(self) -> list[str]:
+        """The user's lines that Python functions of graphs are at now."""
+        return starved.host_functions()
+
 
 @contextmanager
 def running(
@@ -80,11 +104,11 @@ def running(
     Raises:
         ValueError: there is no such topology, or no such number of replicas.
     """
-    watch = Watch()
     with (
         emulated_tpu(num_replicas, topology=topology),
+        tfi.cancellable_calls() as cancel,
         options(deadline=deadline),
-        watched_by(watch.add),
-        warnings_told_to(watch.warn),
     ):
-        yield watch
+        watch = Watch(cancel)
+        with watched_by(watch.add), warnings_told_to(watch.warn):
+            yield watch

@@ -198,3 +198,35 @@ def test_threads_share_a_strategy(strategy: Any) -> None:
         thread.join(60)
     assert not any(thread.is_alive() for thread in threads)
     assert local(strategy, total) == [41.0 * 4.0] * 2
+
+
+def test_a_step_on_a_system_that_is_not_initialized_is_refused() -> None:
+    with tpu.emulated_tpu(num_replicas=2):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        strategy = tf.distribute.TPUStrategy(resolver)
+
+        @tf.function
+        def step() -> Any:
+            return strategy.run(lambda: tf.constant(1.0))
+
+        @tf.function
+        def later() -> Any:
+            return strategy.run(lambda: tf.constant(2.0))
+
+        text = "The TPU system has not been initialized"
+        with pytest.raises(tf.errors.FailedPreconditionError, match=text) as caught:
+            step()
+        assert isinstance(caught.value, tpu.UninitializedSystemError)
+        assert __file__ in str(caught.value)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        assert local(strategy, step()) == [1.0, 1.0]
+        tf.tpu.experimental.shutdown_tpu_system(resolver)
+        with pytest.raises(tf.errors.FailedPreconditionError, match=text):
+            later()
+
+
+def test_a_session_may_be_of_a_server_that_is_initialized() -> None:
+    with tpu.emulated_tpu(num_replicas=1), tf.Graph().as_default():
+        doubled = tf.compat.v1.tpu.rewrite(lambda x: x * 2.0, [tf.constant(1.0)])
+        with tf.compat.v1.Session() as session:
+            assert session.run(doubled) == [2.0]

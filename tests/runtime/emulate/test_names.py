@@ -45,6 +45,7 @@ def in_batches(x: Any) -> Any:
 @pytest.mark.parametrize("call", [on_each, alone, in_shards, in_batches])
 def test_tensorflows_functions(call: Any) -> None:
     with tpu.emulated_tpu(num_replicas=2):
+        tf.tpu.experimental.initialize_tpu_system()
         assert float(tf.function(call)(tf.constant(3.0))) == 70.0
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
             x = tf.compat.v1.placeholder(tf.float32, [])

@@ -89,6 +89,30 @@ def test_a_variable_that_is_in_sync_when_read(strategy: Any, aggregation: Any, r
     assert float(variable.read_value()) == read
 
 
+@pytest.mark.parametrize("synchronization", ["ON_READ", "ON_WRITE"])
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_no_variable_of_a_strategy_is_read_by_the_host(replicas: int, synchronization: str) -> None:
+    """Each copy is in the memory of its core, however the copies are kept in sync."""
+    with tpu.emulated_tpu(num_replicas=replicas):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        strategy = tf.distribute.TPUStrategy(resolver)
+        with strategy.scope():
+            variable = tf.Variable(
+                0.0,
+                synchronization=tf.VariableSynchronization[synchronization],
+                aggregation=tf.VariableAggregation.SUM,
+                trainable=False,
+            )
+
+        @tf.function
+        def step() -> Any:
+            return strategy.run(lambda: tpu.outside_compilation(variable.read_value) + 1.0)
+
+        with pytest.raises(tpu.DeviceVariableError, match="TPU102"):
+            step()
+
+
 def test_reduce(strategy: Any) -> None:
     @tf.function
     def step() -> Any:

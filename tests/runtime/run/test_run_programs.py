@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -88,6 +89,73 @@ with tf.Graph().as_default(), tf.Session() as session:
 """
 
 
+METRICS = (
+    STRATEGY
+    + """
+total = tf.keras.metrics.Mean()
+
+@tf.function
+def step(x):
+    strategy.run(lambda y: total.update_state(y), args=(x,))
+
+try:
+    step(tf.constant(1.0))
+except (ValueError, tf.errors.OpError):
+    pass
+"""
+)
+FAILING = (
+    STRATEGY
+    + """
+waiting = tf.queue.FIFOQueue(1, [tf.float32])
+
+@tf.function
+def step():
+    def replica_fn():
+        def host():
+            return tf.reshape(waiting.dequeue(), [])
+        return tf.compat.v1.tpu.outside_compilation(host) + 1.0
+    return strategy.run(replica_fn)
+
+step()
+"""
+)
+FORGOTTEN = """\
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver(""))
+
+@tf.function
+def step():
+    return strategy.run(lambda: tf.constant(1.0))
+
+step()
+"""
+ESTIMATOR = """\
+import tensorflow as tf
+tf.compat.v1.estimator.tpu.TPUEstimator
+"""
+CELLS = [
+    ["# Title\n"],
+    ["%pip install tensorflow\n", "import sys\n", "import tensorflow as tf\n", "n = None"],
+    [
+        "resolver = tf.distribute.cluster_resolver.TPUClusterResolver('')\n",
+        "tf.tpu.experimental.initialize_tpu_system(resolver)\n",
+        "strategy = tf.distribute.TPUStrategy(resolver)",
+    ],
+    [
+        "!nvidia-smi\n",
+        "@tf.function\n",
+        "def step(x):\n",
+        "    if x > 0.0:\n",
+        "        x = x * 2.0\n",
+        "    return strategy.run(lambda y: y + 1.0, args=(x,))",
+    ],
+    ["display(step(tf.constant(3.0)).values[0].numpy(), __name__, n)"],
+    ["None.nothing"],
+]
+
+
 def tpulint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "tpulint", *arguments],
@@ -129,7 +197,8 @@ def test_a_fault_is_told_in_the_words_of_the_check() -> None:
     assert done.returncode == 1
     # It arises in the wrapper, which the call that is at fault has gone through.
     assert "NestedClusterError at examples/nested_vocabulary/vocabulary.py:9 " in done.stderr
-    assert done.stderr.endswith(f"`tpulint check` says\n\nTPU{said.rstrip()}\n")
+    assert f"`tpulint check` says\n\nTPU{said.rstrip()}\n" in done.stderr
+    assert done.stderr.endswith("`tpulint check` of the 3 files that ran: 1 finding, shown above\n")
 
 
 @pytest.mark.parametrize(
@@ -173,3 +242,60 @@ def test_a_step_that_waits_for_ever_ends_at_the_deadline(tmp_path: Path) -> None
     assert "DeadlockError: The step has taken more than 3.0 s" in done.stderr
     assert "program.py:6\n" in done.stderr
     assert "[TPU" not in done.stderr  # why it waits is not known, so no rule is named
+
+
+def test_the_report_lists_the_clusters_that_had_not_ended(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(FAILING, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--replicas", "2", "--deadline", "5", "program.py")
+    assert done.returncode == 1
+    # `waits in` once in the error's text, for the queue that is waited for.
+    assert re.search(r"waits in QueueDequeueV2 for something in the queue .*py:18", done.stderr)
+    ended = "Started, and not ended when the last step of their computation was over:\n"
+    assert f"{ended}  host cluster 0 of replica 0, 1, made at program.py:18\n" in done.stderr
+    assert (
+        "tpulint/runtime" not in done.stderr.partition("Traceback")[2].partition("tpulint run")[0]
+    )
+
+
+def test_what_the_check_says_of_the_files_that_ran(tmp_path: Path) -> None:
+    """Also of a program that ends well."""
+    (tmp_path / "program.py").write_text("import helper\n" + METRICS, encoding="utf-8")
+    (tmp_path / "helper.py").write_text("", encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--replicas", "2", "program.py")
+    assert done.returncode == 0, done.stderr
+    said = "`tpulint check` of the 2 files that ran: 1 finding\n  program.py:13:9: TPU702 "
+    assert said in done.stderr
+    assert done.stderr.count("TPU702") == 1
+
+
+def test_a_system_that_nobody_initialized_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(FORGOTTEN, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--replicas", "2", "program.py")
+    assert done.returncode == 1
+    assert "UninitializedSystemError: The TPU system has not been initialized.\n" in done.stderr
+    assert "initialize_tpu_system(resolver)" in done.stderr
+
+
+def test_a_program_for_estimators_is_told_which_tensorflow_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(ESTIMATOR, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "program.py")
+    if done.returncode == 0:  # this TensorFlow has them
+        return
+    assert done.stderr.count("pip install 'tensorflow==2.15.*'") == 1
+
+
+def test_a_notebook_is_run_cell_by_cell(tmp_path: Path) -> None:
+    kinds = ["markdown", *["code"] * (len(CELLS) - 1)]
+    cells = [
+        {"cell_type": kind, "source": source, "metadata": {}}
+        for kind, source in zip(kinds, CELLS, strict=True)
+    ]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "train.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--replicas", "2", "train.ipynb")
+    assert (done.returncode, done.stdout) == (1, "7.0 __main__ None\n"), done.stderr
+    assert "tpulint: train.ipynb: cell 2: skipped: %pip install tensorflow\n" in done.stderr
+    assert "tpulint: train.ipynb: cell 4: skipped: !nvidia-smi\n" in done.stderr
+    assert "tpulint: train.ipynb: cell 6, which begins at line 15:\n" in done.stderr
+    assert re.search(r'train\.ipynb", line 15, in <module>\n    None\.nothing\n', done.stderr)
+    assert "`tpulint check` of the file that ran: nothing" in done.stderr

@@ -6,9 +6,10 @@ import argparse
 import atexit
 import importlib.util
 import os
+import sys
 
 from tpulint.cli.run.after_import import after_import
-from tpulint.cli.run.program import CannotRun, Program, execute
+from tpulint.cli.run.program import OUR_FAULT, CannotRun, Program, execute
 from tpulint.cli.run.session import Request, Session
 from tpulint.config import ConfigError
 
@@ -23,17 +24,21 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("run: TensorFlow is not installed: pip install 'tpulint[runtime]'")
     session = Session(request)
     session.note_threads()
+    session.interrupts.listen()
     after_import("tensorflow", session.emulate)
     # Registered first, and so called last: after the program's threads and its own last words.
     atexit.register(session.tell)
     try:
-        session.ended = execute(request.program)
+        session.ended = execute(request.program, session.interrupts.take)
     except CannotRun as problem:
         atexit.unregister(session.tell)
         cause = problem.__cause__
         if isinstance(cause, ValueError):  # there is no such machine
             raise ConfigError(f"run: {cause}") from None
-        raise cause or problem from None
+        from tpulint.pipeline.projects import describe
+
+        print(f"tpulint: internal error: {describe(cause or problem)}", file=sys.stderr)
+        return OUR_FAULT
     session.explain()
     return session.ended.status
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from tpulint.cli.command import start_of
+from tpulint.cli.run.checked import checked
 from tpulint.cli.run.failure import Failure, is_users, line_of
 from tpulint.codes import CODES
 from tpulint.config import find_config
 from tpulint.finding import Certainty, Finding, Span
-from tpulint.output.run_report import Fault
+from tpulint.output.run_report import Checked, Fault
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import shown
 from tpulint.source import Source, read_all
@@ -23,15 +25,24 @@ class Explained(NamedTuple):
     faults: tuple[Fault, ...]
     sources: dict[str, Source]
     messages: tuple[str, ...]
+    checked: Checked
 
 
-def explain(failures: list[Failure], program: str) -> Explained:
+def explain(failures: list[Failure], program: str, ran: Sequence[str] = ()) -> Explained:
     """Asks the analyzer of each of them, as `tpulint check` would be asked of their files.
 
-    Where it is silent about an error that is not the runtime's, there is nothing to say.
+    Where it is silent about an error that is not the runtime's, there is nothing to say. `ran` are
+    the files to report on as a whole.
     """
     run = driver.Run()
-    findings = all_findings(files_of(failures, program), run)
+    files = tuple(sorted({*files_of(failures, program), *ran}))
+    config = find_config(start_of(files, None))
+    # Suppressed or not: it did happen.
+    everything = config._replace(certainty=Certainty.POSSIBLE, jobs=1)
+    task, started = driver.prepare(driver.Request(everything, frozenset(CODES), files))
+    run.messages += started.messages
+    analysis = driver.analyse(sorted(task.filenames + task.context), {}, task.request, run)
+    findings = analysis.findings
     faults: list[Fault] = []
     for failure in failures:
         best = best_of(failure, findings)
@@ -41,10 +52,13 @@ def explain(failures: list[Failure], program: str) -> Explained:
         code = failure.code or (best.code if best else "")
         place = shown_place(failure.place)
         faults.append(Fault(failure.kind, code, place, found, asked=not run.failed))
+    of_files = checked(analysis, ran, task, config, run)
     told = [fault.finding for fault in faults if fault.finding is not None]
     named = {step.span.filename for finding in told for step in finding.trace}
     named.update(finding.span.filename for finding in told)
-    return Explained(tuple(faults), dict(read_all(sorted(named), {})), tuple(run.messages))
+    named.update(finding.span.filename for finding in of_files.findings)
+    sources = dict(read_all(sorted(named), {}))
+    return Explained(tuple(faults), sources, tuple(run.messages), of_files)
 
 
 def files_of(failures: list[Failure], program: str) -> tuple[str, ...]:
@@ -55,17 +69,11 @@ def files_of(failures: list[Failure], program: str) -> tuple[str, ...]:
     named = {line_of(each)[0] for each in failures if each.place}
     for each in failures:
         named.update(name for name, _ in each.frames if is_users(name))
-    paths = {os.path.abspath(each) for each in [*named, *([program] * program.endswith(".py"))]}
+    paths = {
+        os.path.abspath(each)
+        for each in [*named, *([program] * program.endswith((".py", ".ipynb")))]
+    }
     return tuple(sorted(each for each in paths if os.path.isfile(each)))
-
-
-def all_findings(files: tuple[str, ...], run: driver.Run) -> list[Finding]:
-    """Return the findings in the program of `files`, suppressed or not: the fault did happen."""
-    config = find_config(start_of(files, None))._replace(certainty=Certainty.POSSIBLE, jobs=1)
-    request = driver.Request(config, frozenset(CODES), files)
-    task, started = driver.prepare(request)
-    run.messages += started.messages
-    return driver.analyse(sorted(task.filenames + task.context), {}, request, run).findings
 
 
 def best_of(failure: Failure, findings: list[Finding]) -> Finding | None:

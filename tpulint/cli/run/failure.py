@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tpulint.cli.run.tracebacks import PACKAGE
 from tpulint.codes import CODES
 
 LIBRARIES = (
-    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""),
+    PACKAGE,
     os.path.join(os.path.dirname(os.path.abspath(os.__file__)), ""),
 )
 

@@ -12,15 +12,23 @@ import os
 import pkgutil
 import runpy
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
+from tpulint.cli.run.hints import hint_for
+from tpulint.cli.run.say import say
+from tpulint.cli.run.tracebacks import clean, shows_all, words_of_our_own
+
+OUR_FAULT = 70  # EX_SOFTWARE: the emulator has failed, not the program
 INTERRUPTED = 130  # what a shell says of a program that Ctrl-C has ended
 
 
 class Program(NamedTuple):
-    """The path of a script (or of a directory or zip file with a `__main__.py`), or a module."""
+    """The path of a script, of a notebook, or of a directory or zip file with a `__main__.py`; or
+    a module.
+    """
 
     name: str
     is_module: bool
@@ -40,8 +48,11 @@ class CannotRun(BaseException):
     """
 
 
-def execute(program: Program) -> Ended:
-    """Runs the program to its end. Nothing comes out of here but CannotRun."""
+def execute(program: Program, interrupted: Callable[[], bool] = bool) -> Ended:
+    """Runs the program to its end. Nothing comes out of here but CannotRun.
+
+    `interrupted()` is asked whether Ctrl-C is behind the error that has ended it.
+    """
     try:
         _start(program)
     except CannotRun:
@@ -49,10 +60,16 @@ def execute(program: Program) -> Ended:
     except SystemExit as stop:
         return Ended(_status_of(stop.code), stop)
     except BaseException as error:
-        interrupted = isinstance(error, KeyboardInterrupt)
-        error.__traceback__ = _of_the_program(error.__traceback__)
+        if interrupted():
+            error = KeyboardInterrupt().with_traceback(error.__traceback__)
+        own = words_of_our_own(error)
+        if own is not None and not shows_all():
+            print(own, file=sys.stderr)
+            return Ended(OUR_FAULT, error)
+        clean(error)
         sys.excepthook(type(error), error, error.__traceback__)
-        return Ended(INTERRUPTED if interrupted else 1, error)
+        say(hint_for(error))
+        return Ended(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, error)
     return Ended(0)
 
 
@@ -64,6 +81,12 @@ def _start(program: Program) -> None:
         return
     sys.argv = [program.name, *program.arguments]
     path = os.path.join(os.getcwd(), program.name)
+    if path.endswith(".ipynb"):
+        from tpulint.cli.run.notebook import run_notebook
+
+        _begin_path_with(os.path.dirname(os.path.realpath(path)))
+        run_notebook(path)
+        return
     if pkgutil.get_importer(path) is None:
         _begin_path_with(os.path.dirname(os.path.realpath(path)))
         _run(_code_of(path), path, SourceFileLoader("__main__", path))
@@ -111,13 +134,3 @@ def _status_of(code: object) -> int:
         return code & 0xFF
     print(code, file=sys.stderr)
     return 1
-
-
-def _of_the_program(traceback: TracebackType | None) -> TracebackType | None:
-    """`traceback` without the frames of what started the program."""
-    while traceback is not None and traceback.tb_frame.f_globals.get("__name__") in _OURS:
-        traceback = traceback.tb_next
-    return traceback
-
-
-_OURS = (__name__, "runpy")

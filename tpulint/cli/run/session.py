@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.cli.run.program import CannotRun, Ended, Program
+from tpulint.cli.run.interrupt import Interrupts
+from tpulint.cli.run.program import INTERRUPTED, CannotRun, Ended, Program
+from tpulint.cli.run.say import say
+from tpulint.cli.run.tracebacks import clean
 
 if TYPE_CHECKING:
     from tpulint.cli.run.explain import Explained
@@ -46,6 +47,9 @@ class Session:
         self.ended = Ended(0)
         self.of_threads: list[BaseException] = []
         self.explained: Explained | None = None
+        self.notes: list[str] = []
+        self.interrupts = Interrupts(self.tell_at_once)
+        self.reporting = threading.Lock()
 
     def emulate(self) -> None:
         """Starts the emulator: TensorFlow has just been imported."""
@@ -54,7 +58,7 @@ class Session:
 
             asked = self.request
             machine = running(asked.replicas, asked.topology, asked.deadline)
-            self.watch = self.open.enter_context(machine)
+            self.watch = self.interrupts.watch = self.open.enter_context(machine)
         except Exception as error:
             raise CannotRun from error
 
@@ -64,6 +68,7 @@ class Session:
 
         def note(ended: threading.ExceptHookArgs) -> None:
             if ended.exc_value is not None:
+                clean(ended.exc_value)
                 self.of_threads.append(ended.exc_value)
             show(ended)
 
@@ -71,22 +76,43 @@ class Session:
 
     def explain(self) -> None:
         """Asks the analyzer of what failed. It works in threads, so this is no time of `tell`."""
-        if self.watch is None or self.process != os.getpid():
+        interrupted = isinstance(self.ended.error, KeyboardInterrupt)
+        if self.watch is None or self.process != os.getpid() or interrupted:
             return
+        from tpulint.cli.run.checked import files_that_ran
         from tpulint.cli.run.explain import explain
         from tpulint.cli.run.failure import failure_of
+        from tpulint.pipeline.projects import describe
 
         told = [*self.watch.warnings.values(), *self.of_threads, self.ended.error]
         failures = [each for each in map(failure_of, told) if each is not None]
-        if failures:
-            with working_in(self.here):
-                self.explained = explain(failures, self.request.program.name)
+        program = self.request.program
+        with working_in(self.here):
+            notebook = [os.path.abspath(program.name)] * program.name.endswith(".ipynb")
+            ran = (*files_that_ran(), *notebook)
+            try:
+                self.explained = explain(failures, program.name, ran) if ran else None
+            except Exception as error:  # what the program has done counts, and is reported
+                self.notes.append(f"`tpulint check` could not be asked: {describe(error)}")
 
     def tell(self) -> None:
         """Ends the emulation and writes the report; a fork of the process has nothing to tell."""
-        if self.process != os.getpid():
+        if self.process != os.getpid() or not self.reporting.acquire(blocking=False):
             return
+        if isinstance(self.ended.error, KeyboardInterrupt):
+            self.report()
+            os._exit(INTERRUPTED)  # TensorFlow takes its time to end, and waits for host functions
         self.open.close()
+        self.report()
+
+    def tell_at_once(self) -> None:
+        """Writes the report of a program that Ctrl-C ends while its main thread cannot move."""
+        if self.reporting.acquire(blocking=False):
+            self.ended = Ended(INTERRUPTED)
+            self.report()
+
+    def report(self) -> None:
+        """Writes what is known of the run."""
         from tpulint.output import run_report
         from tpulint.output.context import Context
 
@@ -110,7 +136,9 @@ class Session:
             time.monotonic() - self.started,
             tuple(computation(place, totals) for place, totals in computations.items()),
             self.explained.faults if self.explained else (),
-            self.explained.messages if self.explained else (),
+            unfinished(self.watch) if self.watch else (),
+            (*self.notes, *(self.explained.messages if self.explained else ())),
+            self.explained.checked if self.explained else None,
         )
 
     def write(self, report: str) -> None:
@@ -128,6 +156,20 @@ class Session:
             from tpulint.pipeline.discover import shown
 
             say(f"tpulint: the report is in {shown(file)}\n")
+
+
+def unfinished(watch: Watch) -> tuple[str, ...]:
+    """The host clusters that had not ended, with the replicas and the line of each."""
+    from tpulint.cli.run.explain import shown_place
+
+    replicas: dict[tuple[str, str | None], list[int]] = {}
+    for each in watch.unfinished():
+        replicas.setdefault((each.lane, each.place), []).append(each.replica)
+    return tuple(
+        f"{lane} of replica {', '.join(map(str, numbers))}"
+        + (f", made at {shown_place(place)}" if place else "")
+        for (lane, place), numbers in replicas.items()
+    )
 
 
 def computation(place: str | None, totals: Totals) -> Computation:
@@ -148,15 +190,6 @@ def computation(place: str | None, totals: Totals) -> Computation:
         for name, total in sorted(totals.lanes.items())
     )
     return Computation(shown_place(place or "") or "built by a library", len(totals.steps), lanes)
-
-
-def say(text: str) -> None:
-    """Writes to standard error, whatever the program has made of `sys.stderr`."""
-    with contextlib.suppress(AttributeError, OSError, ValueError):  # it may be closed
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-    with contextlib.suppress(OSError):
-        os.write(2, text.encode("utf-8", "surrogateescape"))
 
 
 @contextmanager

@@ -75,6 +75,7 @@ def _mesh_of(cores: int) -> tuple[int, int, int, int]:
 
 
 _systems: list[System] = []
+_initialized: list[bool] = []
 
 
 def current_system() -> System | None:
@@ -86,7 +87,19 @@ def current_system() -> System | None:
 def emulating(system: System) -> Iterator[None]:
     """In here, in all threads, `system` is the current one."""
     _systems.append(system)
+    _initialized.append(False)
     try:
         yield
     finally:
         _systems.remove(system)
+        _initialized.pop()
+
+
+def note_initialized(*, is_now: bool) -> None:
+    """Note that the program has initialized the system, or has shut it down."""
+    _initialized[-1] = is_now
+
+
+def is_initialized() -> bool:
+    """Whether steps can run: there is no emulated system, or it has been initialized."""
+    return not _initialized or _initialized[-1]

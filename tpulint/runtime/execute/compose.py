@@ -103,6 +103,7 @@ class Composer:
             if image.op_def.is_stateful:
                 places.effects.append(image)
             self.deadline.bounds(op, image, lane_of(piece))
+            places.effects += self.deadline.names(op, image, lane_of(piece))
         places.tensors.update(copied.tensors)
         places.operations.update(copied.operations)
         if started:

@@ -15,9 +15,11 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import DeadlockError
+from tpulint.runtime.execute.awaited import WAITING, awaited
 from tpulint.runtime.execute.clock import Clock
 from tpulint.runtime.execute.feeds import PATIENCE, Feeds
-from tpulint.runtime.execute.raising import Ticket, ticket_for
+from tpulint.runtime.execute.probes import Unfinished
+from tpulint.runtime.execute.raising import Ticket, safely, ticket_for
 from tpulint.runtime.execute.telling import told
 from tpulint.runtime.execute.waits import Wait, WaitGraph
 from tpulint.runtime.extract.region import Operation, Tensor
@@ -36,13 +38,18 @@ class Deadline:
     """
 
     def __init__(
-        self, seconds: float | None, waits: Callable[[], Sequence[Wait]], feeds: Feeds
+        self,
+        seconds: float | None,
+        waits: Callable[[], Sequence[Wait]],
+        feeds: Feeds,
+        started: Callable[[], Sequence[Unfinished]],
     ) -> None:
         self._seconds = seconds
         self._waits = waits
         self._feeds = feeds
+        self._started_pieces = started
         self.watches = seconds is not None or feeds.may_wait
-        self._in_python = WaitGraph()
+        self._in_clusters = WaitGraph()
         self._begin()
 
     def begin(self) -> list[Operation]:
@@ -67,7 +74,7 @@ class Deadline:
             with tf.control_dependencies([before]):
                 tick = clock.tick()
             with tf.control_dependencies([tick]):
-                running = tf.numpy_function(self._look, [], tf.bool, stateful=True)
+                running = tf.numpy_function(safely(self._look), [], tf.bool, stateful=True)
             running.set_shape([])
             return running
 
@@ -75,6 +82,18 @@ class Deadline:
             start = tf.identity(True)
         loop = tf.while_loop(is_running, tf.identity, [start], parallel_iterations=1)
         return [loop[0].op if isinstance(loop, (list, tuple)) else loop.op]
+
+    def names(self, op: Operation, image: Operation, lane: str) -> list[Operation]:
+        """Operations that note that `image`, the copy of `op`, waits for a queue, and no longer."""
+        if self._seconds is None or op.type not in WAITING:
+            return []
+        wait = Wait(lane, op.name, f"waits in {op.type} {awaited(op)}", place_of_operation(op))
+        needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
+        with tf.control_dependencies(needs):
+            comes = told(lambda: self._in_clusters.add(wait))
+        tensorflow_internals.add_control_inputs(image, [comes])
+        with tf.control_dependencies([image]):
+            return [told(lambda: self._in_clusters.remove(lane))]
 
     def bounds(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
@@ -98,14 +117,14 @@ class Deadline:
             except BaseException as error:  # it is raised again in the step's thread
                 errors.append(error)
 
-        self._in_python.add(wait)
+        self._in_clusters.add(wait)
         thread = threading.Thread(target=run, daemon=True, name=f"tpulint {wait.lane}")
         thread.start()
         while thread.is_alive() and self._left() > 0 and not self._failed.is_set():
             thread.join(min(_TICK, max(self._left(), 0.0)))
         if thread.is_alive():
             raise self._expired()
-        self._in_python.remove(wait.lane)
+        self._in_clusters.remove(wait.lane)
         if errors:
             raise errors[0]
         return results[0]
@@ -129,10 +148,11 @@ class Deadline:
 
     def _expired(self) -> Ticket:
         self._failed.set()
-        waits = [*self._waits(), *self._feeds.waits(), *self._in_python.all()]
+        waits = [*self._waits(), *self._feeds.waits(), *self._in_clusters.all()]
         taken = "has taken" if self._seconds is not None else "has waited for its infeed for"
         seconds = PATIENCE if self._seconds is None else self._seconds
-        lines = [f"  {wait}" for wait in waits] or ["  nobody waits for anybody that is known here"]
+        lines = [f"  {wait}" for wait in waits] or list(map(_said, self._started_pieces()))
+        lines = lines or ["  none of its operations is known to wait: it is at work"]
         return ticket_for(
             DeadlockError(
                 f"The step {taken} more than {seconds} s\n" + "\n".join(lines),
@@ -140,6 +160,11 @@ class Deadline:
                 rule="",
             )
         )
+
+
+def _said(piece: Unfinished) -> str:
+    where = f" ({piece.place})" if piece.place else ""
+    return f"  {piece.lane} of replica {piece.replica}: has started, and not ended{where}"
 
 
 class _Bounded:

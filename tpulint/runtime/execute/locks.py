@@ -59,7 +59,7 @@ def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdi
     heads = _heads(top)
     for variable in variables:
         for touch in variable.on_host:
-            if variable.mirrored:
+            if variable.of_strategy:
                 raise DeviceVariableError(
                     f"The variable '{variable.name}' of a TPUStrategy scope is touched "
                     "in a host cluster",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
+from weakref import WeakSet
 
 import tensorflow as tf
 
@@ -19,6 +20,7 @@ from tpulint.runtime.place import users_place
 
 _watchers: list[Callable[[Event], None]] = []
 _steps = itertools.count()
+_probes: WeakSet[Probes] = WeakSet()
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,21 @@ def watched_by(watcher: Callable[[Event], None]) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
+@dataclass(frozen=True)
+class Unfinished:
+    """A piece that was started in the last step of its computation, and has not ended."""
+
+    computation: str | None
+    lane: str
+    replica: int
+    place: str | None
+
+
+def unfinished() -> list[Unfinished]:
+    """The host clusters that had not ended when their step failed, or until now."""
+    return [each for probes in tuple(_probes) for each in probes.unfinished()]
+
+
 class Probes:
     """The probes of one computation; without a watcher when it is built it has none."""
 
@@ -67,6 +84,21 @@ class Probes:
         self._step = -1
         self._started: dict[tuple[int, Watched], tuple[float, int]] = {}
         self._lock = threading.Lock()
+        if self.wanted:
+            _probes.add(self)
+
+    def unfinished(self) -> list[Unfinished]:
+        """The host clusters of the last step that have been started and have not ended."""
+        return [each for each in self.started() if each.lane != "device"]
+
+    def started(self) -> list[Unfinished]:
+        """The same, and pieces of the device program."""
+        with self._lock:
+            started = sorted(self._started, key=lambda each: (each[1].lane, each[0]))
+        return [
+            Unfinished(self._computation, piece.lane, replica, piece.place)
+            for replica, piece in started
+        ]
 
     def begin(self) -> list[Operation]:
         """Operations that note that another step begins."""

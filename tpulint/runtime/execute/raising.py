@@ -19,6 +19,7 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.extract.region import Tensor
+from tpulint.runtime.internal import internal_error
 
 _TICKET = re.compile(r"tpulint fault #(\d+)#")
 _RECENT = 2.0
@@ -48,8 +49,24 @@ def failing(
     def fail(*values: Any) -> Any:
         raise ticket_for(make(*values))
 
-    made = tf.numpy_function(fail, list(given), list(dtypes) or [tf.bool], stateful=True)
+    made = tf.numpy_function(safely(fail), list(given), list(dtypes) or [tf.bool], stateful=True)
     return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def safely(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, of tpulint, called by the graph: what it raises by mistake is no fault of the
+    program.
+    """
+
+    def call(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except Ticket:
+            raise
+        except Exception as error:
+            raise ticket_for(internal_error(error)) from error
+
+    return call
 
 
 class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]

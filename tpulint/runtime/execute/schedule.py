@@ -13,6 +13,7 @@ from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.feeds import Feeds
 from tpulint.runtime.execute.hubs import Hubs
+from tpulint.runtime.execute.initialized import refused_until_initialized
 from tpulint.runtime.execute.locks import Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.options import Options
@@ -59,12 +60,13 @@ def run_replicas(
         for replica in range(program.num_replicas)
     )
     probes = Probes()
-    deadline = Deadline(options.deadline, meetings.waits, fed)
+    deadline = Deadline(options.deadline, meetings.waits, fed, probes.started)
     shares = [met, verdicts.queued, fed.may_wait, deadline.watches, probes.wanted]
     turn = Turn(needed=any(shares))
     with tf.control_dependencies(turn.begins()):
         cleared = [*meetings.begin(), *hubs.begin([here.queues for here in places])]
-        first = tf.group(probes.begin(), deadline.begin(), turn.begins())
+        ready = refused_until_initialized(marked)
+        first = tf.group(ready, probes.begin(), deadline.begin(), turn.begins())
     composer = Composer(verdicts, meetings, hubs, probes, deadline, fed)
     replicas = Replicas(composer, places)
     before, during, after = _parts(program.region, verdicts)

@@ -50,6 +50,11 @@ class Held:
         finally:
             del self._runners[thread]
 
+    def places(self) -> list[str]:
+        """The user's lines in the Python functions that run now."""
+        found = (place_in_thread(thread) for thread in tuple(self._runners.values()))
+        return [place for place in found if place]
+
     def _stand_by(self, thread: int, function: Function) -> Any:
         """`function()`, run in a thread of its own, for as long as anything comes forward."""
         apart = _Apart(function)
@@ -136,6 +141,11 @@ class _Apart:
 
 
 _held = Held()
+
+
+def host_functions() -> list[str]:
+    """The user's lines that Python functions of graphs are at now."""
+    return _held.places()
 
 
 def watched() -> None:

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime.execute.raising import safely
 from tpulint.runtime.extract.region import Operation, Tensor
+
+_stopped = threading.Event()
+
+
+class Stopped(Exception):
+    """Raised in the graph where every step is to end."""
+
+
+def stop() -> None:
+    """Make every step fail where it comes to the next such operation, until `resume`."""
+    _stopped.set()
+
+
+def resume() -> None:
+    """Let steps run again."""
+    _stopped.clear()
 
 
 def told(tell: Callable[..., Any], given: Sequence[Tensor] = ()) -> Operation:
     """An operation that calls `tell` with the values of `given`."""
 
+    noted = safely(tell)
+
     def say(*values: Any) -> bool:
-        tell(*values)
+        if _stopped.is_set():
+            raise Stopped("the program is being ended")
+        noted(*values)
         return True
 
     return tf.numpy_function(say, list(given), tf.bool, stateful=True).op

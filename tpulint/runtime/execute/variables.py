@@ -25,7 +25,7 @@ class Variable:
 
     handle: str
     name: str
-    mirrored: bool
+    of_strategy: bool
     """A strategy's: each replica has its own."""
     shared: bool
     """One for all replicas."""
@@ -76,9 +76,9 @@ def variables_of(marked: Marked, program: Program) -> tuple[Variable, ...]:
         Variable(
             handle=handle,
             name=_name(handle, program.boundary[handle][0], names),
-            mirrored=handle in program.mirrored,
+            of_strategy=handle in program.of_strategy,
             shared=len({tensor.name for tensor in program.boundary[handle]}) == 1
-            and handle not in program.mirrored,
+            and handle not in program.of_strategy,
             on_device=tuple(touch for touch in found if not touch.on_host),
             on_host=tuple(touch for touch in found if touch.on_host),
         )

@@ -28,7 +28,7 @@ class Program:
     region: Region
     boundary: Mapping[str, tuple[Tensor, ...]]
     """For each name of `region.inputs` one tensor of the marked graph a replica."""
-    mirrored: frozenset[str]
+    of_strategy: frozenset[str]
     """Names of `region.inputs` that are handles of a strategy's variables, one a replica."""
     num_replicas: int
 
@@ -54,6 +54,7 @@ def extract(marked: Marked) -> Program:
     }
     from_outside |= {out.name: out for out in marked.outputs if out.op.name not in own}
     replicated = {op.outputs[0].name: op for op in marked.replicated_inputs}
+    of_variables = marked.replicated_inputs[len(marked.inputs) :]
     region = Region(
         graph=marked.graph,
         ops=ops,
@@ -73,10 +74,10 @@ def extract(marked: Marked) -> Program:
             names_inside[name]: _per_replica(tensor, replicated.get(name), marked.num_replicas)
             for name, tensor in from_outside.items()
         },
-        mirrored=frozenset(
+        of_strategy=frozenset(
             names_inside[name]
             for name, op in replicated.items()
-            if name in names_inside and op.get_attr("is_mirrored_variable")
+            if name in names_inside and (op in of_variables or op.get_attr("is_mirrored_variable"))
         ),
         num_replicas=marked.num_replicas,
     )

@@ -7,6 +7,7 @@ Where they differ between the supported releases (2.12 to the newest), the diffe
 
 from __future__ import annotations
 
+from tpulint.runtime.tensorflow_internals.cancelling import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.contexts import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.cores import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.devices import *  # noqa: F403

@@ -113,8 +113,13 @@ def resolved_here() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def systems_are(serialized_topology: Callable[[], bytes]) -> Iterator[None]:
-    """In here, initializing a TPU system gives `serialized_topology()`, and shutting down is free.
+def systems_are(
+    serialized_topology: Callable[[], bytes], shut_down: Callable[[], None]
+) -> Iterator[None]:
+    """In here, initializing a TPU system gives `serialized_topology()`.
+
+    `shut_down()` is called where it is shut down at once; what a graph does when a session runs it
+    is not known here.
 
     The systems that were initialized in here are forgotten at the end.
     """
@@ -125,6 +130,8 @@ def systems_are(serialized_topology: Callable[[], bytes]) -> Iterator[None]:
         return tf.constant(serialized_topology(), name=kwargs.get("name"))
 
     def shutdown_distributed_tpu(name: str | None = None) -> Any:
+        if tf.inside_function():
+            shut_down()
         return tf.no_op(name=name)
 
     try:

@@ -18,7 +18,7 @@ from tensorflow.python.distribute import (
     tpu_util,
 )
 from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
-from tensorflow.python.eager import backprop_util, execute, polymorphic_function, tape
+from tensorflow.python.eager import backprop_util, cancellation, execute, polymorphic_function, tape
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.framework import (
     composite_tensor,
@@ -59,6 +59,7 @@ __all__ = [
     "AutomaticControlDependencies",
     "autograph_config",
     "backprop_util",
+    "cancellation",
     "composite_tensor",
     "config_pb2",
     "control_flow_ops",

@@ -1,0 +1,203 @@
+"""Ctrl-C under `tpulint run`, wherever the program is: real processes, and real signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+STARTS = 120
+LATEST = 1.8
+"""Seconds; one is what is promised, the rest is for a machine that has other work."""
+
+STRATEGY = """\
+import signal, time
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("")
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+
+def slow(x):
+    print("on", flush=True)
+    time.sleep(60)
+    return x
+
+@tf.function
+def sound(x):
+    return strategy.run(lambda: tf.compat.v1.tpu.outside_compilation(tf.identity, x) + 1.0)
+
+def on_host(x):
+    return tf.compat.v1.tpu.outside_compilation(tf.identity, x)
+
+"""
+ON_THE_DEVICE = """\
+@tf.function
+def step(n):
+    def loop(n):
+        return tf.while_loop(lambda i: i < n, lambda i: (i * 7919 + 1) % 5, [0])
+    return strategy.run(loop, args=(n,))
+
+print("on", flush=True)
+step(tf.constant(10))
+"""
+WITH_A_CLUSTER = """\
+@tf.function
+def step(n):
+    def loop(n):
+        return tf.while_loop(lambda i: i < n, lambda i: (on_host(i) + 1) % 5, [0])
+    return strategy.run(loop, args=(n,))
+
+print("on", flush=True)
+try:
+    step(tf.constant(10))
+finally:
+    print("cleaned up", sound(1.0).values[0].numpy(), flush=True)
+"""
+IN_A_SESSION = """\
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+
+def loop(n):
+    def once(i):
+        return (tf.tpu.outside_compilation(tf.identity, i) + 1) % 5
+    return tf.while_loop(lambda i: i < n, once, [0])
+
+with tf.Session() as session:
+    session.run(tf.tpu.initialize_system())
+    n = tf.placeholder(tf.int32, [])
+    step = tf.tpu.replicate(loop, [[n], [n]])
+    print("on", flush=True)
+    try:
+        session.run(step, {n: 10})
+    finally:
+        print("cleaned up", flush=True)
+"""
+IN_A_HOST_FUNCTION = """\
+@tf.function
+def step():
+    return strategy.run(
+        lambda: tf.compat.v1.tpu.outside_compilation(tf.numpy_function, slow, [1.0], tf.float32)
+    )
+
+step()
+"""
+LIVED_WITH = """\
+@tf.function
+def step(n):
+    def loop(n):
+        return tf.while_loop(lambda i: i < n, lambda i: (on_host(i) + 1) % 5, [0])
+    return strategy.run(loop, args=(n,))
+
+print("on", flush=True)
+try:
+    step(tf.constant(10))
+except KeyboardInterrupt:
+    print("goes on", sound(1.0).values[0].numpy(), flush=True)
+"""
+ITS_OWN_AFFAIR = """\
+stops = []
+signal.signal(signal.SIGINT, lambda *_: stops.append(1))
+
+@tf.function
+def step(n):
+    def loop(n):
+        return tf.while_loop(lambda i: i < n, lambda i: on_host(i) + 1, [0])
+    return strategy.run(loop, args=(n,))
+
+step(tf.constant(1))
+print("on", flush=True)
+while not stops:
+    step(tf.constant(20000))
+print("stops after a step", flush=True)
+"""
+
+Started = Callable[[str], "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Started]:
+    """Runs a program under `tpulint run` until it says "on", and is in its step."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(program: str) -> subprocess.Popen[str]:
+        (tmp_path / "program.py").write_text(program, encoding="utf-8")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tpulint", "run", "--replicas", "2", "program.py"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # What a shell starts in the background ignores it, and so do its children.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        processes.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "on\n"
+        time.sleep(3.0)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def interrupted(process: subprocess.Popen[str]) -> tuple[float, str, str]:
+    """Seconds until the process has ended, and what it has printed and said."""
+    since = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=STARTS)
+    seconds = time.monotonic() - since
+    return seconds, *process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"),
+    [
+        (STRATEGY + ON_THE_DEVICE, ""),
+        (STRATEGY + WITH_A_CLUSTER, "cleaned up 2.0\n"),
+        (IN_A_SESSION, "cleaned up\n"),
+    ],
+    ids=["on the device", "with a cluster", "in a session"],
+)
+def test_the_first_ends_an_endless_step(started: Started, program: str, printed: str) -> None:
+    process = started(program)
+    seconds, out, words = interrupted(process)
+    assert process.returncode == 130, words
+    assert out == printed
+    assert seconds < LATEST
+    assert "KeyboardInterrupt\ntpulint run: program.py on 2 replicas: exit status 130" in words
+    assert f"{os.sep}tpulint{os.sep}cli{os.sep}" not in words
+
+
+def test_the_first_waits_for_a_host_function_and_the_second_does_not(started: Started) -> None:
+    process = started(STRATEGY + IN_A_HOST_FUNCTION)
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=LATEST)
+    seconds, _, words = interrupted(process)
+    assert process.returncode == 130
+    assert seconds < LATEST
+    assert "program.py:10; Ctrl-C again ends the program now\n" in words
+    assert "tpulint run: program.py on 2 replicas: exit status 130" in words
+
+
+def test_a_program_that_lives_with_it_can_run_steps(started: Started) -> None:
+    process = started(STRATEGY + LIVED_WITH)
+    _, out, words = interrupted(process)
+    assert (process.returncode, out) == (0, "goes on 2.0\n"), words
+
+
+def test_a_program_that_handles_it_is_left_alone(started: Started) -> None:
+    process = started(STRATEGY + ITS_OWN_AFFAIR)
+    _, out, words = interrupted(process)
+    assert (process.returncode, out) == (0, "stops after a step\n"), words

@@ -1,0 +1,182 @@
+"""Ctrl-C while TensorFlow runs: Python hears of it only when TensorFlow comes back.
+
+A thread of its own is told at once. It gives the program the time to end as it does under Python;
+where the main thread does not move, it ends what TensorFlow runs, and at last the process.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from tpulint.cli.run.program import INTERRUPTED
+from tpulint.cli.run.say import say
+from tpulint.cli.run.tracebacks import stack_of
+
+if TYPE_CHECKING:
+    from tpulint.runtime.running import Watch
+
+_MAKES_ERRORS = (os.path.join("", "tpulint", "runtime", ""), "errors_impl.py")
+_INNERMOST = 4
+_LOOK = 0.02
+_HEARS = 0.2
+"""Seconds in which a main thread that runs Python has heard of it."""
+_ENDS = 0.8
+"""Seconds after which nothing is waited for any more."""
+_AGAIN = 5.0
+"""Seconds in which another Ctrl-C means that the first has not helped."""
+_WORDS = 0.3
+"""Seconds that the last words may take."""
+
+
+class Interrupts:
+    """What is done at each Ctrl-C; `last_words` reports what has run until then."""
+
+    def __init__(self, last_words: Callable[[], None]) -> None:
+        self.last_words = last_words
+        self.watch: Watch | None = None
+        self.main = threading.main_thread().ident or 0
+        self.came: list[float] = []
+        self.late = False
+        """Whether the main thread is still to hear of it."""
+        self.own = 0
+        """How often we have raised it anew."""
+        self.listens = True
+
+    def listen(self) -> None:
+        """Listens from now on. Forks of the process have Python's own behaviour."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            return
+        handler = self._raise
+        signal.signal(signal.SIGINT, handler)
+        # asyncio, for one, looks whether this is in place.
+        vars(signal)["default_int_handler"] = handler
+        reads, writes = os.pipe()
+        os.set_blocking(writes, False)
+        signal.set_wakeup_fd(writes, warn_on_full_buffer=False)
+        os.register_at_fork(after_in_child=self._forked)
+        threading.Thread(target=self._run, args=(reads,), daemon=True, name="tpulint").start()
+
+    def _forked(self) -> None:
+        signal.set_wakeup_fd(-1)
+        self.listens = False
+
+    def _raise(self, number: int, frame: FrameType | None) -> None:
+        """Raises KeyboardInterrupt in the main thread, as Python does, but not where C++ made
+        Python make an error: it could not take another in its place.
+        """
+        self.late = self.listens and _makes_an_error(frame)
+        if not self.late:
+            raise KeyboardInterrupt
+        profiled = sys.getprofile()
+
+        def raise_outside(frame: FrameType, event: str, argument: object) -> None:
+            if not _makes_an_error(frame):
+                sys.setprofile(profiled)
+                if self.take():
+                    raise KeyboardInterrupt
+
+        sys.setprofile(raise_outside)
+
+    def take(self) -> bool:
+        """Whether the main thread is still to hear of it. From now on, it is not."""
+        late, self.late = self.late, False
+        return late
+
+    def _raise_late(self) -> None:
+        """Raises what could not be raised where the main thread was, should it be there still."""
+        while self.late:
+            time.sleep(_LOOK)
+            if self.late:
+                self.own += 1
+                _thread.interrupt_main()
+
+    def _run(self, reads: int) -> None:
+        while True:
+            signals = os.read(reads, 64)
+            for _ in range(signals.count(signal.SIGINT)):
+                if self.own:
+                    self.own -= 1
+                    continue
+                self.came.append(time.monotonic())
+                again = len(self.came) > 1 and self.came[-1] - self.came[-2] < _AGAIN
+                self._act(again and _ends_by_default())
+                self._raise_late()
+
+    def _act(self, again: bool) -> None:
+        """Ends the process, unless the main thread has heard of it, and was not told before."""
+        since = self.came[-1]
+        before = self._position()
+        if again:
+            time.sleep(_ENDS - _WORDS)
+            self._end()
+        if self._moves(before, since + _HEARS) or (self._is_first() and not _ends_by_default()):
+            return
+        if self.watch is not None:
+            self.watch.stop(self.main)
+        moved = self._moves(before, since + _ENDS - _WORDS)
+        places = self.watch.host_functions() if self.watch is not None else []
+        if not moved and places and self._is_first():
+            threading.Thread(target=self._waits, args=(places[0], before), daemon=True).start()
+        elif moved and self.watch is not None:
+            self.watch.resume()
+        elif not moved:
+            self._end()
+
+    def _waits(self, place: str, before: object) -> None:
+        """Lets steps run again when the main thread has heard of it: the program may need some."""
+        say(f"tpulint: a host function still runs at {place}; Ctrl-C again ends the program now\n")
+        self._moves(before, float("inf"))
+        if self.watch is not None:
+            self.watch.resume()
+
+    def _is_first(self) -> bool:
+        return len(self.came) < 2
+
+    def _moves(self, before: object, until: float) -> bool:
+        while time.monotonic() < until:
+            if self._position() != before:
+                return True
+            time.sleep(_LOOK)
+        return False
+
+    def _position(self) -> object:
+        frame = sys._current_frames().get(self.main)
+        return None if frame is None else (id(frame), frame.f_lasti)
+
+    def _end(self) -> None:
+        words = threading.Thread(target=self._say_all, daemon=True)
+        words.start()
+        words.join(_WORDS)
+        os._exit(INTERRUPTED)
+
+    def _say_all(self) -> None:
+        frame = sys._current_frames().get(self.main)
+        if frame is not None:
+            say(f"{stack_of(frame)}KeyboardInterrupt\n")
+        self.last_words()
+
+
+def _makes_an_error(frame: FrameType | None) -> bool:
+    """Return whether `frame` is in a call by which C++ has an error made."""
+    for _ in range(_INNERMOST):
+        if frame is None:
+            return False
+        if any(part in frame.f_code.co_filename for part in _MAKES_ERRORS):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _ends_by_default() -> bool:
+    """Return whether the program has left it to Python what Ctrl-C does."""
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,0 +1,35 @@
+"""Steps run on a TPU system that has been initialized, and TensorFlow refuses any other.
+
+Its compile operation looks for the state that `ConfigureDistributedTPU` leaves (see
+tpu_compile_op_common.cc), and so do copies between cores (xla_tpu_device.cc).
+"""
+
+from __future__ import annotations
+
+from tpulint.runtime.emulate.system import is_initialized
+from tpulint.runtime.errors import UninitializedSystemError
+from tpulint.runtime.execute.raising import ticket_for
+from tpulint.runtime.execute.telling import told
+from tpulint.runtime.extract.region import Operation
+from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.place import users_place
+
+_TEXT = "The TPU system has not been initialized."
+_HOW = "Call tf.tpu.experimental.initialize_tpu_system(resolver) before the strategy is made"
+
+
+def refused_until_initialized(marked: Marked) -> list[Operation]:
+    """Operations that fail where the system is not initialized when the step runs.
+
+    None where it is now, and none in a session: that may be of a server on which another one has
+    initialized it.
+    """
+    if is_initialized() or marked.mode == "graph":
+        return []
+    place = users_place()
+
+    def look() -> None:
+        if not is_initialized():
+            raise ticket_for(UninitializedSystemError(f"{_TEXT}\n  {_HOW}", place=place))
+
+    return [told(look)]

@@ -1,0 +1,93 @@
+"""Errors of tpulint's own: one short message, and never an accusation of the program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint import __version__
+from tpulint.runtime.errors import InternalError, RuntimeFault
+from tpulint.runtime.place import place_of_operation
+
+ISSUES = "https://github.com/tpulint/tpulint/issues"
+_HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_OURS = (KeyError, IndexError, AssertionError, NameError, RecursionError)
+"""What nobody raises on purpose."""
+
+
+@contextmanager
+def ours() -> Iterator[None]:
+    """In here no code of the user's runs: whatever is raised is a fault of tpulint's."""
+    try:
+        yield
+    except (RuntimeFault, tf.errors.OpError):
+        raise
+    except Exception as error:
+        raise internal_error(error) from error
+
+
+@contextmanager
+def partly_ours() -> Iterator[None]:
+    """In here code of the user's runs, too: what tpulint raises by mistake is its own fault."""
+    try:
+        yield
+    except _OURS as error:
+        if not isinstance(error, RuntimeFault) and _is_ours(error):
+            raise internal_error(error) from error
+        raise
+
+
+def internal_error(error: Exception) -> InternalError:
+    """What the user reads of `error`: where it arose in tpulint, and at which operation."""
+    filename, line = _innermost(error)
+    op = _operation(error)
+    at = f" at the operation '{op.name}' ({op.type})" if op is not None else ""
+    text = " ".join(str(error).split())
+    return InternalError(
+        f"tpulint cannot run this program, by an error of its own{at}\n"
+        f"  {type(error).__name__}: {text[:200]} ({filename}:{line}, tpulint {__version__}, "
+        f"TensorFlow {tf.__version__})\n"
+        "  It says nothing against the program, which is unchanged. Please report it, with the "
+        f"program if you can: {ISSUES}",
+        place=place_of_operation(op) if op is not None else None,
+    )
+
+
+def _is_ours(error: BaseException) -> bool:
+    frames = list(_frames(error.__traceback__))
+    return bool(frames) and frames[-1].tb_frame.f_code.co_filename.startswith(_HERE)
+
+
+def _innermost(error: BaseException) -> tuple[str, int]:
+    """The file of tpulint's and its line where `error` arose."""
+    found = [
+        (each.tb_frame.f_code.co_filename, each.tb_lineno)
+        for each in _frames(error.__traceback__)
+        if each.tb_frame.f_code.co_filename.startswith(_HERE)
+    ]
+    filename, line = found[-1] if found else (__file__, 0)
+    return os.path.join("tpulint", "runtime", filename.removeprefix(_HERE)), line
+
+
+def _operation(error: BaseException) -> Any | None:
+    """The operation that the innermost frame of ours with one was at."""
+    for each in reversed(list(_frames(error.__traceback__))):
+        if each.tb_frame.f_code.co_filename.startswith(_HERE):
+            values = list(each.tb_frame.f_locals.values())
+            ops = [value for value in values if isinstance(value, tf.Operation)]
+            tensors = [value for value in values if isinstance(value, tf.Tensor)]
+            ops += [value.op for value in tensors if hasattr(value, "graph")]
+            if ops:
+                return ops[0]
+    return None
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next

@@ -1,0 +1,59 @@
+"""How what TensorFlow runs for a Python thread is cancelled from another thread."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tpulint.runtime.tensorflow_internals.modules import (
+    cancellation,
+    eager_context,
+    pywrap_tfe,
+    session,
+)
+from tpulint.runtime.tensorflow_internals.replacing import replaced
+
+
+@contextlib.contextmanager
+def cancellable_calls() -> Iterator[Callable[[], None]]:
+    """In here, the function given cancels all functions of TensorFlow that are running.
+
+    Those that are called afterwards run.
+    """
+    managers = [cancellation.CancellationManager()]
+    run = pywrap_tfe.TFE_Py_Execute
+    cancellable = pywrap_tfe.TFE_Py_ExecuteCancelable
+
+    def execute(
+        handle: Any, device: Any, operation: Any, inputs: Any, attrs: Any, outputs: Any
+    ) -> Any:
+        if not eager_context.context().has_function(operation):
+            return run(handle, device, operation, inputs, attrs, outputs)
+        manager = managers[-1]._impl
+        return cancellable(handle, device, operation, inputs, attrs, manager, outputs)
+
+    def cancel() -> None:
+        managers.append(cancellation.CancellationManager())
+        managers[-2].start_cancel()
+
+    with replaced(pywrap_tfe, "TFE_Py_Execute", execute):
+        yield cancel
+
+
+def close_sessions_of_thread(thread: int) -> None:
+    """Close the sessions that the Python thread of that number runs, which ends their steps."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code.co_filename == session.__file__:
+            caller = frame.f_locals.get("self")  # a session, or what `make_callable` has given
+            running: Any = caller if _is_session(caller) else getattr(caller, "_session", None)
+            if _is_session(running):
+                running.close()
+                return
+        frame = frame.f_back
+
+
+def _is_session(value: Any) -> bool:
+    return isinstance(value, session.BaseSession)
