@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from tpulint.cli.run.say import say
-from tpulint.notebook import MARK, read_notebook
-from tpulint.source import Source, UnreadableSource
+from tpulint.notebook import MARK
+from tpulint.source import Source, UnreadableSource, read_source
 
 
 def run_notebook(path: str) -> None:
@@ -25,7 +25,7 @@ def run_notebook(path: str) -> None:
     with open(path, "rb") as file:
         data = file.read()
     try:
-        source = read_notebook(path, data)
+        source = read_source(path, data)
     except UnreadableSource as problem:
         raise SyntaxError(str(problem), (path, 1, 1, None)) from None
     for number, line in skipped(source):
