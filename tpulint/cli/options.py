@@ -74,9 +74,6 @@ def run(given: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader of our output has gone: `tpulint check | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
-    except KeyboardInterrupt:
-        print("tpulint: interrupted", file=sys.stderr)
-        return 2
     except Exception as error:  # whatever it is, the user gets one line
         from tpulint.pipeline.projects import describe
 

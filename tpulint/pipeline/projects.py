@@ -95,14 +95,13 @@ def projects(filenames: Sequence[str]) -> list[list[str]]:
 
 def side_by_side(jobs: list[Job], processes: int) -> Analysis:
     """Each project in a process; one whose process dies is understood again, file by file safe."""
-    from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    from tpulint.syntax.summary_workers import safe_context
+    from tpulint.worker_pool import worker_pool
 
     results: list[Analysis | None] = [None] * len(jobs)
     # Each process reads several projects, and gives back the memory of one before the next.
-    with ProcessPoolExecutor(processes, safe_context(), gc.enable) as pool:
+    with worker_pool(processes, gc.enable) as pool:
         order = sorted(range(len(jobs)), key=lambda number: -weight(jobs[number]))
         futures = {number: pool.submit(one_program, jobs[number], {}) for number in order}
         for number, future in futures.items():
