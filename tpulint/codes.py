@@ -31,7 +31,8 @@ class Code(NamedTuple):
         return f"{PAGES}/{self.module}.md"
 
 
-PAGES = "https://github.com/tpulint/tpulint/blob/main/tpulint/rules"
+HOME = "https://github.com/tpulint/tpulint"
+PAGES = f"{HOME}/blob/main/tpulint/rules"
 SHAPE = r"TPU\d{3}"
 
 E, W = Severity.ERROR, Severity.WARNING
@@ -182,3 +183,13 @@ _ROWS = (
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _ROWS}
+NAMES: dict[str, str] = {row.name: row.code for row in _ROWS}
+
+
+def codes_of(selector: str) -> frozenset[str]:
+    """The codes that `selector` means: ALL, a code, the beginning of codes, or a rule's name."""
+    named = NAMES.get(selector.lower())
+    if named is not None:
+        return frozenset((named,))
+    start = "" if selector.upper() == "ALL" else selector.upper()
+    return frozenset(code for code in CODES if code.startswith(start)) if selector else frozenset()

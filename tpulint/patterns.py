@@ -26,7 +26,7 @@ class Patterns:
         )
 
     def fit(self, path: str, name: str) -> bool:
-        """Return whether the absolute `path`, whose last part is `name`, fits."""
+        """Whether the absolute `path`, whose last part is `name`, fits."""
         if name in self.names:
             return True
         if self.globs is not None and self.globs.match(name):
@@ -34,14 +34,15 @@ class Patterns:
         return self.paths is not None and self.paths.match(path) is not None
 
     def fit_within(self, path: str) -> bool:
-        """Return whether the absolute `path` or a directory above it fits."""
-        while True:
+        """Whether the absolute `path` or a directory above it, below the root, fits."""
+        while path != self.root:
             above, name = os.path.split(path)
             if self.fit(path, name):
                 return True
-            if above == path or path == self.root:
+            if above == path:
                 return False
             path = above
+        return False
 
 
 def compiled(globs: Iterable[str]) -> re.Pattern[str] | None:
