@@ -1,7 +1,7 @@
 """The one map from codes to rules.
 
 A code is stable once shipped: suppressions, baselines, configurations and the
-runtime's errors carry it. A rule stands in the file that its code and name spell:
+runtime's errors carry it. A rule is in the file that its code and name spell:
 `tpulint/rules/tpu201_nested_outside_compilation.py`, its page beside it.
 """
 

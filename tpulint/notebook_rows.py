@@ -39,7 +39,7 @@ def file_rows(data: bytes) -> Mapping[tuple[int, int], int]:
 
 
 def is_source(path: list[str | int]) -> bool:
-    """Whether the path leads to a cell's source, or to a string of its list."""
+    """Return whether the path leads to a cell's source, or to a string of its list."""
     return len(path) in (3, 4) and path[0] == "cells" and path[2] == "source"
 
 

@@ -26,7 +26,7 @@ class Patterns:
         )
 
     def fit(self, path: str, name: str) -> bool:
-        """Whether the absolute `path`, whose last part is `name`, fits."""
+        """Return whether the absolute `path`, whose last part is `name`, fits."""
         if name in self.names:
             return True
         if self.globs is not None and self.globs.match(name):
@@ -34,7 +34,7 @@ class Patterns:
         return self.paths is not None and self.paths.match(path) is not None
 
     def fit_within(self, path: str) -> bool:
-        """Whether the absolute `path` or a directory above it, below the root, fits."""
+        """Return whether the absolute `path` or a directory above it, below the root, fits."""
         while path != self.root:
             above, name = os.path.split(path)
             if self.fit(path, name):

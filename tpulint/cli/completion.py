@@ -72,7 +72,7 @@ def zsh(top: Parser) -> str:
 
 
 def zsh_specs(action: argparse.Action) -> Iterator[str]:
-    """What _arguments wants to know of an option."""
+    """The specifications of an option for zsh's _arguments."""
     text = (action.help or "").replace("[", "(").replace("]", ")").replace(":", "\\:")
     if action.choices:
         after = f":value:({listed(action)})"

@@ -1,4 +1,4 @@
-"""What the command line lays over the configuration of every file."""
+"""The command line's values, laid over the configuration of every file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check says: the findings in the asked format, everything else on standard error."""
+"""Report a check: the findings in the asked format, everything else on standard error."""
 
 from __future__ import annotations
 

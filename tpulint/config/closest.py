@@ -56,7 +56,7 @@ class Closest:
         return known
 
     def excludes(self, path: str) -> bool:
-        """Whether the absolute `path` or a directory above it, below the root, is left out."""
+        """Return whether `path` (absolute) or a directory above it, below the root, is left out."""
         while True:
             above, name = os.path.split(path)
             if above == path or not self._reaches(path):
@@ -66,7 +66,7 @@ class Closest:
             path = above
 
     def _reaches(self, path: str) -> bool:
-        """Whether a configuration has something to say about `path` itself."""
+        """Return whether `path` lies below the root of a configuration."""
         above = os.path.dirname(path)
         config = self.of(above)
         inside = path.startswith(os.path.join(config.root, ""))

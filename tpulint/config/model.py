@@ -1,4 +1,4 @@
-"""What a run, or a file of it, is configured with, and where each value comes from."""
+"""The configuration of a run, or of a file of it, and the origin of each value."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Config(NamedTuple):
         return (*first, *self.extend_exclude)
 
     def origin(self, key: str) -> str:
-        """Where the value of `key` comes from."""
+        """The file or the option that the value of `key` comes from."""
         return dict(self.origins).get(key, DEFAULT)
 
 

@@ -22,10 +22,10 @@ LAYOUT = frozenset(
 
 
 def are_bare(source: Source, rows: Collection[int]) -> bool:
-    """Whether each of the rows is empty, or gives a constant to names and does nothing else.
+    """Return whether each of the rows is empty, or only gives a constant to names.
 
-    A finding stands at a call, a name that is read, an import or a definition; what cannot be
-    tokenized is not bare.
+    A finding is reported at a call, a name that is read, an import or a definition; what cannot
+    be tokenized is not bare.
     """
     statement: list[tokenize.TokenInfo] = []
     try:
@@ -43,7 +43,7 @@ def are_bare(source: Source, rows: Collection[int]) -> bool:
 
 
 def is_constant(statement: list[tokenize.TokenInfo]) -> bool:
-    """Whether it is `pass`, a constant, or `name = ... = constant`."""
+    """Return whether it is `pass`, a constant, or `name = ... = constant`."""
     *targets, value = statement
     names, signs = targets[::2], targets[1::2]
     return (

@@ -80,7 +80,7 @@ def read(path: str) -> Counter[Key]:
 
 
 def taken(left: Counter[Key], key: Key) -> bool:
-    """Whether there was one of `key`, which is then taken away."""
+    """Take one of `key` away; return whether there was one."""
     there = left[key] > 0
     left[key] -= there
     return there

@@ -1,4 +1,4 @@
-"""Which findings stand in the face of the suppressions and of the per-file-ignores."""
+"""Resolve findings against suppressions and per-file-ignores."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def stand(
 
 
 class Request(Protocol):
-    """The part of a run's request that the judgement needs."""
+    """The facts about a run that resolving its findings needs."""
 
     def codes_of(self, filename: str) -> frozenset[str]: ...
     def config_of(self, filename: str) -> Config: ...

@@ -184,7 +184,7 @@ LOCAL = frozenset(("TPU001", "TPU002", "TPU802"))
 def sureness(
     suppression: Suppression, idle: Sequence[str] | None, partial: Source | None
 ) -> Certainty:
-    """How sure it is that the comment is for nothing; `idle` is None where it names no code."""
+    """The certainty that the comment is for nothing; `idle` is None where it names no code."""
     if partial is None or (idle is not None and all(codes_of(code) <= LOCAL for code in idle)):
         return Certainty.DEFINITE
     bare = suppression.rows is not None and are_bare(partial, suppression.rows)

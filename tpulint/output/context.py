@@ -1,4 +1,4 @@
-"""What a format may know beside the findings."""
+"""The facts that a format may use beside the findings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Context(NamedTuple):
     """The run's surroundings.
 
     `here` is the absolute working directory, `sources` hold the files that findings and
-    their steps stand in, `hidden` counts by code the possible findings that are not shown, and
-    `fixed` those that were repaired before. `incomplete` says that something asked for was not
+    their steps are in, `hidden` counts by code the possible findings that are not shown, and
+    `fixed` those that were fixed before. `incomplete` says that something asked for was not
     checked, `unparsed` counts files that are no Python and of which no finding says so, `files`
     those that were looked at (None: nobody counted), and `unset` holds the configuration keys
     that have no value.

@@ -19,7 +19,7 @@ def settings(config: Config) -> str:
 
 
 def line(key: Key, config: Config) -> str:
-    """The key's line; the origin stands behind the value."""
+    """The key's line; the origin follows the value."""
     value = value_of(key, config)
     origin = shown_origin(config.origin(key.name))
     if value is None:

@@ -1,4 +1,4 @@
-"""The last lines of the formats for people: what was found, fixed, hidden and not checked."""
+"""The last lines of the formats for people: findings found, fixed, hidden and not checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DECIDE = {"target-tensorflow": ("TPU801", "TPU802")}
 
 
 def summary(findings: Sequence[Finding], context: Context) -> str:
-    """How many were found, fixed, can be fixed, and are hidden; nothing of a quiet run."""
+    """Count the findings that were found, fixed, are fixable or hidden; say nothing if quiet."""
     if context.quiet:
         return ""
     lines = [count_line(len(findings), context)]
@@ -56,7 +56,7 @@ def errors(number: int) -> str:
 
 
 def hidden_lines(hidden: Mapping[str, int], unset: Collection[str] = ()) -> list[str]:
-    """How many possible findings are hidden, of which codes, and what shows or decides them."""
+    """Count the hidden possible findings by code, and say what shows or decides them."""
     number = sum(hidden.values())
     what = "possible finding is" if number == 1 else "possible findings are"
     rows = sorted(hidden.items(), key=lambda row: (-row[1], row[0]))

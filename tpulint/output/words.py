@@ -1,4 +1,4 @@
-"""What the formats for people say alike of a finding."""
+"""The wording that the formats for people share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ def one_line(message: str) -> str:
 
 
 def flags(finding: Finding) -> str:
-    """`[possible] ` for what is not sure, `[*] ` for what --fix repairs."""
+    """`[possible] ` for what is not sure, `[*] ` for what --fix fixes."""
     possible = "[possible] " if finding.certainty is Certainty.POSSIBLE else ""
     return possible + ("[*] " if is_safe(finding) else "")
 
 
 def is_safe(finding: Finding) -> bool:
-    """Whether --fix repairs it."""
+    """Return whether --fix repairs it."""
     return finding.fix is not None and finding.fix.applicability is Applicability.SAFE

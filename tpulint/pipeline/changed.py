@@ -1,7 +1,7 @@
 """`--changed-since REV`: the files whose findings a change can affect.
 
 A change is felt by the files that import the changed ones, at any distance, and by whatever any of
-these import: a finding stands where the fault is, and what leads there may have changed. The
+these import: a finding is reported where the fault is, and what leads there may have changed. The
 change counts from where the history left REV, and with what is not committed yet.
 """
 
@@ -20,7 +20,7 @@ from tpulint.pipeline.discover import SUFFIXES
 
 
 def affected(revision: str, filenames: Sequence[str]) -> frozenset[str]:
-    """Those of `filenames` in which the changes since `revision` can affect what is found.
+    """The files among `filenames` whose findings the changes since `revision` can affect.
 
     Raises ConfigError where git cannot say what changed.
     """
@@ -67,7 +67,7 @@ def changed_files(revision: str, folder: str) -> set[str]:
 
 
 def git(folder: str, *arguments: str) -> str:
-    """What git says. Raises ConfigError where it fails."""
+    """The output of git. Raises ConfigError where it fails."""
     command = ["git", "-C", folder, *arguments]
     try:
         done = subprocess.run(command, capture_output=True, check=False)

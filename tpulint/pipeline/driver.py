@@ -116,7 +116,7 @@ def check(task: Task, run: Run, given: Mapping[str, bytes]) -> Run:
 def analyse(
     filenames: Sequence[str], given: Mapping[str, bytes], request: Request, run: Run
 ) -> Analysis:
-    """What the rules find, under each file's own settings.
+    """The findings of the rules, under each file's own settings.
 
     A program has no borders between configurations: under each of their settings it is analyzed
     as a whole, and each file's findings are those under its own.
@@ -147,7 +147,7 @@ def with_settings(
     request: Request,
     run: Run,
 ) -> Analysis:
-    """What the rules find, recalled where no file has changed since the last such run."""
+    """Return the findings of the rules, recalled where no file has changed since the last run."""
     from tpulint.pipeline.projects import analyse
 
     codes = request.every_code(filenames)

@@ -1,4 +1,4 @@
-"""What a run is asked for, and what is asked of each of its files."""
+"""The request of a run, and its part for each file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STDIN = "-"
 
 
 class Request(NamedTuple):
-    """What a run is asked for, the command line and the configuration taken together.
+    """The request of a run, the command line and the configuration taken together.
 
     `config` and `codes` are those of the run: of every file, unless `closest` finds each its own
     configuration; `layer` is then what the command line selects over it. `noqa` is false where
@@ -79,7 +79,7 @@ def _selected(*layers: Layer) -> frozenset[str]:
 
 
 def settings_of(config: Config) -> Settings:
-    """What of a configuration the analysis has to know."""
+    """The part of a configuration that the analysis needs."""
     from tpulint.analysis.options import Settings
 
     return Settings(config.wrappers, config.assume_tpu, config.target_tensorflow)

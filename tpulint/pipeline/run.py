@@ -1,4 +1,4 @@
-"""What a run has found so far, and what there is to say about the run itself."""
+"""The result of a run so far: its findings, and messages about the run itself."""
 
 from __future__ import annotations
 

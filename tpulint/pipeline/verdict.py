@@ -1,4 +1,4 @@
-"""Which findings stand: suppressions, per-file-ignores, certainty and the baselines."""
+"""Judge findings by suppressions, per-file-ignores, certainty and the baselines."""
 
 from __future__ import annotations
 
