@@ -92,15 +92,16 @@ def read(stream: int, word: bytes | None) -> bytes:
     return said
 
 
-class TestProgress:
-    @pytest.fixture(scope="class")
-    def many(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        made: Path = tmp_path_factory.mktemp("many")
-        for number in range(400):
-            body = NESTED.replace("inner", f"inner_{number}") * 12
-            (made / f"f{number}.py").write_text(body)
-        return made
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files that take some seconds to check."""
+    made: Path = tmp_path_factory.mktemp("many")
+    for number in range(200):
+        (made / f"f{number}.py").write_text(NESTED.replace("inner", f"inner_{number}") * 12)
+    return made
 
+
+class TestProgress:
     def test_a_long_run_shows_itself_on_a_terminal_and_clears_its_line(self, many: Path) -> None:
         ours, theirs = pty.openpty()
         command = [*COMMAND, "check", "-n", "--jobs", "1", "-o", os.devnull, str(many)]

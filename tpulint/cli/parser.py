@@ -60,6 +60,13 @@ class Parser(argparse.ArgumentParser):
         """The options and arguments that are not hidden."""
         return [each for each in self._actions if each.help != argparse.SUPPRESS]
 
+    def groups(self) -> dict[str, list[argparse.Action]]:
+        """The options by the title of their group, without --help's."""
+        return {
+            str(group.title): [each for each in group._group_actions if each.option_strings]
+            for group in self._action_groups[2:]
+        }
+
     def commands(self) -> dict[str, Parser]:
         """The parsers of the commands below this one, by name."""
         choices = (action.choices for action in self._actions if isinstance(action.choices, dict))

@@ -27,7 +27,7 @@ def explain(code: str | None, style: str) -> str:
 
     pages = [page(row.code).strip() for row in rows]
     if style == "text":
-        pages = [plain(each) for each in pages]
+        pages = [with_fixes(row, plain(each)) for row, each in zip(rows, pages, strict=True)]
     return ("\n\n---\n\n" if style == "markdown" else f"\n\n{'=' * 72}\n\n").join(pages) + "\n"
 
 
@@ -38,11 +38,21 @@ def item(row: Code) -> dict[str, Any]:
         "code": row.code,
         "name": row.name,
         "summary": row.summary,
+        "fixes": [each.value for each in row.fixes],
         "severity": row.severity.value,
         "implemented": row.code in {"TPU001", "TPU002", *written()},
         "url": row.url,
         "explanation": page(row.code),
     }
+
+
+def with_fixes(row: Code, page: str) -> str:
+    """The page, ending with the fixes that there are."""
+    if not row.fixes:
+        return page
+    kinds = {"safe": "`--fix`", "unsafe": "`--fix --unsafe-fixes`"}
+    options = " or ".join(kinds[each.value] for each in row.fixes)
+    return f"{page}\n\nSome findings have a fix: {options} applies it."
 
 
 def plain(page: str) -> str:
