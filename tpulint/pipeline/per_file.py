@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,7 +20,6 @@ from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import SUFFIXES, discover, shown
 from tpulint.pipeline.request import codes_by
-from tpulint.source import BOM
 
 
 class Project(NamedTuple):
@@ -104,7 +104,7 @@ def same_text(one: bytes | None, other: bytes) -> bool:
 
 
 def plain(data: bytes) -> bytes:
-    return data.removeprefix(BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return data.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def on_disk(filename: str) -> bytes | None:
