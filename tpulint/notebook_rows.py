@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 
@@ -24,6 +25,8 @@ def file_rows(data: bytes) -> Mapping[tuple[int, int], int]:
         word = token.group()
         if word in "{[":
             path.append("" if word == "{" else 0)
+        elif word in "}]," and not path:
+            break  # no JSON: nothing that follows has a place
         elif word in "}]":
             path.pop()
         elif word == ",":
@@ -33,21 +36,23 @@ def file_rows(data: bytes) -> Mapping[tuple[int, int], int]:
             continue
         elif path and path[-1] == "":  # a key
             path[-1] = word[1:-1]
-        elif is_source(path):
+        elif is_source(path) and word.startswith('"'):
             add(found, path, word, row)
     return found
 
 
 def is_source(path: list[str | int]) -> bool:
     """Return whether the path leads to a cell's source, or to a string of its list."""
-    return len(path) in (3, 4) and path[0] == "cells" and path[2] == "source"
+    if len(path) not in (3, 4) or path[0] != "cells" or path[2] != "source":
+        return False
+    return isinstance(path[1], int) and isinstance(path[-1], int if len(path) == 4 else str)
 
 
 def add(
     found: dict[tuple[int, int], int], path: list[str | int], string: str, file_row: int
 ) -> None:
     """Note the rows of the cell that begin in `string`."""
-    cell, breaks = int(path[1]) + 1, string.count("\\n")
+    cell, breaks = int(path[1]) + 1, json.loads(string, strict=False).count("\n")
     first = 1
     while (cell, first) in found:
         first += 1

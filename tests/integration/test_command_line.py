@@ -76,7 +76,7 @@ def read_until(process: subprocess.Popen[bytes], word: bytes) -> bytes:
 
 
 def read(stream: int, word: bytes | None) -> bytes:
-    """What comes from the stream up to `word`, or to its end."""
+    """Read the stream up to `word`, or to its end."""
     said = b""
     deadline = time.monotonic() + PATIENCE
     while word is None or word not in said:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import sys
@@ -44,6 +43,8 @@ def run_command(given: list[str], *, ends_here: bool) -> int:
 
 def interrupted(*, ends_here: bool) -> int:
     """End after Ctrl-C: without the workers, and without waiting for any thread."""
+    import contextlib
+
     from tpulint.worker_pool import kill_workers
 
     kill_workers()
