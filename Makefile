@@ -12,7 +12,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 # Exit status 1 is what the examples must give: some of them hold a fault on purpose.
 demo: .venv-demo/ready
-	@.venv-demo/bin/tpulint check --no-cache --output-format full examples; test $$? -eq 1
+	@.venv-demo/bin/tpulint check --no-cache examples; test $$? -eq 1
 
 test: lint test-newest test-oldest
 

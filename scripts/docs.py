@@ -7,6 +7,7 @@ Without `--write` it only compares: exit status 1 and the names of the files tha
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +16,16 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.field import field  # noqa: E402  (the checkout comes first)
+from tpulint.cli.options import parser  # noqa: E402
 from tpulint.codes import CODES  # noqa: E402
+from tpulint.config.keys import KEYS  # noqa: E402
+from tpulint.output.settings import toml  # noqa: E402
 from tpulint.rules import HERE  # noqa: E402
 
 BEGIN, END = "<!-- demo: written by scripts/docs.py -->", "<!-- end of demo -->"
+KEYS_BEGIN, KEYS_END = "<!-- keys: written by scripts/docs.py -->", "<!-- end of keys -->"
+OPTIONS_BEGIN = "<!-- options: written by scripts/docs.py -->"
+OPTIONS_END = "<!-- end of options -->"
 SHOWN = "examples/deadlock_metrics.py"
 FAMILIES = {
     "TPU0": "The tool itself",
@@ -38,6 +45,8 @@ def main() -> int:
     generated = {
         ROOT / "docs" / "rules.md": rules(),
         ROOT / "docs" / "field.md": field(),
+        ROOT / "docs" / "configuration.md": configuration(),
+        ROOT / "docs" / "command-line.md": command_line(),
         ROOT / "README.md": readme(),
     }
     stale = {path for path, text in generated.items() if read(path) != text}
@@ -54,23 +63,72 @@ def read(path: Path) -> str:
 
 def rules() -> str:
     """docs/rules.md: every code that has a page, by family."""
-    lines = ["# Rules", "", "Written by `scripts/docs.py`; each code leads to its page."]
+    lines = [
+        "# Rules",
+        "",
+        "Written by `scripts/docs.py`; each code leads to its page. Some findings of a rule have a",
+        "fix where the column says so: `--fix` applies the safe ones, which keep the meaning, and",
+        "`--unsafe-fixes` the others too.",
+    ]
     for prefix, title in FAMILIES.items():
         rows = [
             f"| [{row.code}](../tpulint/rules/{row.module}.md) | {row.name} | {row.severity.value} "
-            f"| {row.summary} |"
+            f"| {', '.join(each.value for each in row.fixes)} | {row.summary} |"
             for row in CODES.values()
             if row.code.startswith(prefix) and (HERE / f"{row.module}.md").exists()
         ]
         if rows:
-            lines += ["", f"## {prefix}xx: {title}", "", "| code | name | | reports |"]
-            lines += ["|---|---|---|---|", *rows]
+            lines += ["", f"## {prefix}xx: {title}", "", "| code | name | | fix | reports |"]
+            lines += ["|---|---|---|---|---|", *rows]
     return "\n".join(lines) + "\n"
+
+
+def configuration() -> str:
+    """docs/configuration.md, with the reference of the keys made from their table."""
+    return between(ROOT / "docs" / "configuration.md", KEYS_BEGIN, KEYS_END, keys())
+
+
+def keys() -> str:
+    """Every key: its meaning, default, scope and an example."""
+    blocks = []
+    for key in KEYS.values():
+        default = "not set" if key.default is None else f"`{toml(key.default)}`"
+        scope = "the files it is closest to" if key.scope == "file" else "the run as a whole"
+        blocks.append(
+            f"### `{key.name}`\n\n{key.text}\n\n- default: {default}\n- counts for: {scope}\n\n"
+            f"```toml\n{key.example}\n```"
+        )
+    return "\n\n".join(blocks)
+
+
+def command_line() -> str:
+    """docs/command-line.md, with the options of `tpulint check` by group."""
+    path = ROOT / "docs" / "command-line.md"
+    groups = parser().commands()["check"].groups()
+    tables = [option_table(title, actions) for title, actions in groups.items()]
+    return between(path, OPTIONS_BEGIN, OPTIONS_END, "\n\n".join(tables))
+
+
+def option_table(title: str, actions: list[argparse.Action]) -> str:
+    rows = []
+    for action in actions:
+        value = action.metavar or "|".join(action.choices or ())
+        words = [*action.option_strings[:-1], f"{action.option_strings[-1]} {value}".rstrip()]
+        row = (", ".join(f"`{word}`" for word in words), action.help or "")
+        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |")
+    return f"### {title.capitalize()}\n\n| | |\n|---|---|\n" + "\n".join(rows)
+
+
+def between(path: Path, begin: str, end: str, text: str) -> str:
+    """The document at `path` with `text` between two marks."""
+    before, _, rest = read(path).partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
 def readme() -> str:
     """README.md with what `tpulint check` says today about one of the examples."""
-    command = ["check", "--isolated", "--no-cache", "--output-format", "full", SHOWN]
+    command = ["check", "--isolated", "--no-cache", SHOWN]
     done = subprocess.run(
         [sys.executable, "-m", "tpulint", *command],
         cwd=ROOT,
@@ -80,11 +138,8 @@ def readme() -> str:
     )
     if done.returncode != 1:
         raise RuntimeError(f"the demo's exit status is {done.returncode}: {done.stderr}")
-    shot = f"$ tpulint check --output-format full {SHOWN}\n{done.stdout.rstrip()}"
-    whole = read(ROOT / "README.md")
-    before, _, rest = whole.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n```text\n{shot}\n```\n\n{END}{after}"
+    shot = f"$ tpulint check {SHOWN}\n{done.stdout.rstrip()}"
+    return between(ROOT / "README.md", BEGIN, END, f"```text\n{shot}\n```")
 
 
 if __name__ == "__main__":

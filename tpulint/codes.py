@@ -1,7 +1,7 @@
 """The one map from codes to rules.
 
 A code is stable once shipped: suppressions, baselines, configurations and the
-runtime's errors carry it. A rule stands in the file that its code and name spell:
+runtime's errors carry it. A rule is in the file that its code and name spell:
 `tpulint/rules/tpu201_nested_outside_compilation.py`, its page beside it.
 """
 
@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tpulint.finding import Severity
+from tpulint.finding import Applicability, Severity
 
 
 class Code(NamedTuple):
-    """`code` as users write it, `name` in kebab case, `summary` one line without a full stop."""
+    """`code` as users write it, `name` in kebab case, `summary` one line without a full stop.
+
+    `fixes` are the kinds of fix that its findings can come with.
+    """
 
     code: str
     name: str
     severity: Severity
     summary: str
+    fixes: tuple[Applicability, ...] = ()
 
     @property
     def module(self) -> str:
@@ -31,19 +35,22 @@ class Code(NamedTuple):
         return f"{PAGES}/{self.module}.md"
 
 
-PAGES = "https://github.com/tpulint/tpulint/blob/main/tpulint/rules"
+HOME = "https://github.com/tpulint/tpulint"
+PAGES = f"{HOME}/blob/main/tpulint/rules"
 SHAPE = r"TPU\d{3}"
 
 E, W = Severity.ERROR, Severity.WARNING
+SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 
 _ROWS = (
     Code("TPU001", "syntax-error", E, "a file that cannot be parsed"),
-    Code("TPU002", "unused-suppression", W, "a suppression comment that suppresses nothing"),
+    Code("TPU002", "unused-suppression", W, "a suppression comment that suppresses nothing", (SAFE,)),
     Code(
         "TPU101",
         "host-variable-deadlock",
         E,
         "a host cluster waits for a variable that the waiting device program holds",
+        (UNSAFE,),
     ),
     Code(
         "TPU102",
@@ -68,6 +75,7 @@ _ROWS = (
         "global-step-in-host-cluster",
         E,
         "a host cluster reads the global step that the computation updates",
+        (UNSAFE,),
     ),
     Code(
         "TPU201",
@@ -129,7 +137,7 @@ _ROWS = (
     ),
     Code("TPU403", "computation-arity", E, "the computation cannot take the inputs it is given"),
     Code("TPU404", "maximum-shapes-mismatch", E, "maximum_shapes does not fit the inputs"),
-    Code("TPU405", "deprecated-name", W, "name= does nothing"),
+    Code("TPU405", "deprecated-name", W, "name= does nothing", (SAFE, UNSAFE)),
     Code("TPU406", "unfetchable-op", E, "what a TPU computation made is fetched or fed outside it"),
     Code("TPU407", "bad-output-order", E, "an operation where a tensor must be in the outputs"),
     Code("TPU408", "device-assignment-needed", E, "a device assignment is needed and missing"),
@@ -144,7 +152,7 @@ _ROWS = (
         E,
         "a growing TensorArray is silently truncated on the device",
     ),
-    Code("TPU504", "unsupported-dtype", E, "a dtype that the TPU lacks"),
+    Code("TPU504", "unsupported-dtype", E, "a dtype that the TPU lacks", (UNSAFE,)),
     Code("TPU505", "host-transfer-in-loop", W, "one host round trip an iteration"),
     Code(
         "TPU506", "trace-time-side-effect", W, "a Python side effect that runs once, at trace time"
@@ -177,8 +185,18 @@ _ROWS = (
         E,
         "the TPU system is initialized after something was built on it",
     ),
-    Code("TPU801", "no-such-api", E, "a name or keyword that the target TensorFlow does not have"),
-    Code("TPU802", "removed-api", E, "a name that the target TensorFlow removed or renamed"),
+    Code("TPU801", "no-such-api", E, "a name or keyword that the target TensorFlow does not have", (SAFE, UNSAFE)),
+    Code("TPU802", "removed-api", E, "a name that the target TensorFlow removed or renamed", (SAFE, UNSAFE)),
 )
 
 CODES: dict[str, Code] = {row.code: row for row in _ROWS}
+NAMES: dict[str, str] = {row.name: row.code for row in _ROWS}
+
+
+def codes_of(selector: str) -> frozenset[str]:
+    """The codes that `selector` means: ALL, a code, the beginning of codes, or a rule's name."""
+    named = NAMES.get(selector.lower())
+    if named is not None:
+        return frozenset((named,))
+    start = "" if selector.upper() == "ALL" else selector.upper()
+    return frozenset(code for code in CODES if code.startswith(start)) if selector else frozenset()

@@ -34,14 +34,15 @@ class Patterns:
         return self.paths is not None and self.paths.match(path) is not None
 
     def fit_within(self, path: str) -> bool:
-        """Return whether the absolute `path` or a directory above it fits."""
-        while True:
+        """Return whether the absolute `path` or a directory above it, below the root, fits."""
+        while path != self.root:
             above, name = os.path.split(path)
             if self.fit(path, name):
                 return True
-            if above == path or path == self.root:
+            if above == path:
                 return False
             path = above
+        return False
 
 
 def compiled(globs: Iterable[str]) -> re.Pattern[str] | None:

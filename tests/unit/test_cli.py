@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 
 from tests.unit.conftest import Terminal, report_words
-from tpulint import __version__
-from tpulint.codes import CODES
 from tpulint.finding import Finding, Location, Span, Step
 from tpulint.output.color import paint
 from tpulint.pipeline import driver
@@ -27,33 +25,56 @@ def rows(said: str) -> list[tuple[str, str]]:
 
 
 def test_findings_and_their_summary(tpulint: Terminal) -> None:
-    assert tpulint("check") == 1
+    assert tpulint("check", "--output-format", "concise") == 1
     assert tpulint.out == (
         "a.py:1:1: TPU201 bad\nb.py:1:4: TPU405 [*] , name\nFound 2 errors.\n"
         "[*] 1 fixable with `--fix`.\n"
-        "1 possible finding is hidden: see with `--certainty possible`.\n"
+        "1 possible finding is hidden (1 TPU103): see with `--certainty possible`.\n"
     )
     assert tpulint.err == ""
 
 
 def test_nothing_found(tpulint: Terminal, here: Path) -> None:
+    (here / "c.py").write_text("ok\n")
+    assert tpulint("check", "c.py") == 0
+    assert tpulint.out == "All checks passed!\n"
+
+
+def test_nothing_to_check_is_a_warning_and_no_pass(tpulint: Terminal, here: Path) -> None:
     (here / "c").mkdir()
     assert tpulint("check", "c") == 0
-    assert tpulint.out == "All checks passed!\n"
+    assert tpulint.out == "No files were checked.\n"
+    assert tpulint.err == "tpulint: warning: no Python files found under the given path(s)\n"
+    assert tpulint("check", "c", "-q") == 0
+    assert tpulint.out == tpulint.err == ""
+
+
+def test_full_is_the_default(tpulint: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tpulint("check") == 1
+    assert tpulint.out.startswith("TPU201 bad\n --> a.py:1:1\n1 | bad(1)\n  | ^^^\n")
+    said = tpulint.out
+    tpulint("check", "--output-format", "full")
+    assert tpulint.out == said
+    monkeypatch.setenv("TPULINT_OUTPUT_FORMAT", "concise")
+    tpulint("check")
+    concise = tpulint.out
+    tpulint("check", "--output-format", "text")
+    assert tpulint.out == concise != said
 
 
 def test_hidden_ones_are_told_beside_other_formats(tpulint: Terminal) -> None:
     assert tpulint("check", "--output-format", "json", "a.py") == 1
     assert rows(tpulint.out) == [("a.py", "TPU201")]
-    assert (
-        tpulint.err == "tpulint: 1 possible finding is hidden: see with `--certainty possible`.\n"
-    )
+    hidden = "tpulint: 1 possible finding is hidden (1 TPU103): see with `--certainty possible`.\n"
+    assert tpulint.err == hidden
+    assert tpulint("check", "--output-format", "json", "-q", "a.py") == 1
+    assert tpulint.err == ""
 
 
 def test_hidden_ones_alone_are_exit_0(tpulint: Terminal, here: Path) -> None:
     (here / "a.py").write_text("maybe\n")
     assert tpulint("check", "a.py") == 0
-    assert tpulint("check", "a.py", "--certainty", "possible") == 1
+    assert tpulint("check", "a.py", "--certainty", "possible", "--output-format", "concise") == 1
     assert "a.py:1:1: TPU103 [possible] maybe\n" in tpulint.out
 
 
@@ -95,13 +116,24 @@ def test_statistics(tpulint: Terminal) -> None:
         (("check", "--output-format", "sarf"), "did you mean 'sarif'?"),
         (("check", "--select", "TPU20x"), "--select: unknown code 'TPU20X'; did you mean 'TPU20"),
         (("check", "--ignore", "E501"), "--ignore: unknown code 'E501'"),
+        (("check", "--select", "nested-outside"), "did you mean 'nested-outside-compilation'?"),
         (("check", "--certainty", "sure"), "invalid choice: 'sure'"),
         (
             ("check", "--target-tensorflow", "3"),
             "--target-tensorflow: '3' is no TensorFlow version",
         ),
         (("check", "--jobs", "0"), "--jobs: must be a whole number from 1"),
-        (("check", "--fix", "--diff"), "not allowed with argument"),
+        (("check", "--fix", "--statistics"), "not allowed with argument --statistics"),
+        (("check", "--sel", "TPU1"), "unrecognized arguments: --sel; did you mean '--select'?"),
+        (("check", "--topology", "2x2"), "unrecognized arguments: --topology\n"),
+        (("rule", "--selct", "x"), "unrecognized arguments: --selct\n"),
+        (("check", "--per-file-ignores", "TPU1"), "'TPU1' is not PATTERN:CODE"),
+        (("check", "--per-file-ignores", "a.py:X1"), "--per-file-ignores: unknown code 'X1'"),
+        (("check", "--config", "certanty = 'possible'"), "did you mean 'certainty'?"),
+        (("check", "--config", "jobs = 0"), "--config: jobs: must be a whole number from 1"),
+        (("check", "--config", "jobs = "), "--config jobs = : not TOML"),
+        (("check", "-v", "-q"), "not allowed with argument"),
+        (("config", "gone.py"), "gone.py: no such file"),
         (("check", "--config", "gone.toml"), "gone.toml: cannot read"),
         (("check", "--config", "x", "--isolated"), "not allowed with argument"),
         (("check", "--baseline", "gone.json"), "gone.json: cannot read"),
@@ -124,14 +156,15 @@ def test_wrong_usage_is_one_line_and_exit_2(
 
 
 def test_a_missing_path_is_exit_2_and_loses_no_finding(tpulint: Terminal) -> None:
-    assert tpulint("check", "gone.py", "a.py") == 2
+    assert tpulint("check", "gone.py", "a.py", "--output-format", "concise") == 2
     assert "a.py:1:1: TPU201 bad\n" in tpulint.out
     assert tpulint.err == "tpulint: gone.py: no such file or directory\n"
 
 
 def test_an_error_of_our_own_is_exit_2_and_loses_no_finding(tpulint: Terminal, here: Path) -> None:
     (here / "c.py").write_text("crash\n")
-    assert tpulint("check", "--exit-zero") == 2
+    assert tpulint("check", "--exit-zero", "--output-format", "concise") == 2
+    assert "not everything was checked" in tpulint.out
     assert "a.py:1:1: TPU201" in tpulint.out
     assert tpulint.err == "tpulint: c.py: internal error: crash\n"
 
@@ -225,7 +258,7 @@ def test_named_files_come_with_the_project_around_them(
         return report_words(filenames, *rest)
 
     monkeypatch.setattr(driver, "analyse", look)
-    (here / "c.py").write_text("x = 1  # noqa: TPU201\n")
+    (here / "c.py").write_text("x = f()  # noqa: TPU201\n")
     tpulint("check", "a.py", "c.py")
     assert tpulint("check", "c.py") == 0
     (here / "setup.py").write_text("bad()\n")
@@ -262,58 +295,6 @@ def test_colour_only_where_it_is_wanted(tpulint: Terminal, monkeypatch: pytest.M
     assert paint("TPU201", "31", "1") in tpulint.out
     tpulint("check", "--output-format", "json")
     assert "\x1b[" not in tpulint.out
-
-
-def test_rule_shows_the_page(tpulint: Terminal) -> None:
-    assert tpulint("rule", "tpu201") == 0
-    by_code = tpulint.out
-    assert by_code.startswith("TPU201")
-    assert "```" not in by_code
-    tpulint("rule", "nested-outside-compilation")
-    assert tpulint.out == by_code
-    tpulint("rule", "TPU201", "--output-format", "markdown")
-    assert tpulint.out.startswith("# TPU201")
-    tpulint("rule", "TPU201", "--output-format", "json")
-    assert json.loads(tpulint.out)["explanation"].startswith("# TPU201")
-
-
-def test_rule_all(tpulint: Terminal) -> None:
-    assert tpulint("rule", "--all", "--output-format", "json") == 0
-    assert [row["code"] for row in json.loads(tpulint.out)] == list(CODES)
-    tpulint("rule", "--all")
-    assert all(code in tpulint.out for code in CODES)
-
-
-def test_config_shows_what_a_run_would_use(tpulint: Terminal, here: Path) -> None:
-    lines = ["[tool.tpulint]", 'ignore = ["TPU103"]', "jobs = 2"]
-    lines += ["[tool.tpulint.per-file-ignores]", '"x/*" = ["ALL"]']
-    (here / "pyproject.toml").write_text("\n".join(lines))
-    assert tpulint("config") == 0
-    assert tpulint.out.startswith(f"# from {here / 'pyproject.toml'}\n")
-    (here / "shown.toml").write_text(tpulint.out)
-    shown = tpulint.out
-    assert tpulint("config", "--config", "shown.toml") == 0
-    assert tpulint.out.splitlines()[1:] == shown.splitlines()[1:]
-    assert 'ignore = ["TPU103"]' in shown
-    assert '"x/*" = ["ALL"]' in shown
-
-
-def test_clean(tpulint: Terminal, here: Path) -> None:
-    (here / ".tpulint_cache/x").mkdir(parents=True)
-    assert tpulint("clean") == 2
-    assert "not removed: it is no cache of tpulint's" in tpulint.err
-    assert tpulint("check") == 1
-    assert (here / ".tpulint_cache/.gitignore").read_text() == "*\n"
-    assert tpulint("clean") == 0
-    assert not (here / ".tpulint_cache").exists()
-    assert tpulint("clean") == 0
-    assert tpulint.out == ""
-
-
-@pytest.mark.parametrize("word", ["version", "--version", "-V"])
-def test_version(tpulint: Terminal, word: str) -> None:
-    assert tpulint(word) == 0
-    assert tpulint.out == f"tpulint {__version__}\n"
 
 
 def test_a_reader_that_goes_away_is_no_traceback(here: Path) -> None:

@@ -102,7 +102,7 @@ def test_standard_input_gives_what_the_file_gives(
 
 def test_standard_input_without_a_name(tpulint: Terminal, give: Give) -> None:
     give(b"bad()\n")
-    assert tpulint("check", "-") == 1
+    assert tpulint("check", "-", "--output-format", "concise") == 1
     assert tpulint.out.startswith("-:1:1: TPU201 bad\n")
 
 
@@ -118,7 +118,7 @@ def test_standard_input_is_excluded_by_its_name(tpulint: Terminal, give: Give) -
 
 def test_standard_input_is_fixed_to_standard_output(tpulint: Terminal, give: Give) -> None:
     give(b"bad(1, name)\r\n")
-    assert tpulint("check", "-", "--fix") == 1
+    assert tpulint("check", "-", "--fix", "--output-format", "concise") == 1
     assert tpulint.out == "bad(1)\r\n"
     assert "-:1:1: TPU201 bad\n" in tpulint.err
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tpulint.config import Config, ConfigError, find_config, load_config
+from tpulint.config import Config, ConfigError, find_config, from_table, load_config
+from tpulint.config.closest import Closest
+from tpulint.config.files import parse_toml
+from tpulint.config.keys import KEYS
+from tpulint.config.schema import schema
 from tpulint.finding import Certainty
+from tpulint.output.settings import settings
 
 EVERYTHING = """
 [tool.tpulint]
-select = ["TPU1", "TPU201"]
+select = ["TPU1", "nested-outside-compilation"]
 ignore = ["TPU103"]
 extend-select = ["tpu3"]
 exclude = ["third_party"]
+extend-exclude = ["old"]
 certainty = "possible"
 target-tensorflow = "2.16"
 wrappers = ["lib.host_call"]
@@ -36,7 +43,9 @@ def write(directory: Path, text: str, name: str = "pyproject.toml") -> Path:
 
 def test_every_key_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, EVERYTHING)
-    assert find_config(str(tmp_path)) == Config(
+    config = find_config(str(tmp_path))
+    assert all(config.origin(key) == str(path) for key in KEYS)
+    assert config._replace(origins=()) == Config(
         root=str(tmp_path),
         file=str(path),
         select=("TPU1", "TPU201"),
@@ -44,6 +53,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         extend_select=("TPU3",),
         per_file_ignores=(("tests/*", ("TPU2",)),),
         exclude=("third_party",),
+        extend_exclude=("old",),
         certainty=Certainty.POSSIBLE,
         target_tensorflow="2.16",
         wrappers=("lib.host_call",),
@@ -112,3 +122,58 @@ def test_what_is_wrong_is_named(tmp_path: Path, line: str, said: str) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"gone\.toml: cannot read: No such file"):
         load_config(str(tmp_path / "gone.toml"))
+
+
+def test_the_three_files_in_their_order(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.tpulint]\njobs = 1\n")
+    assert find_config(str(tmp_path)).jobs == 1
+    write(tmp_path, "jobs = 2\n", "tpulint.toml")
+    assert find_config(str(tmp_path)).jobs == 2
+    write(tmp_path, "jobs = 3\n", ".tpulint.toml")
+    assert find_config(str(tmp_path)).jobs == 3
+
+
+def test_each_file_has_the_closest(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.tpulint]\njobs = 1\n")
+    write(tmp_path / "a", "jobs = 2\n", "tpulint.toml")
+    write(tmp_path / "a/b", "[tool.other]\n")
+    closest = Closest(str(tmp_path))
+    found = [closest.of(str(tmp_path / each)).jobs for each in ("", "a", "a/b", "c")]
+    assert found == [1, 2, 2, 1]
+    assert closest.of_file(str(tmp_path / "a/b/x.py")).jobs == 2
+
+
+def test_the_schema_accepts_what_is_accepted_and_nothing_else(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft7Validator(schema())
+    validator.check_schema(schema())
+    for key in KEYS.values():
+        table = parse_toml(key.name, key.example.encode())
+        validator.validate(table)
+        from_table(table, str(tmp_path / "tpulint.toml"))
+        if key.default is not None:
+            validator.validate({key.name: key.default})
+    for wrong in (
+        {"certanty": "possible"},
+        {"select": "TPU1"},
+        {"select": ["TPU999"]},
+        {"jobs": 0},
+    ):
+        assert not validator.is_valid(wrong)
+        with pytest.raises(ConfigError):
+            from_table(wrong, "tpulint.toml")
+
+
+def test_shown_settings_are_toml_that_is_read_again(tmp_path: Path) -> None:
+    path = write(tmp_path, EVERYTHING)
+    config = find_config(str(tmp_path))
+    shown = settings(config)
+    assert f"jobs = 3  # {os.path.relpath(path)}\n" in shown
+    again = load_config(str(write(tmp_path, shown)))
+    assert again._replace(origins=()) == config._replace(origins=())
+    for key in KEYS:
+        assert f"{key} " in shown
+    unset = settings(Config(root=str(tmp_path)))
+    assert "# baseline is not set  # default" in unset
+    assert 'select = ["ALL"]  # default' in unset
+    load_config(str(write(tmp_path, unset)))

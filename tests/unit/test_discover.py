@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.config import Config
+from tpulint.config.closest import Closest
 from tpulint.pipeline.discover import Discovery, discover
 
 
@@ -21,7 +23,8 @@ def tree(root: Path, *names: str) -> None:
 def found(
     *paths: str, exclude: Iterable[str] | None = None, root: str = ".", force: bool = False
 ) -> Discovery:
-    return discover(paths or (".",), exclude=exclude, root=root, force_exclude=force)
+    config = Config(os.path.abspath(root), exclude=None if exclude is None else tuple(exclude))
+    return discover(paths or (".",), closest=Closest(root, config), force_exclude=force)
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +109,7 @@ def test_missing_paths_are_named_and_the_others_found(here: Path) -> None:
     tree(here, "a.py")
     discovery = found("gone", "a.py")
     assert discovery.filenames == ("a.py",)
-    assert discovery.missing == ("gone",)
+    assert discovery.unread == ("gone",)
     assert discovery.messages == ("gone: no such file or directory",)
 
 
@@ -122,9 +125,9 @@ def test_a_directory_that_cannot_be_read(here: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "scandir", scandir)
     discovery = found()
     assert discovery.filenames == ("a.py", "z/c.py")
-    assert discovery.messages == (
-        f"{here / 'locked'}: cannot read the directory: Permission denied",
-    )
+    assert discovery.messages == ("locked: cannot read the directory: Permission denied",)
+    assert discovery.unread == (str(here / "locked"),)
+    assert found(".", "locked").messages == discovery.messages, "said once"
 
 
 def test_a_directory_that_vanishes(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,3 +150,36 @@ def test_names_that_are_no_unicode(here: Path) -> None:
     name = os.fsdecode(b"caf\xe9.py")
     tree(here, name)
     assert found().filenames == (name,)
+
+
+def test_each_directory_excludes_what_its_closest_configuration_says(here: Path) -> None:
+    tree(here, "a.py", "gen/b.py", "sub/gen/c.py", "sub/old/d.py", "sub/old/e/f.py")
+    (here / "tpulint.toml").write_text('extend-exclude = ["gen"]\n')
+    (here / "sub/pyproject.toml").write_text('[tool.tpulint]\nexclude = ["old/*"]\n')
+    (here / "pyproject.toml").write_text("[tool.tpulint]\nnonsense = 1\n")  # tpulint.toml counts
+    closest = Closest(".")
+    assert discover(["."], closest=closest, force_exclude=False).filenames == (
+        "a.py",
+        "sub/gen/c.py",
+    )
+    named = ["a.py", "gen/b.py", "sub/gen/c.py", "sub/old/d.py"]
+    assert discover(named, closest=closest, force_exclude=True).filenames == (
+        "a.py",
+        "sub/gen/c.py",
+    )
+
+
+def test_what_is_excluded_above_stays_so_below_its_own_configuration(here: Path) -> None:
+    tree(here, "venv/lib/a.py", "b.py")
+    (here / "tpulint.toml").write_text("")
+    (here / "venv/lib/tpulint.toml").write_text("exclude = []\n")
+    closest = Closest(".")
+    assert discover(["venv/lib/a.py", "b.py"], closest=closest, force_exclude=True).filenames == (
+        "b.py",
+    )
+
+
+def test_the_name_of_the_root_excludes_nothing(here: Path) -> None:
+    tree(here, "dist/a.py")
+    os.chdir(here / "dist")
+    assert discover(["a.py"], closest=Closest("."), force_exclude=True).filenames == ("a.py",)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tpulint.cli.options import parser
+from tpulint.config import load_config
+from tpulint.config.keys import KEYS
 from tpulint.output import FORMATS
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +52,30 @@ def test_every_make_target_that_a_document_names_exists() -> None:
 def test_the_readme_names_every_output_format() -> None:
     (listed,) = re.findall(r"^Formats: ([^.]+)\.", (ROOT / "README.md").read_text("utf-8"), re.M)
     assert re.findall(r"`(\w+)`", listed) == list(FORMATS)
+    table = (ROOT / "docs/command-line.md").read_text("utf-8").partition("## Formats")[2]
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", table, re.M)
+    assert re.findall(r"\w+", " ".join(rows)) == list(FORMATS)
+
+
+def test_every_option_that_a_document_names_exists() -> None:
+    known = {word for each in parser().commands().values() for word in each.options()}
+    named = {
+        option
+        for document in (ROOT / "README.md", ROOT / "docs/configuration.md")
+        for line in re.findall(r"tpulint (?:check|rule|config)[^\n`]*", document.read_text("utf-8"))
+        for option in re.findall(r"(?<=\s)--[a-z-]+", line)
+    }
+    assert named
+    assert named <= known
+
+
+def test_the_examples_of_the_configuration_are_read(tmp_path: Path) -> None:
+    text = (ROOT / "docs/configuration.md").read_text("utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", text, re.S)
+    assert len(blocks) == 1 + len(KEYS)
+    for block in blocks:
+        (tmp_path / "tpulint.toml").write_text(block)
+        assert load_config(str(tmp_path / "tpulint.toml")).origins
 
 
 def test_the_changelog_fragments_have_a_type() -> None:

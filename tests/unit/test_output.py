@@ -10,14 +10,24 @@ from pathlib import Path
 import pytest
 
 import tpulint
-from tests.unit.sample import CONTEXT, DEADLOCK, FINDINGS, IN_NOTEBOOK, NAME, ODD_ONE
+from tests.unit.sample import (
+    CONTEXT,
+    DEADLOCK,
+    FINDINGS,
+    IN_LONG_NOTEBOOK,
+    IN_NOTEBOOK,
+    LONG_NOTEBOOK_ROW,
+    NAME,
+    ODD_ONE,
+)
 from tpulint import rules
 from tpulint.finding import Finding, Location, Span, Step
 from tpulint.output import FORMATS, load
 from tpulint.output.color import wanted
 from tpulint.output.context import Context
 from tpulint.output.excerpt import columns
-from tpulint.output.text import statistics, summary
+from tpulint.output.statistics import statistics
+from tpulint.output.summary import hidden_lines, summary
 from tpulint.source import read_source
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -35,11 +45,13 @@ def test_nothing_found_is_said_in_every_format(name: str) -> None:
     said = load(name)((), Context("/project"))
     if name in ("json", "gitlab"):
         assert json.loads(said) == []
+    elif name == "rdjson":
+        assert json.loads(said)["diagnostics"] == []
     elif name == "sarif":
         assert json.loads(said)["runs"][0]["results"] == []
     elif name == "junit":
         assert ElementTree.fromstring(said).get("tests") == "0"
-    elif name in ("jsonl", "github"):
+    elif name in ("jsonl", "github", "pylint"):
         assert said == ""
     else:
         assert "All checks passed!" in said
@@ -51,7 +63,7 @@ def test_a_file_that_cannot_be_read_can_still_be_named(name: str) -> None:
     assert "gone.py" in load(name)([lost], Context("/project"))
 
 
-@pytest.mark.parametrize("name", ["text", "full", "junit", "html"])
+@pytest.mark.parametrize("name", ["concise", "full", "junit", "html"])
 def test_no_control_character_reaches_the_terminal(name: str) -> None:
     assert "\x1b" not in load(name)([ODD_ONE], CONTEXT)
 
@@ -59,7 +71,7 @@ def test_no_control_character_reaches_the_terminal(name: str) -> None:
 def test_full_keeps_to_its_width() -> None:
     for width in (80, 100, 140):
         context = CONTEXT._replace(width=width)
-        lines = load("full")([DEADLOCK, NAME], context).splitlines()
+        lines = load("full")([DEADLOCK, NAME], context._replace(hidden={})).splitlines()
         assert max(map(columns, lines)) <= width
         assert sum(line.endswith("does nothing") for line in lines) == 1
 
@@ -103,7 +115,7 @@ def test_colour_changes_no_word() -> None:
     import re
 
     coloured = CONTEXT._replace(color=True)
-    for name in ("text", "full"):
+    for name in ("concise", "full"):
         said = load(name)(FINDINGS, coloured)
         assert "\x1b[" in said
         assert re.sub(r"\x1b\[[\d;]*m", "", said) == load(name)(FINDINGS, CONTEXT)
@@ -192,13 +204,66 @@ def test_summary_counts() -> None:
     assert "[*] 1 fixable with `--fix` (1 more with `--unsafe-fixes`)." in summary(
         [NAME, DEADLOCK], CONTEXT
     )
-    assert summary([], Context("/p", hidden=1)) == (
-        "All checks passed!\n1 possible finding is hidden: see with `--certainty possible`.\n"
+    assert summary([NAME], Context("/p", quiet=True)) == ""
+
+
+def test_summary_says_passed_only_where_everything_was_checked() -> None:
+    assert summary([], Context("/p", files=2)) == "All checks passed!\n"
+    for context in (
+        Context("/p", files=0),
+        Context("/p", files=2, incomplete=True),
+        Context("/p", files=2, unparsed=1),
+    ):
+        assert "passed" not in summary([], context)
+    assert summary([NAME, NAME], Context("/p", incomplete=True)).startswith(
+        "Found 2 errors; not everything was checked."
     )
+
+
+def test_hidden_findings_are_counted_by_code_with_what_to_set() -> None:
+    hidden = {"TPU103": 2, "TPU802": 140, "TPU801": 1, "TPU501": 1, "TPU502": 1}
+    assert hidden_lines(hidden, ["target-tensorflow"]) == [
+        "145 possible findings are hidden (140 TPU802, 2 TPU103, 1 TPU501, 2 of other codes): "
+        "see with `--certainty possible`.",
+        "Set `target-tensorflow` to decide TPU801 and TPU802.",
+    ]
+    assert hidden_lines({"TPU103": 1}, ["target-tensorflow"]) == [
+        "1 possible finding is hidden (1 TPU103): see with `--certainty possible`."
+    ]
+    assert len(hidden_lines({"TPU802": 1})) == 1, "the target is set"
 
 
 def test_statistics() -> None:
-    assert statistics([DEADLOCK, NAME, NAME]) == (
-        "2\tTPU405\t[*] deprecated-name\n1\tTPU101\t[ ] host-variable-deadlock\n"
+    unsure = NAME._replace(fix=None)
+    assert statistics([DEADLOCK, NAME, unsure], {"TPU405": 0.0012, "TPU101": 0.1}, "full") == (
+        "2\tTPU405\t[-] deprecated-name\t1.2 ms\n1\tTPU101\t[ ] host-variable-deadlock\t100.0 ms\n"
     )
-    assert statistics([]) == ""
+    assert statistics([], {}, "full") == ""
+    (row,) = json.loads(statistics([NAME], {}, "json"))
+    assert row == {
+        "code": "TPU405",
+        "name": "deprecated-name",
+        "count": 1,
+        "fixable": True,
+        "fixable_count": 1,
+        "seconds": None,
+    }
+
+
+def test_rows_of_a_notebook_are_those_of_its_file() -> None:
+    for name in ("github", "gitlab", "pylint", "rdjson", "sarif", "junit"):
+        said = load(name)([IN_LONG_NOTEBOOK], CONTEXT)
+        assert str(LONG_NOTEBOOK_ROW) in said, name
+        assert "Column" not in said and "column" not in said.replace("columnKind", ""), name
+
+
+def test_rdjson_counts_the_bytes_of_utf_8() -> None:
+    source = read_source("a.py", "x = '\u00e9\U0001f600'; f(a)\n".encode())
+    found = Finding("TPU405", "m", Span("a.py", Location(1, 10), Location(1, 14)))
+    (item,) = json.loads(load("rdjson")([found], Context("/p", {"a.py": source})))["diagnostics"]
+    assert item["location"]["range"]["start"] == {"line": 1, "column": 14}
+
+
+def test_other_names_of_formats() -> None:
+    assert load("text") is load("concise")
+    assert load("json-lines") is load("jsonl")

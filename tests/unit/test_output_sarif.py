@@ -5,7 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.unit.sample import CONTEXT, DEADLOCK, FINDINGS, IN_NOTEBOOK, NAME, SOURCES, TRAINER
+from tests.unit.sample import (
+    CONTEXT,
+    DEADLOCK,
+    FINDINGS,
+    IN_LONG_NOTEBOOK,
+    LONG_NOTEBOOK_ROW,
+    NAME,
+    TRAINER,
+)
 from tpulint.finding import Finding, Location, Span
 from tpulint.output.context import Context
 from tpulint.output.sarif import sarif
@@ -78,9 +86,10 @@ def test_fixes_are_replacements() -> None:
     }
 
 
-def test_notebook_rows_are_the_cells() -> None:
-    (result,) = log_of(IN_NOTEBOOK)["runs"][0]["results"]
+def test_notebooks_have_the_rows_of_their_json_and_name_the_cell() -> None:
+    (result,) = log_of(IN_LONG_NOTEBOOK)["runs"][0]["results"]
     place = result["locations"][0]
     assert place["logicalLocations"][0]["name"] == "cell 3"
-    assert place["physicalLocation"]["region"]["startLine"] == 2
-    assert len(SOURCES["note.ipynb"].cells) == 2
+    row = LONG_NOTEBOOK_ROW
+    assert place["physicalLocation"]["region"] == {"startLine": row, "endLine": row}
+    assert "fixes" not in result, "its edits are of the cell's text, not of the file's"

@@ -134,7 +134,7 @@ def cells(*texts: str) -> Source:
 def test_notebooks_are_written_back_into_their_cells() -> None:
     source = cells("%magic\nf(a)", "g(b)\nh(c)", "k(d)")
     data, applied = apply(source, [fix(edit((4, 3), (4, 4), "x")), fix(edit((2, 1), (3, 1), ""))])
-    assert applied == 2
+    assert len(applied) == 2
     assert data == cells("%magic", "g(b)\nh(x)", "k(d)").data
 
 

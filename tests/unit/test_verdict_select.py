@@ -15,7 +15,8 @@ def test_everything_by_default() -> None:
 @pytest.mark.parametrize(
     ("layer", "asked", "not_asked"),
     [
-        (Layer(("TPU1",)), ["TPU101", "TPU105"], ["TPU201", "TPU001"]),
+        (Layer(("TPU1",)), ["TPU101", "TPU105", "TPU001"], ["TPU201"]),
+        (Layer(("TPU1",), ignore=("TPU001",)), ["TPU101"], ["TPU001"]),
         (Layer(("TPU1",), ignore=("TPU101",)), ["TPU102"], ["TPU101"]),
         (Layer(("TPU101",), ignore=("TPU1",)), ["TPU101"], ["TPU102"]),
         (Layer(("TPU101",), ignore=("TPU101",)), [], ["TPU101"]),

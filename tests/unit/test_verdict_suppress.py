@@ -25,6 +25,36 @@ def silenced(text: str, *found: Finding) -> list[bool]:
 
 
 @pytest.mark.parametrize(
+    ("text", "is_sure"),
+    [
+        ("x = y = 1  # noqa: TPU101\n", True),
+        ("'text'  # noqa: TPU101\n", True),
+        ("f()\n# tpulint: ignore[TPU101]\n", True),
+        ("def f():\n    # tpulint: ignore[TPU101]\n    pass\n", True),
+        ("x = y  # noqa: TPU101\n", False),
+        ("x.y = 1  # noqa: TPU101\n", False),
+        ("f(\n    1,  # noqa: TPU101\n)\n", False),
+        ("import x  # noqa: TPU101\n", False),
+        ("if x:  # noqa: TPU101\n    pass\n", False),
+        ("x = 1; f()  # noqa: TPU101\n", False),
+        ("x = 1  # tpulint: ignore-file[TPU101]\n", False),
+        ("f()  # noqa: TPU802\n", True),
+        ("f()  # tpulint: ignore[removed-api]\n", True),
+        ("f()  # noqa: TPU802, TPU101\n", False),
+    ],
+)
+def test_unused_is_sure_where_the_file_alone_decides(text: str, is_sure: bool) -> None:
+    (one,) = idle(text, active=("TPU101", "TPU802"))
+    assert one.certainty is (Certainty.DEFINITE if is_sure else Certainty.POSSIBLE)
+
+
+def test_names_are_codes() -> None:
+    text = "f()  # tpulint: ignore[host-variable-deadlock, TPU102]\n"
+    assert silenced(text, finding(1), finding(1, code="TPU103")) == [True, False]
+    assert idle(text, finding(1), finding(1, code="TPU102")) == []
+
+
+@pytest.mark.parametrize(
     "comment",
     [
         "# noqa",
@@ -114,7 +144,7 @@ def idle(
     comments = read_comments(source_of(text))
     for each in found:
         comments.covers(each)
-    return list(unused(comments, active, Certainty.POSSIBLE))
+    return list(unused(comments, active, source_of(text)))
 
 
 @pytest.mark.parametrize(
@@ -145,10 +175,10 @@ def test_used_is_not_unused() -> None:
 
 
 def test_unused_is_as_sure_as_the_view_is_wide_and_unknown_is_sure() -> None:
-    (one,) = idle("x = 1  # noqa: TPU101\n")
+    (one,) = idle("x = f()  # noqa: TPU101\n")
     assert (one.code, one.certainty) == ("TPU002", Certainty.POSSIBLE)
     assert one.message == "the suppression of 'TPU101' suppresses nothing"
-    assert one.span == Span("a.py", Location(1, 8), Location(1, 22))
+    assert one.span == Span("a.py", Location(1, 10), Location(1, 24))
     (other,) = idle("x = 1  # noqa: TPU999\n")
     assert (other.message, other.certainty) == ("no rule has the code 'TPU999'", Certainty.DEFINITE)
     (foreign,) = idle("x = 1  # tpulint: ignore[F401]\n")

@@ -21,7 +21,8 @@ LONGEST = 350
 
 # The packages of the analyzer, lowest first. A module imports from its own layer or below.
 LAYERS = (
-    {"", "finding", "codes", "notebook", "patterns", "cache_dir"},
+    {"", "finding", "codes", "notebook", "notebook_rows", "patterns", "cache_dir"}
+    | {"worker_pool"},
     {"source", "config", "knowledge"},
     {"syntax"},
     {"analysis.names", "analysis.options", "analysis.soft_placement"},

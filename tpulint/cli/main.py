@@ -1,29 +1,55 @@
 """The command line: its words, its exit status, and never a traceback.
 
-0: nothing found. 1: findings. 2: wrong usage, or an error of our own.
+0: nothing found. 1: findings. 2: wrong usage, something was not checked, or an error of our own.
+130: interrupted by Ctrl-C.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 
 from tpulint import __version__
 
+INTERRUPTED = 130
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; the answer is the exit status."""
+    """Run one command; the answer is the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given in (["version"], ["--version"], ["-V"]):  # at once, without the rest of the house
+    if given in (["version"], ["--version"], ["-V"]):  # at once, with nothing else imported
         print(f"tpulint {__version__}")
         return 0
+    try:
+        return run_command(given, ends_here=arguments is None)
+    except KeyboardInterrupt:
+        return interrupted(ends_here=arguments is None)
+
+
+def run_command(given: list[str], *, ends_here: bool) -> int:
+    """Run the command; `ends_here` says that the process ends with it."""
     from tpulint.cli.options import run
 
-    if arguments is not None or given[:1] != ["check"]:
+    if not ends_here or given[:1] != ["check"]:
         return run(given)
-    # This process ends with the check: memory that the collector found now, nobody would use again.
+    # Memory that the collector found now, nobody would use again.
     gc.disable()
     status = run(given)
     gc.freeze()
     return status
+
+
+def interrupted(*, ends_here: bool) -> int:
+    """End after Ctrl-C: without the workers, and without waiting for any thread."""
+    import contextlib
+
+    from tpulint.worker_pool import kill_workers
+
+    kill_workers()
+    if not ends_here:
+        return INTERRUPTED
+    with contextlib.suppress(OSError, ValueError):
+        print("tpulint: interrupted", file=sys.stderr, flush=True)
+    os._exit(INTERRUPTED)

@@ -1,7 +1,8 @@
 """A baseline: the findings that a project lives with, told by what the lines say, not where.
 
 A finding is known by its file, its code and the text of its line; the file holds how
-many of each there are. Lines may move; a line that changes shows its finding again.
+many of each there are. Lines may move, and files be renamed; a line that changes shows its
+finding again.
 """
 
 from __future__ import annotations
@@ -78,6 +79,23 @@ def read(path: str) -> Counter[Key]:
         raise BaselineError(f"{path}: not a baseline: no version and files") from None
 
 
+def taken(left: Counter[Key], key: Key) -> bool:
+    """Take one of `key` away; return whether there was one."""
+    there = left[key] > 0
+    left[key] -= there
+    return there
+
+
+def of_gone_files(left: Counter[Key], root: str) -> dict[tuple[str, str], list[Key]]:
+    """The entries of files that are no longer there, by what stays when a file is renamed."""
+    found: dict[tuple[str, str], list[Key]] = {}
+    exists = {file: os.path.exists(os.path.join(root, file)) for file, _, _ in left}
+    for key, number in left.items():
+        if number > 0 and not exists[key[0]]:
+            found.setdefault(key[1:], []).append(key)
+    return found
+
+
 def judge(
     findings: Iterable[Finding],
     sources: Mapping[str, Source],
@@ -88,13 +106,13 @@ def judge(
     """Leaves out the known findings; only entries of `checked` files and `codes` can be stale."""
     root = os.path.dirname(os.path.abspath(path))
     left = read(path)
-    standing = []
-    for finding in findings:
-        key = key_of(finding, sources, root)
-        if left[key] > 0:
-            left[key] -= 1
-        else:
-            standing.append(finding)
+    new = [finding for finding in findings if not taken(left, key_of(finding, sources, root))]
+    moved = of_gone_files(left, root) if new else {}
+    standing = [
+        finding
+        for finding in new
+        if not any(taken(left, key) for key in moved.get(key_of(finding, sources, root)[1:], ()))
+    ]
     looked_at = {relative(filename, root) for filename in checked}
     stale = Counter(
         (file, code)

@@ -19,13 +19,21 @@ Check = Callable[[Mapping[str, bytes]], tuple[Sequence[Finding], Mapping[str, So
 
 @dataclass
 class Fixed:
-    """`files` are the new bytes by name, `counts` the fixes in them; `findings` what is left."""
+    """`files` are the new bytes by name, `counts` the fixes in them, `codes` also by code.
+
+    `findings` is what is left.
+    """
 
     findings: Sequence[Finding] = ()
     files: dict[str, bytes] = field(default_factory=dict)
     originals: dict[str, Source] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    codes: dict[str, Counter[str]] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
+
+    def forget(self, filename: str) -> None:
+        """Take back the fixes of a file that could not be written."""
+        del self.files[filename], self.counts[filename], self.codes[filename]
 
 
 def fix_all(check: Check, unsafe: bool) -> Fixed:
@@ -37,17 +45,18 @@ def fix_all(check: Check, unsafe: bool) -> Fixed:
     for _ in range(ROUNDS):
         fixed.findings, sources = check(fixed.files)
         changed = False
-        for filename, fixes in by_file(fixed.findings, unsafe).items():
+        for filename, chosen in by_file(fixed.findings, unsafe).items():
             source = sources.get(filename)
             if source is None:
                 continue
-            data, applied = apply(source, fixes)
-            if applied < len(fixes) and not applied:
+            data, applied = apply(source, list(chosen))
+            if not applied:
                 fixed.messages.append(f"{filename}: a fix was left out: its result would not parse")
             if applied:
                 fixed.originals.setdefault(filename, source)
                 fixed.files[filename] = data
-                fixed.counts[filename] += applied
+                fixed.counts[filename] += len(applied)
+                fixed.codes.setdefault(filename, Counter()).update(chosen[each] for each in applied)
                 changed = True
         if not changed:
             break
@@ -57,13 +66,18 @@ def fix_all(check: Check, unsafe: bool) -> Fixed:
     return fixed
 
 
-def by_file(findings: Iterable[Finding], unsafe: bool) -> dict[str, list[Fix]]:
-    """The fixes to apply, in the order of their first edit, overlapping ones left out."""
-    found: dict[str, list[Fix]] = {}
+def by_file(findings: Iterable[Finding], unsafe: bool) -> dict[str, dict[Fix, str]]:
+    """The fixes to apply with their codes, by file and in the order of their first edit.
+
+    Of overlapping ones all but the first are left out.
+    """
+    found: dict[str, dict[Fix, str]] = {}
     for finding in findings:
         if finding.fix is not None and allowed(finding.fix, unsafe):
-            found.setdefault(finding.span.filename, []).append(finding.fix)
-    return {filename: apart(fixes) for filename, fixes in found.items()}
+            found.setdefault(finding.span.filename, {})[finding.fix] = finding.code
+    return {
+        filename: {each: codes[each] for each in apart(codes)} for filename, codes in found.items()
+    }
 
 
 def allowed(fix: Fix, unsafe: bool) -> bool:
@@ -87,11 +101,11 @@ def overlap(one: Edit, other: Edit) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, int]:
-    """The file's bytes after `fixes`, and how many of them could be applied."""
+def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, Sequence[Fix]]:
+    """The file's bytes after `fixes`, and those of them that could be applied."""
     data = edited(source, [edit for fix in fixes for edit in fix.edits])
     if data is not None and parses(source.filename, data):
-        return data, len(fixes)
+        return data, fixes
     good: list[Fix] = []
     best = source.data
     for fix in fixes:
@@ -99,7 +113,7 @@ def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, int]:
         if data is not None and parses(source.filename, data):
             good.append(fix)
             best = data
-    return best, len(good)
+    return best, good
 
 
 def parses(filename: str, data: bytes) -> bool:

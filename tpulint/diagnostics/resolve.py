@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -9,7 +10,7 @@ from typing import Protocol
 from tpulint.config import Config
 from tpulint.diagnostics.rule_selection import expand
 from tpulint.diagnostics.suppress import read_comments, unused
-from tpulint.finding import Certainty, Finding
+from tpulint.finding import Finding
 from tpulint.patterns import Patterns
 from tpulint.source import Source
 
@@ -25,16 +26,15 @@ def stand(
     """The findings that nothing silences, with TPU002 for the comments that silence nothing.
 
     `partial` files were looked at without the project around them: what their suppressions
-    are for may show only with it, so TPU002 is no more than possible there.
+    are for may show only with it, so TPU002 is definite only where the file itself decides.
     `reported` are the codes that something reports at all.
     """
-    ignores = FileIgnores(request.config)
     standing: list[Finding] = []
     by_file: dict[str, list[Finding]] = {}
     for finding in found:
         by_file.setdefault(finding.span.filename, []).append(finding)
     for filename in sorted({*by_file, *suppressors}):
-        asked = request.codes - ignores.of(filename)
+        asked = request.codes_of(filename) - ignored(request.config_of(filename), filename)
         everything = by_file.get(filename, [])
         broken = any(each.code == "TPU001" for each in everything)
         findings = [each for each in everything if each.code in asked]
@@ -42,12 +42,14 @@ def stand(
         if source is None:
             standing += findings
             continue
+        if not request.suppressions:
+            standing += findings
+            continue
         comments = read_comments(source, request.noqa)
         standing += [each for each in findings if not comments.covers(each)]
         active = asked.intersection(reported)
         if "TPU002" in active and not broken:
-            certainty = Certainty.POSSIBLE if filename in partial else Certainty.DEFINITE
-            idle = unused(comments, active, certainty)
+            idle = unused(comments, active, source if filename in partial else None)
             standing += [each for each in idle if not comments.covers(each)]
     return sorted(standing, key=lambda each: (each.span, each.code))
 
@@ -55,27 +57,30 @@ def stand(
 class Request(Protocol):
     """The facts about a run that resolving its findings needs."""
 
-    @property
-    def codes(self) -> frozenset[str]: ...
-    @property
-    def config(self) -> Config: ...
+    def codes_of(self, filename: str) -> frozenset[str]: ...
+    def config_of(self, filename: str) -> Config: ...
     @property
     def noqa(self) -> bool: ...
+    @property
+    def suppressions(self) -> bool: ...
 
 
-class FileIgnores:
+def ignored(config: Config, filename: str) -> frozenset[str]:
     """The codes that `per-file-ignores` takes from a file; a pattern with "!" is turned round."""
+    path = os.path.abspath(filename)
+    found: set[str] = set()
+    for patterns, turned, codes in ignores_of(config.per_file_ignores, config.root):
+        if patterns.fit_within(path) != turned:
+            found |= codes
+    return frozenset(found)
 
-    def __init__(self, config: Config) -> None:
-        self.rows = []
-        for pattern, codes in config.per_file_ignores:
-            patterns = Patterns([pattern.removeprefix("!")], config.root)
-            self.rows.append((patterns, pattern.startswith("!"), expand(codes)))
 
-    def of(self, filename: str) -> frozenset[str]:
-        path = os.path.abspath(filename)
-        found: set[str] = set()
-        for patterns, turned, codes in self.rows:
-            if patterns.fit_within(path) != turned:
-                found |= codes
-        return frozenset(found)
+Ignores = tuple[tuple[Patterns, bool, frozenset[str]], ...]
+
+
+@functools.cache
+def ignores_of(table: tuple[tuple[str, tuple[str, ...]], ...], root: str) -> Ignores:
+    return tuple(
+        (Patterns([pattern.removeprefix("!")], root), pattern.startswith("!"), expand(codes))
+        for pattern, codes in table
+    )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tpulint.codes import CODES
+from tpulint.codes import CODES, codes_of
+
+UNPARSED = "TPU001"
 
 
 class Layer(NamedTuple):
@@ -17,11 +19,15 @@ class Layer(NamedTuple):
 
 
 def selected(layers: Sequence[Layer]) -> frozenset[str]:
-    """The codes asked for. In one layer the longer selector wins, and `ignore` a draw."""
+    """The codes asked for. In one layer the longer selector wins, and `ignore` a draw.
+
+    A file that cannot be parsed was not checked, whatever was selected: only `ignore` silences
+    TPU001.
+    """
     chosen = set(CODES)
     for layer in layers:
         if layer.select is not None:
-            chosen.clear()
+            chosen = {UNPARSED}
         wanted = (*(layer.select or ()), *layer.extend_select)
         for length in sorted({len(prefix(each)) for each in (*wanted, *layer.ignore)}):
             chosen |= expand(each for each in wanted if len(prefix(each)) == length)
@@ -29,10 +35,9 @@ def selected(layers: Sequence[Layer]) -> frozenset[str]:
     return frozenset(chosen)
 
 
-def expand(selectors: Iterable[str]) -> set[str]:
-    """All codes that one of the selectors fits."""
-    prefixes = tuple(prefix(each) for each in selectors)
-    return {code for code in CODES if code.startswith(prefixes)} if prefixes else set()
+def expand(selectors: Iterable[str]) -> frozenset[str]:
+    """All codes that one of the selectors means."""
+    return frozenset().union(*map(codes_of, selectors))
 
 
 def prefix(selector: str) -> str:

@@ -2,7 +2,8 @@
 
 `# noqa: TPU101` and `# tpulint: ignore[TPU101] -- reason` count at the first or the
 last line of what is reported, or alone on the line above; `# tpulint: ignore-file[...]`
-counts for the file. Comments are found by tokenizing, so strings hold none.
+counts for the file. tpulint's own comments take rules' names too. Comments are found by
+tokenizing, so strings hold none.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import tokenize
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tpulint.codes import CODES
+from tpulint.codes import codes_of
+from tpulint.diagnostics.bare_rows import are_bare
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
 from tpulint.source import Source
 
@@ -48,7 +50,7 @@ class Suppression:
         if self.codes is None:
             self.used.add("")
             return True
-        fitting = [each for each in self.codes if each and code.startswith(each.upper())]
+        fitting = [each for each in self.codes if code in codes_of(each)]
         self.used.update(fitting)
         return bool(fitting)
 
@@ -151,39 +153,52 @@ def continue_backslashes(source: Source, joined: dict[int, int], code_rows: Sequ
             joined[row] = joined.get(last + 1, last + 1)
 
 
-def unused(comments: Comments, active: Collection[str], certainty: Certainty) -> Iterator[Finding]:
+def unused(
+    comments: Comments, active: Collection[str], partial: Source | None
+) -> Iterator[Finding]:
     """TPU002 for codes that are unknown, or that silenced nothing although they are `active`.
 
-    `certainty` is said of the latter: where only a part of the project was looked at,
-    what a comment is for may lie in the other part.
+    `partial` is the file where it was looked at without the program around it: what a comment is
+    for may then lie outside, and only what the file itself decides is definite.
     """
     for each in comments.suppressions:
         if each.codes is None:
             if each.own and not each.used:
+                certainty = sureness(each, None, partial)
                 yield report(each, (), "this suppression comment suppresses nothing", certainty)
             continue
-        unknown = [code for code in each.codes if is_own(each, code) and not known(code)]
+        unknown = [code for code in each.codes if is_own(each, code) and not codes_of(code)]
         idle = [code for code in each.codes if is_idle(each, code, active)]
         if unknown:
             message = f"no rule has the code {listing(unknown)}"
             yield report(each, unknown, message, Certainty.DEFINITE)
         if idle:
             message = f"the suppression of {listing(idle)} suppresses nothing"
-            yield report(each, idle, message, certainty)
+            yield report(each, idle, message, sureness(each, idle, partial))
+
+
+# Judged by the file alone, whoever calls what is in it.
+LOCAL = frozenset(("TPU001", "TPU002", "TPU802"))
+
+
+def sureness(
+    suppression: Suppression, idle: Sequence[str] | None, partial: Source | None
+) -> Certainty:
+    """The certainty that the comment is for nothing; `idle` is None where it names no code."""
+    if partial is None or (idle is not None and all(codes_of(code) <= LOCAL for code in idle)):
+        return Certainty.DEFINITE
+    bare = suppression.rows is not None and are_bare(partial, suppression.rows)
+    return Certainty.DEFINITE if bare else Certainty.POSSIBLE
 
 
 def is_own(suppression: Suppression, code: str) -> bool:
     return suppression.own or OWN.fullmatch(code) is not None
 
 
-def known(code: str) -> bool:
-    return bool(code) and any(each.startswith(code.upper()) for each in CODES)
-
-
 def is_idle(suppression: Suppression, code: str, active: Collection[str]) -> bool:
-    if code in suppression.used or not is_own(suppression, code) or not known(code):
+    if code in suppression.used or not is_own(suppression, code):
         return False
-    meant = [each for each in CODES if each.startswith(code.upper()) and each != "TPU002"]
+    meant = codes_of(code) - {"TPU002"}
     return bool(meant) and all(each in active for each in meant)
 
 

@@ -11,18 +11,26 @@ from tpulint.output.context import Context
 
 Format = Callable[[Sequence[Finding], Context], str]
 FORMATS = {
-    "text": "tpulint.output.text",
     "full": "tpulint.output.full",
+    "concise": "tpulint.output.concise",
+    "grouped": "tpulint.output.grouped",
     "json": "tpulint.output.json",
     "jsonl": "tpulint.output.json",
     "sarif": "tpulint.output.sarif",
     "github": "tpulint.output.github",
     "gitlab": "tpulint.output.gitlab",
     "junit": "tpulint.output.junit",
+    "pylint": "tpulint.output.pylint",
+    "rdjson": "tpulint.output.rdjson",
     "html": "tpulint.output.html",
 }
+DEFAULT = "full"
+# Other names that are understood: ours of before, and ruff's.
+ALIASES = {"text": "concise", "json-lines": "jsonl"}
+FOR_PEOPLE = ("full", "concise", "grouped")  # those that end in a summary and can be coloured
 
 
 def load(name: str) -> Format:
     """The function of the format `name`; its module is imported only now."""
+    name = ALIASES.get(name, name)
     return cast(Format, getattr(importlib.import_module(FORMATS[name]), name))

@@ -18,16 +18,24 @@ class Context(NamedTuple):
     """The run's surroundings.
 
     `here` is the absolute working directory, `sources` hold the files that findings and
-    their steps are in, `hidden` counts the possible findings that are not shown, and
-    `fixed` those that were fixed before.
+    their steps are in, `hidden` counts by code the possible findings that are not shown, and
+    `fixed` those that were fixed before. `incomplete` says that something asked for was not
+    checked, `unparsed` counts files that are no Python and of which no finding says so, `files`
+    those that were looked at (None: nobody counted), and `unset` holds the configuration keys
+    that have no value.
     """
 
     here: str
     sources: Mapping[str, Source] = MappingProxyType({})
-    hidden: int = 0
+    hidden: Mapping[str, int] = MappingProxyType({})
     fixed: int = 0
     color: bool = False
     width: int = 100
+    quiet: bool = False
+    incomplete: bool = False
+    unparsed: int = 0
+    files: int | None = None
+    unset: frozenset[str] = frozenset()
 
     def line(self, filename: str, row: int) -> str:
         """The text of a row; empty where the file cannot be read."""
@@ -47,6 +55,17 @@ class Context(NamedTuple):
         _, start = self.place(span.filename, span.start)
         return Location(span.end.row - span.start.row + start.row, span.end.column)
 
+    def is_notebook(self, filename: str) -> bool:
+        source = self.sources.get(filename)
+        return source is not None and bool(source.cells)
+
+    def file_row(self, filename: str, row: int) -> int:
+        """The row in the file as it lies on disk; of a notebook, the row of its JSON."""
+        source = self.sources.get(filename)
+        if source is None or not source.cells:
+            return row
+        return rows_on_disk(source).get(source.place(row), 1)
+
     def absolute(self, filename: str) -> str:
         return filename if filename == "-" else os.path.normpath(os.path.join(self.here, filename))
 
@@ -63,6 +82,13 @@ class Context(NamedTuple):
         if source is None:
             return row
         return source.place(comment_row(source, row))[1]
+
+
+@functools.lru_cache(maxsize=64)
+def rows_on_disk(source: Source) -> Mapping[tuple[int | None, int], int]:
+    from tpulint.notebook_rows import file_rows
+
+    return {(cell, row): on_disk for (cell, row), on_disk in file_rows(source.data).items()}
 
 
 @functools.lru_cache(maxsize=64)

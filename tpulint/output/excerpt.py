@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tpulint.finding import Span
 from tpulint.output.context import Context
@@ -13,8 +13,7 @@ MOST_ROWS = 5
 CUT = "..."
 
 
-@dataclass(frozen=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """`rows` are (number or "...", text, underline or ""); numbers take `margin` columns."""
 
     margin: int

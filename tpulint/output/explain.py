@@ -1,11 +1,11 @@
-"""`tpulint rule` and `tpulint config`: what a rule says of itself, what a run would use."""
+"""`tpulint rule`: the page of a rule."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tpulint.codes import CODES, Code
-from tpulint.config import KEYS, Config, ConfigError, nearest
+from tpulint.codes import CODES, NAMES, Code
+from tpulint.config import ConfigError, nearest
 
 
 def explain(code: str | None, style: str) -> str:
@@ -13,10 +13,9 @@ def explain(code: str | None, style: str) -> str:
     if code is None:
         rows = list(CODES.values())
     else:
-        row = CODES.get(code.upper()) or by_name(code.lower())
+        row = CODES.get(NAMES.get(code.lower(), code.upper()))
         if row is None:
-            names = [each.name for each in CODES.values()]
-            near = nearest(code.upper(), list(CODES)) or nearest(code.lower(), names)
+            near = nearest(code.upper(), list(CODES)) or nearest(code.lower(), list(NAMES))
             raise ConfigError(f"rule: unknown code '{code}'{near}")
         rows = [row]
     if style == "json":
@@ -28,12 +27,8 @@ def explain(code: str | None, style: str) -> str:
 
     pages = [page(row.code).strip() for row in rows]
     if style == "text":
-        pages = [plain(each) for each in pages]
+        pages = [with_fixes(row, plain(each)) for row, each in zip(rows, pages, strict=True)]
     return ("\n\n---\n\n" if style == "markdown" else f"\n\n{'=' * 72}\n\n").join(pages) + "\n"
-
-
-def by_name(name: str) -> Code | None:
-    return next((row for row in CODES.values() if row.name == name), None)
 
 
 def item(row: Code) -> dict[str, Any]:
@@ -43,11 +38,21 @@ def item(row: Code) -> dict[str, Any]:
         "code": row.code,
         "name": row.name,
         "summary": row.summary,
+        "fixes": [each.value for each in row.fixes],
         "severity": row.severity.value,
         "implemented": row.code in {"TPU001", "TPU002", *written()},
         "url": row.url,
         "explanation": page(row.code),
     }
+
+
+def with_fixes(row: Code, page: str) -> str:
+    """The page, ending with the fixes that there are."""
+    if not row.fixes:
+        return page
+    kinds = {"safe": "`--fix`", "unsafe": "`--fix --unsafe-fixes`"}
+    options = " or ".join(kinds[each.value] for each in row.fixes)
+    return f"{page}\n\nSome findings have a fix: {options} applies it."
 
 
 def plain(page: str) -> str:
@@ -67,31 +72,3 @@ def plain(page: str) -> str:
         else:
             lines.append(re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", line))
     return "\n".join(lines)
-
-
-def show_config(config: Config) -> str:
-    """Every key with the value that a run would use, as TOML; where it was read from above."""
-    import json
-
-    values: dict[str, object] = {key: getattr(config, key.replace("-", "_")) for key in KEYS}
-    values["select"] = config.select or ("ALL",)
-    values["certainty"] = config.certainty.value
-    values["per-file-ignores"] = {pattern: list(each) for pattern, each in config.per_file_ignores}
-    if config.exclude is None:
-        from tpulint.config import DEFAULT_EXCLUDE
-
-        values["exclude"] = DEFAULT_EXCLUDE
-    if not config.jobs:
-        del values["jobs"]
-    lines = [
-        f"# from {config.file}" if config.file else "# no configuration file",
-        "[tool.tpulint]",
-    ]
-    tables = []
-    for key, value in values.items():
-        if isinstance(value, dict):
-            tables += [f"\n[tool.tpulint.{key}]"] if value else []
-            tables += [f"{json.dumps(name)} = {json.dumps(each)}" for name, each in value.items()]
-        elif value is not None:
-            lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
-    return "\n".join(lines + tables) + "\n"

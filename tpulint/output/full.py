@@ -9,8 +9,9 @@ from tpulint.finding import Finding
 from tpulint.output.color import BLUE, BOLD, CYAN, RED, paint
 from tpulint.output.context import Context
 from tpulint.output.excerpt import excerpt, shown
-from tpulint.output.text import flags, one_line, summary
+from tpulint.output.summary import summary
 from tpulint.output.trace_columns import lanes
+from tpulint.output.words import flags, one_line
 
 
 def full(findings: Sequence[Finding], context: Context) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tpulint.codes import CODES
 from tpulint.finding import Finding
 from tpulint.output.context import Context
-from tpulint.output.text import one_line
+from tpulint.output.words import one_line
 
 
 def github(findings: Sequence[Finding], context: Context) -> str:
@@ -15,17 +15,18 @@ def github(findings: Sequence[Finding], context: Context) -> str:
 
 
 def command(finding: Finding, context: Context) -> str:
+    """One annotation; a notebook's has the rows of its JSON, and no columns."""
     span = finding.span
-    _, start = context.place(span.filename, span.start)
-    end = context.end(span)
-    fields = {
+    fields: dict[str, object] = {
         "title": f"tpulint ({finding.code})",
         "file": span.filename,
-        "line": start.row,
-        "col": start.column,
-        "endLine": end.row,
-        "endColumn": end.column,
+        "line": context.file_row(span.filename, span.start.row),
+        "col": span.start.column,
+        "endLine": context.file_row(span.filename, span.end.row),
+        "endColumn": span.end.column,
     }
+    if context.is_notebook(span.filename):
+        del fields["col"], fields["endColumn"]
     listed = ",".join(f"{key}={in_field(str(value))}" for key, value in fields.items())
     lines = [f"{context.short(span)}: {finding.code} {one_line(finding.message)}"]
     for step in finding.trace:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tpulint.codes import CODES
-from tpulint.finding import Finding, Severity
+from tpulint.finding import Finding, Severity, Span
 from tpulint.output.context import Context
 from tpulint.output.sarif import line_hash
 
@@ -20,8 +20,6 @@ def gitlab(findings: Sequence[Finding], context: Context) -> str:
 
 
 def item(finding: Finding, seen: Counter[str], context: Context) -> dict[str, Any]:
-    _, start = context.place(finding.span.filename, finding.span.start)
-    end = context.end(finding.span)
     severe = CODES[finding.code].severity is Severity.ERROR
     return {
         "check_name": finding.code,
@@ -30,9 +28,19 @@ def item(finding: Finding, seen: Counter[str], context: Context) -> dict[str, An
         "fingerprint": line_hash(finding, seen, context),
         "location": {
             "path": finding.span.filename,
-            "positions": {
-                "begin": {"line": start.row, "column": start.column},
-                "end": {"line": end.row, "column": end.column},
-            },
+            **place(finding.span, context),
         },
+    }
+
+
+def place(span: Span, context: Context) -> dict[str, Any]:
+    """The place in the file; of a notebook, the rows of its JSON."""
+    first, last = (context.file_row(span.filename, each.row) for each in (span.start, span.end))
+    if context.is_notebook(span.filename):
+        return {"lines": {"begin": first, "end": last}}
+    return {
+        "positions": {
+            "begin": {"line": first, "column": span.start.column},
+            "end": {"line": last, "column": span.end.column},
+        }
     }

@@ -11,7 +11,8 @@ from tpulint.finding import Finding, Span, Step
 from tpulint.output.context import Context
 from tpulint.output.excerpt import excerpt, shown
 from tpulint.output.excerpt import marked as stretch
-from tpulint.output.text import count_line, hidden_line, one_line
+from tpulint.output.summary import count_line, hidden_lines
+from tpulint.output.words import one_line
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
@@ -41,9 +42,9 @@ td + td, th + th { border-left: 1px solid #8886; }
 
 
 def html(findings: Sequence[Finding], context: Context) -> str:
-    notes = [count_line(len(findings), context.fixed)]
+    notes = [count_line(len(findings), context)]
     if context.hidden:
-        notes.append(hidden_line(context.hidden))
+        notes += hidden_lines(context.hidden, context.unset)
     summary = "".join(f"<p>{prose(note)}</p>\n" for note in notes)
     articles = "".join(article(finding, context) for finding in findings)
     return page("tpulint", summary + articles)

@@ -30,16 +30,17 @@ def junit(findings: Sequence[Finding], context: Context) -> str:
 
 
 def add_case(suite: ElementTree.Element, finding: Finding, context: Context) -> None:
-    _, start = context.place(finding.span.filename, finding.span.start)
+    start = finding.span.start
     case = ElementTree.SubElement(
         suite,
         "testcase",
         name=f"{finding.code} {CODES[finding.code].name}",
         classname=shown(finding.span.filename),
         file=shown(finding.span.filename),
-        line=str(start.row),
-        column=str(start.column),
+        line=str(context.file_row(finding.span.filename, start.row)),
     )
+    if not context.is_notebook(finding.span.filename):
+        case.set("column", str(start.column))
     failure = ElementTree.SubElement(
         case, "failure", type=finding.certainty.value, message=shown(finding.message)
     )

@@ -103,7 +103,7 @@ def text(ran: Ran, context: Context) -> str:
 
 def said_of_files(ran: Ran, checked: Checked, context: Context) -> list[str]:
     """How many findings there are in the files that ran, and the first of them, a line each."""
-    from tpulint.output.text import flags, one_line
+    from tpulint.output.words import flags, one_line
 
     told = {identity(fault.finding) for fault in ran.faults if fault.finding is not None}
     others = [each for each in checked.findings if identity(each) not in told]

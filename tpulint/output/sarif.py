@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tpulint import __version__
-from tpulint.codes import CODES, Code
+from tpulint.codes import CODES, HOME, Code
 from tpulint.finding import Applicability, Finding, Fix, Location, Span, Step
 from tpulint.output.context import Context
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-HOME = "https://github.com/tpulint/tpulint"
 
 
 def sarif(findings: Sequence[Finding], context: Context) -> str:
@@ -68,7 +67,7 @@ def result(
     }
     if finding.trace:
         item["codeFlows"] = [{"threadFlows": thread_flows(finding.trace, context)}]
-    if finding.fix is not None:
+    if finding.fix is not None and not context.is_notebook(finding.span.filename):
         item["fixes"] = [fix_item(finding, finding.fix, context)]
     return item
 
@@ -86,11 +85,15 @@ def thread_flows(trace: Sequence[Step], context: Context) -> list[dict[str, Any]
 
 
 def location(span: Span, context: Context) -> dict[str, Any]:
-    cell, start = context.place(span.filename, span.start)
+    """The place in the file; of a notebook, the rows of its JSON and the name of the cell."""
+    cell, _ = context.place(span.filename, span.start)
+    rows = [context.file_row(span.filename, each.row) for each in (span.start, span.end)]
     place: dict[str, Any] = {
         "physicalLocation": {
             "artifactLocation": artifact(span.filename, context),
-            "region": region(start, context.end(span)),
+            "region": {"startLine": rows[0], "endLine": rows[1]}
+            if cell is not None
+            else region(span.start, span.end),
         }
     }
     if cell is not None:
@@ -137,8 +140,7 @@ def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, Any]:
     filename = finding.span.filename
     replacements = []
     for edit in fix.edits:
-        span = Span(filename, edit.start, edit.end)
-        deleted = region(context.place(filename, edit.start)[1], context.end(span))
+        deleted = region(edit.start, edit.end)
         replacements.append({"deletedRegion": deleted, "insertedContent": {"text": edit.content}})
     unsafe = " (unsafe: may change what the program does)"
     note = unsafe if fix.applicability is Applicability.UNSAFE else ""

@@ -1,7 +1,7 @@
 """From the paths of the command line to the Python files below them, in a fixed order.
 
-Ruff's manners: what .gitignore ignores and what `exclude` fits is left out, named
-files are always taken (unless `force_exclude`), symbolic links to directories are
+As ruff does it: what .gitignore ignores and what the closest configuration excludes is left
+out, named files are always taken (unless `force_exclude`), symbolic links to directories are
 not followed, and a directory that cannot be read costs one message, not the run.
 """
 
@@ -11,8 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.config import DEFAULT_EXCLUDE
-from tpulint.patterns import Patterns
+from tpulint.config.closest import Closest
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -23,43 +22,38 @@ SUFFIXES = (".py", ".pyi", ".ipynb")
 class Discovery(NamedTuple):
     """`filenames` as they are shown: relative below the working directory, else absolute.
 
-    `named` are those of them that the caller named one by one; `missing` are paths
-    that do not exist; `messages` are for standard error.
+    `named` are those of them that the caller named one by one; `unread` are paths that do
+    not exist and directories that cannot be read; `messages` say so, for standard error.
     """
 
     filenames: tuple[str, ...]
     named: frozenset[str]
-    missing: tuple[str, ...]
+    unread: tuple[str, ...]
     messages: tuple[str, ...]
 
 
-def discover(
-    paths: Sequence[str], *, exclude: Iterable[str] | None, root: str, force_exclude: bool
-) -> Discovery:
-    """The Python files of `paths`. `exclude` replaces the default list where it is given."""
-    patterns = Patterns(DEFAULT_EXCLUDE if exclude is None else exclude, root)
+def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> Discovery:
+    """The Python files of `paths`; `closest` knows what each directory excludes."""
     found: set[str] = set()
     named: set[str] = set()
-    missing: list[str] = []
-    messages: list[str] = []
+    unread: dict[str, str] = {}
     for path in paths:
         full = os.path.abspath(path)
-        if force_exclude and patterns.fit_within(full):
+        if force_exclude and closest.excludes(full):
             continue
         if os.path.isdir(full):
-            found.update(walk(full, patterns, messages))
+            found.update(walk(full, closest, unread))
         elif os.path.lexists(full):
             found.add(full)
             named.add(full)
         else:
-            missing.append(path)
-            messages.append(f"{path}: no such file or directory")
+            unread[path] = "no such file or directory"
     here = os.path.join(os.getcwd(), "")
     return Discovery(
         tuple(below(path, here) for path in sorted(found)),
         frozenset(below(path, here) for path in named),
-        tuple(missing),
-        tuple(messages),
+        tuple(unread),
+        tuple(f"{below(path, here)}: {why}" for path, why in unread.items()),
     )
 
 
@@ -90,8 +84,8 @@ class Ignores(NamedTuple):
         return False
 
 
-def walk(top: str, patterns: Patterns, messages: list[str]) -> list[str]:
-    """The Python files below the absolute directory `top`."""
+def walk(top: str, closest: Closest, unread: dict[str, str]) -> list[str]:
+    """The Python files below the absolute directory `top`; adds to `unread` what cannot be read."""
     files: list[str] = []
     waiting: list[tuple[str, Ignores | None]] = [(top, ignores_above(top))]
     while waiting:
@@ -100,8 +94,9 @@ def walk(top: str, patterns: Patterns, messages: list[str]) -> list[str]:
             with os.scandir(directory) as scan:
                 entries = list(scan)
         except OSError as error:
-            messages.append(f"{directory}: cannot read the directory: {error.strerror or error}")
+            unread[directory] = f"cannot read the directory: {error.strerror or error}"
             continue
+        patterns = closest.patterns(directory)
         ignores = with_ignore_file(directory, (entry.name for entry in entries), ignores)
         for entry in entries:
             name = entry.name

@@ -14,11 +14,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tpulint.cache_dir import tag
-from tpulint.config import Config, find_config
-from tpulint.diagnostics.rule_selection import Layer, selected
+from tpulint.config.closest import Closest
+from tpulint.diagnostics.rule_selection import Layer
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import SUFFIXES, discover, shown
+from tpulint.pipeline.request import codes_by
 
 
 class Project(NamedTuple):
@@ -44,33 +45,33 @@ def check(filename: str, data: bytes) -> Answer:
     """
     name = shown(filename)
     folder = os.path.dirname(os.path.abspath(name))
-    root, config = setting(folder)
+    root, closest = setting(folder)
     if root is None or not same_text(on_disk(name), data):
-        return alone(name, data, config)
-    project = understood(root, config, os.getcwd())
+        return alone(name, data, request_of(closest, folder))
+    project = understood(root, os.getcwd())
     failures = tuple(project.untold)
     project.untold.clear()
     if name in project.filenames or name.endswith(SUFFIXES):
         return Answer(project.findings.get(name, ()), failures)
-    return alone(name, data, config)
+    return alone(name, data, request_of(closest, folder))
 
 
 @functools.cache
-def setting(folder: str) -> tuple[str | None, Config]:
-    """The project that the folder is in, and its configuration; without a file, as at its top."""
+def setting(folder: str) -> tuple[str | None, Closest]:
+    """The project that the folder is in, and the way to its files' configurations."""
     root = driver.project_of(folder)
-    config = find_config(folder)
-    return root, config._replace(root=root) if root and config.file is None else config
+    return root, Closest(root or folder)
 
 
 @functools.cache
-def understood(root: str, config: Config, here: str) -> Project:
+def understood(root: str, here: str) -> Project:
     """The project below `root`, its files named as they are seen from `here`."""
-    found = discover([root], exclude=config.exclude, root=config.root, force_exclude=True)
-    request = request_of(config)
+    closest = Closest(root)
+    found = discover([root], closest=closest, force_exclude=True)
+    request = request_of(closest, root)
     task = driver.Task(request, found.filenames, frozenset())
     run = driver.check(task, driver.Run(), {})
-    tag(config.cache_path)
+    tag(request.config.cache_path)
     findings: dict[str, list[Finding]] = {}
     for finding in run.findings:
         findings.setdefault(finding.span.filename, []).append(finding)
@@ -78,21 +79,22 @@ def understood(root: str, config: Config, here: str) -> Project:
     return Project(frozenset(found.filenames), findings, untold)
 
 
-def alone(name: str, data: bytes, config: Config) -> Answer:
+def alone(name: str, data: bytes, request: driver.Request) -> Answer:
     """The file with `data` for its bytes, read anew with the project around it."""
-    request = request_of(config)._replace(stdin=data, stdin_filename=name, force_exclude=True)
-    run = driver.check(*driver.prepare(request), {})
+    given = request._replace(stdin=data, stdin_filename=name, force_exclude=True)
+    run = driver.check(*driver.prepare(given), {})
     return Answer(run.findings, run.messages if run.failed else ())
 
 
-def request_of(config: Config) -> driver.Request:
+def request_of(closest: Closest, folder: str) -> driver.Request:
     """One process, for the tools that ask file by file have their own."""
+    config = closest.of(folder)
     return driver.Request(
         config._replace(jobs=1),
-        selected([Layer(config.select, config.extend_select, config.ignore)]),
-        baseline=config.baseline_path,
+        codes_by(config, Layer()),
         cache=config.cache_path,
         noqa=False,
+        closest=closest,
     )
 
 

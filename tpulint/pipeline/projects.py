@@ -7,12 +7,16 @@ several projects, each is a task for a process of its own.
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding
+from tpulint.pipeline.progress import Progress
 
 if TYPE_CHECKING:
     from tpulint.analysis.options import Settings
@@ -36,6 +40,7 @@ class Analysis:
         self.read = False  # whether any file held something to read
         self.imported: list[str] = []  # files read that were not asked for
         self.marked = list(marked)  # files that may hold suppressions
+        self.times: defaultdict[str, float] = defaultdict(float)  # seconds by rule
 
     def add(self, other: Analysis) -> None:
         self.findings += other.findings
@@ -44,6 +49,8 @@ class Analysis:
         self.read = self.read or other.read
         self.imported += other.imported
         self.marked += other.marked
+        for code, seconds in other.times.items():
+            self.times[code] += seconds
 
 
 class Job(NamedTuple):
@@ -64,14 +71,15 @@ def analyse(
     *,
     cache: str | None = None,
     processes: int = 1,
+    progress: Progress | None = None,
 ) -> Analysis:
     """Return the findings in `filenames`; `given` holds bytes to use instead of the disk's."""
     groups = projects(filenames) if processes > 1 and len(filenames) > FEW and not given else []
     if len(groups) < 2:
         job = Job(tuple(filenames), codes, settings, cache, processes)
-        return one_program(job, given)
+        return one_program(job, given, progress)
     jobs = [Job(tuple(group), codes, settings, cache, 1) for group in groups]
-    return side_by_side(jobs, processes)
+    return side_by_side(jobs, processes, progress or Progress())
 
 
 def projects(filenames: Sequence[str]) -> list[list[str]]:
@@ -93,23 +101,24 @@ def projects(filenames: Sequence[str]) -> list[list[str]]:
     return list(groups.values())
 
 
-def side_by_side(jobs: list[Job], processes: int) -> Analysis:
+def side_by_side(jobs: list[Job], processes: int, progress: Progress) -> Analysis:
     """Each project in a process; one whose process dies is understood again, file by file safe."""
-    from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    from tpulint.syntax.summary_workers import safe_context
+    from tpulint.worker_pool import worker_pool
 
     results: list[Analysis | None] = [None] * len(jobs)
     # Each process reads several projects, and gives back the memory of one before the next.
-    with ProcessPoolExecutor(processes, safe_context(), gc.enable) as pool:
+    with worker_pool(processes, gc.enable) as pool:
         order = sorted(range(len(jobs)), key=lambda number: -weight(jobs[number]))
         futures = {number: pool.submit(one_program, jobs[number], {}) for number in order}
-        for number, future in futures.items():
+        progress.step("projects checked:", 0, len(jobs))
+        for done, (number, future) in enumerate(futures.items(), 1):
             try:
                 results[number] = future.result()
             except BrokenProcessPool:
                 continue
+            progress.step("projects checked:", done, len(jobs))
     whole = Analysis()
     for job, result in zip(jobs, results, strict=True):
         if result is None:
@@ -137,14 +146,17 @@ def uncollected() -> Iterator[None]:
 
 
 @uncollected()
-def one_program(job: Job, given: Mapping[str, bytes]) -> Analysis:
+def one_program(job: Job, given: Mapping[str, bytes], progress: Progress | None = None) -> Analysis:
     """Understand the files of one program and run the rules; a file that breaks it is left out."""
     from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
     from tpulint.pipeline.analyze import understand
 
     found = Analysis()
+    progress = progress or Progress()
+    files = itertools.count(1)
 
     def watch(filename: str, data: bytes) -> None:
+        progress.step("files read:", next(files), len(job.filenames))
         if may_name_own_codes(data):
             found.marked.append(filename)
 
@@ -178,13 +190,16 @@ def one_program(job: Job, given: Mapping[str, bytes]) -> Analysis:
     found.imported = [each.path for each in modules if each.filename not in asked]
     from tpulint import rules
 
-    for code in rules.written():
-        if code in job.codes:
-            try:
-                found.findings += rules.run(program, {code})
-            except Exception as error:
-                found.failed = True
-                found.messages.append(f"internal error in rule {code}: {describe(error)}")
+    codes = [code for code in rules.written() if code in job.codes]
+    for number, code in enumerate(codes, 1):
+        progress.step("rules run:", number, len(codes))
+        begun = time.perf_counter()
+        try:
+            found.findings += rules.run(program, {code})
+        except Exception as error:
+            found.failed = True
+            found.messages.append(f"internal error in rule {code}: {describe(error)}")
+        found.times[code] += time.perf_counter() - begun
     found.imported += program.targets.consulted
     return found
 

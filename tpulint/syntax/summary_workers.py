@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.context import BaseContext
 
 from tpulint.syntax.summarize import Answer, summarize
+from tpulint.worker_pool import worker_pool
 
 KILLED = ("the parser was killed by this file", 1, 1)
 
@@ -17,7 +14,7 @@ def summarize_all(texts: list[str], jobs: int) -> list[Answer]:
     """The summaries of `texts`, the largest first in the queue."""
     order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
     answers: dict[int, Answer] = {}
-    with ProcessPoolExecutor(min(jobs, len(texts)), mp_context=safe_context()) as pool:
+    with worker_pool(min(jobs, len(texts))) as pool:
         futures = {number: pool.submit(summarize, texts[number]) for number in order}
         for number, future in futures.items():
             try:
@@ -32,16 +29,8 @@ def summarize_all(texts: list[str], jobs: int) -> list[Answer]:
 
 def _alone(text: str) -> Answer:
     """One text in a process of its own, after a pool broke: only the guilty one fails."""
-    with ProcessPoolExecutor(1, mp_context=safe_context()) as pool:
+    with worker_pool(1) as pool:
         try:
             return pool.submit(summarize, text).result()
         except BrokenProcessPool:
             return KILLED
-
-
-def safe_context() -> BaseContext:
-    """Fork where there is one; a spawned interpreter must not find modules in the linted folder."""
-    if "fork" in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("fork")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    return multiprocessing.get_context("spawn")

@@ -8,29 +8,25 @@ from collections.abc import Sequence
 
 from tpulint.cli.run.failure import is_users
 from tpulint.config import Config
-from tpulint.diagnostics.rule_selection import Layer, selected
+from tpulint.config.closest import Closest
 from tpulint.output.run_report import Checked
 from tpulint.pipeline import driver
 from tpulint.pipeline.projects import Analysis
+from tpulint.pipeline.verdict import judge
 
 
 def checked(
     analysis: Analysis, files: Sequence[str], task: driver.Task, config: Config, run: driver.Run
 ) -> Checked:
     """The findings in `files` that `tpulint check` would report with the user's configuration."""
-    codes = selected([Layer(config.select, config.extend_select, config.ignore)])
-    request = task.request._replace(config=config, codes=codes, baseline=config.baseline_path)
+    request = task.request._replace(config=config, closest=Closest(config.root))
     wanted = {os.path.abspath(each) for each in files}
     asked = frozenset(each for each in task.filenames if os.path.abspath(each) in wanted)
-    found = [
-        each for each in analysis.findings if each.span.filename in asked and each.code in codes
-    ]
+    found = [each for each in analysis.findings if each.span.filename in asked]
     now = driver.Run()
-    driver.judge(
-        found, asked.intersection(analysis.marked), task._replace(request=request), {}, now
-    )
-    run.messages += [each for each in now.messages if each not in run.messages]
-    return Checked(tuple(now.findings), len(asked), now.hidden)
+    judge(found, asked, asked.intersection(analysis.marked), task.partial, request, {}, now)
+    run.say(now.messages)
+    return Checked(tuple(now.findings), len(asked), now.hidden.total())
 
 
 def files_that_ran() -> tuple[str, ...]:

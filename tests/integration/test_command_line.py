@@ -1,0 +1,229 @@
+"""The command line as its users meet it: terminals, shells, git repositories, other tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.conftest import ROOT, Answer, run, tpulint
+
+NESTED = """\
+import tensorflow as tf
+
+def inner(x):
+    return tf.compat.v1.tpu.outside_compilation(abs, x)
+
+def step(x):
+    return tf.compat.v1.tpu.outside_compilation(inner, x)
+
+print(tf.compat.v1.tpu.rewrite(step, [[1.0]]))
+"""
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+COMMAND = [sys.executable, "-m", "tpulint"]
+PATIENCE = 60  # seconds until a process must have done what a test waits for
+
+
+def rows(answer: Answer) -> list[tuple[str, str]]:
+    found = json.loads(answer.out)
+    return sorted((os.path.basename(each["filename"]), each["code"]) for each in found)
+
+
+class TestWatch:
+    @pytest.fixture
+    def watching(self, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+        (tmp_path / "a.py").write_text("x = 1\n")
+        command = [*COMMAND, "check", "--watch", "--output-format", "concise"]
+        started = subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        yield started
+        started.kill()
+        started.communicate()
+
+    def test_a_change_is_checked_and_ctrl_c_ends_it(
+        self, tmp_path: Path, watching: subprocess.Popen[bytes]
+    ) -> None:
+        said = read_until(watching, b"watching for changes")
+        assert b"All checks passed!" in said
+        (tmp_path / "a.py").write_text(NESTED)
+        assert b"a.py:4:12: TPU201" in read_until(watching, b"watching for changes")
+        (tmp_path / "tpulint.toml").write_text("nonsense = 1\n")
+        assert b"unknown key 'nonsense'" in read_until(watching, b"watching for changes")
+        (tmp_path / "tpulint.toml").write_text("ignore = ['TPU2']\n")
+        assert b"All checks passed!" in read_until(watching, b"watching for changes")
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(timeout=5) == 130
+
+
+def read_until(process: subprocess.Popen[bytes], word: bytes) -> bytes:
+    assert process.stdout is not None
+    return read(process.stdout.fileno(), word)
+
+
+def read(stream: int, word: bytes | None) -> bytes:
+    """Read the stream up to `word`, or to its end."""
+    said = b""
+    deadline = time.monotonic() + PATIENCE
+    while word is None or word not in said:
+        assert time.monotonic() < deadline, said
+        if select.select([stream], [], [], 0.2)[0]:
+            try:
+                part = os.read(stream, 65536)
+            except OSError:  # the other end of the terminal was closed
+                part = b""
+            if not part:
+                break
+            said += part
+    return said
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files that take some seconds to check."""
+    made: Path = tmp_path_factory.mktemp("many")
+    for number in range(200):
+        (made / f"f{number}.py").write_text(NESTED.replace("inner", f"inner_{number}") * 12)
+    return made
+
+
+class TestProgress:
+    def test_a_long_run_shows_itself_on_a_terminal_and_clears_its_line(self, many: Path) -> None:
+        ours, theirs = pty.openpty()
+        command = [*COMMAND, "check", "-n", "--jobs", "1", "-o", os.devnull, str(many)]
+        with subprocess.Popen(command, stderr=theirs, env=ENVIRONMENT) as process:
+            os.close(theirs)
+            said = read(ours, None)
+            assert process.wait(timeout=PATIENCE) == 1
+        os.close(ours)
+        assert b"\r\x1b[Ktpulint: " in said
+        assert b" s)" in said
+        assert said.endswith(b"\r\x1b[K")
+
+    def test_nothing_of_it_is_written_to_a_pipe(self, many: Path) -> None:
+        answer = tpulint(many, "check", "-n", "--jobs", "1", "-o", os.devnull)
+        assert (answer.status, answer.err) == (1, "")
+
+
+class TestChangedSince:
+    @pytest.fixture
+    def repository(self, tmp_path: Path) -> Path:
+        """`main` imports `step`, which imports `lib`; `other` is alone. All hold a fault."""
+        (tmp_path / "lib").mkdir()
+        (tmp_path / "lib/__init__.py").write_text("")
+        (tmp_path / "lib/base.py").write_text(NESTED)
+        (tmp_path / "step.py").write_text(f"from lib import base\n{NESTED}")
+        (tmp_path / "main.py").write_text(f"import step\n{NESTED}")
+        (tmp_path / "other.py").write_text(NESTED)
+        git(tmp_path, "init", "-q", "-b", "trunk")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-q", "-m", "first")
+        return tmp_path
+
+    def found(self, folder: Path, *more: str) -> list[str]:
+        answer = tpulint(
+            folder, "check", "--changed-since", "trunk", "--output-format", "json", *more
+        )
+        assert answer.status in (0, 1), answer.err
+        return [name for name, _ in rows(answer)]
+
+    def test_nothing_changed(self, repository: Path) -> None:
+        assert self.found(repository) == []
+
+    def test_importers_at_any_distance_and_what_they_import(self, repository: Path) -> None:
+        with (repository / "step.py").open("a") as file:
+            file.write("y = 2\n")
+        assert self.found(repository) == ["base.py", "main.py", "step.py"]
+
+    def test_a_leaf(self, repository: Path) -> None:
+        (repository / "other.py").write_text(f"x = 1\n{NESTED}")
+        assert self.found(repository) == ["other.py"]
+        assert self.found(repository, "main.py") == []
+
+    def test_files_that_are_new_or_gone(self, repository: Path) -> None:
+        (repository / "new.py").write_text(NESTED)
+        assert self.found(repository) == ["new.py"]
+        (repository / "lib/base.py").unlink()
+        assert self.found(repository) == ["main.py", "new.py", "step.py"]
+
+    def test_committed_changes_of_a_branch(self, repository: Path) -> None:
+        git(repository, "checkout", "-q", "-b", "topic")
+        (repository / "other.py").write_text(f"x = 1\n{NESTED}")
+        git(repository, "commit", "-qam", "mine")
+        git(repository, "checkout", "-q", "trunk")
+        (repository / "main.py").write_text(f"x = 1\n{NESTED}")
+        git(repository, "commit", "-qam", "somebody else's")
+        git(repository, "checkout", "-q", "topic")
+        assert self.found(repository) == ["other.py"]
+
+    def test_a_configuration_that_changed_affects_everything(self, repository: Path) -> None:
+        (repository / "tpulint.toml").write_text("certainty = 'possible'\n")
+        assert len(set(self.found(repository))) == 4
+
+    def test_wrong_revisions_are_one_line(self, repository: Path, tmp_path: Path) -> None:
+        for revision in ("no-such", "--output=x", ""):
+            answer = tpulint(repository, "check", f"--changed-since={revision}")
+            assert (answer.status, answer.out) == (2, "")
+            assert answer.err.startswith("tpulint: --changed-since: ")
+            assert answer.err.count("\n") == 1
+
+    def test_outside_of_a_repository(self, tmp_path: Path) -> None:
+        (tmp_path / "a.py").write_text(NESTED)
+        answer = tpulint(tmp_path, "check", "--changed-since", "HEAD")
+        assert answer.status == 2
+        assert "not a git repository" in answer.err
+
+
+def git(folder: Path, *arguments: str) -> None:
+    named = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org"]
+    answer = run(["git", *named, *arguments], folder)
+    assert answer.status == 0, answer.err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("tpulint che", {"check"}),
+        ("tpulint check --extend-", {"--extend-select", "--extend-exclude"}),
+        ("tpulint check --certainty ", {"definite", "possible"}),
+        ("tpulint rule --output-format m", {"markdown"}),
+        ("tpulint generate-shell-completion ", {"bash", "zsh", "fish"}),
+    ],
+)
+def test_bash_completes(tmp_path: Path, words: str, expected: set[str]) -> None:
+    script = tpulint(tmp_path, "generate-shell-completion", "bash")
+    assert script.status == 0
+    (tmp_path / "completion.sh").write_text(script.out)
+    typed = words.split(" ")
+    asked = (
+        "set -u; source ./completion.sh\n"
+        f"COMP_WORDS=({' '.join(repr(word) for word in typed)}); COMP_CWORD={len(typed) - 1}\n"
+        '_tpulint; printf "%s\\n" "${COMPREPLY[@]}"\n'
+    )
+    answer = run(["bash", "-c", asked], tmp_path)
+    assert answer.err == ""
+    assert set(answer.out.split()) == expected
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_understand_their_script(tmp_path: Path, shell: str) -> None:
+    script = tpulint(tmp_path, "generate-shell-completion", shell)
+    assert script.status == 0
+    assert "changed-since" in script.out
+    if shutil.which(shell):
+        (tmp_path / "script").write_text(script.out)
+        assert run([shell, "-n", "script"], tmp_path).status == 0

@@ -1,0 +1,72 @@
+"""The commands beside `check`: rule, config, clean, version."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.conftest import Terminal
+from tpulint import __version__
+from tpulint.codes import CODES
+
+
+def test_rule_shows_the_page(tpulint: Terminal) -> None:
+    assert tpulint("rule", "tpu201") == 0
+    by_code = tpulint.out
+    assert by_code.startswith("TPU201")
+    assert "```" not in by_code
+    tpulint("rule", "nested-outside-compilation")
+    assert tpulint.out == by_code
+    tpulint("rule", "TPU201", "--output-format", "markdown")
+    assert tpulint.out.startswith("# TPU201")
+    tpulint("rule", "TPU201", "--output-format", "json")
+    assert json.loads(tpulint.out)["explanation"].startswith("# TPU201")
+
+
+def test_rule_all(tpulint: Terminal) -> None:
+    assert tpulint("rule", "--all", "--output-format", "json") == 0
+    assert [row["code"] for row in json.loads(tpulint.out)] == list(CODES)
+    tpulint("rule", "--all")
+    assert all(code in tpulint.out for code in CODES)
+
+
+def test_config_shows_every_key_and_where_it_comes_from(tpulint: Terminal, here: Path) -> None:
+    lines = ["[tool.tpulint]", 'ignore = ["TPU103"]', "jobs = 2"]
+    lines += ["[tool.tpulint.per-file-ignores]", '"x/*" = ["ALL"]']
+    (here / "pyproject.toml").write_text("\n".join(lines))
+    assert tpulint("config", "--config", "certainty = 'possible'") == 0
+    shown = tpulint.out.splitlines()
+    assert shown[0] == f"# {here / 'pyproject.toml'}"
+    assert 'ignore = ["TPU103"]  # pyproject.toml' in shown
+    assert 'certainty = "possible"  # --config' in shown
+    assert "assume-tpu = false  # default" in shown
+    assert 'per-file-ignores = { "x/*" = ["ALL"] }  # pyproject.toml' in shown
+    (here / "sub").mkdir()
+    (here / "sub/.tpulint.toml").write_text("jobs = 7\n")
+    (here / "sub/a.py").write_text("")
+    tpulint("config", "sub/a.py")
+    assert "jobs = 7  # sub/.tpulint.toml" in tpulint.out
+    tpulint("check", "--show-settings", "sub")
+    assert "jobs = 7  # sub/.tpulint.toml" in tpulint.out
+    assert tpulint("config", "--schema") == 0
+    assert json.loads(tpulint.out)["additionalProperties"] is False
+
+
+def test_clean(tpulint: Terminal, here: Path) -> None:
+    (here / ".tpulint_cache/x").mkdir(parents=True)
+    assert tpulint("clean") == 2
+    assert "not removed: it is no cache of tpulint's" in tpulint.err
+    assert tpulint("check") == 1
+    assert (here / ".tpulint_cache/.gitignore").read_text() == "*\n"
+    assert tpulint("clean") == 0
+    assert not (here / ".tpulint_cache").exists()
+    assert tpulint("clean") == 0
+    assert tpulint.out == ""
+
+
+@pytest.mark.parametrize("word", ["version", "--version", "-V"])
+def test_version(tpulint: Terminal, word: str) -> None:
+    assert tpulint(word) == 0
+    assert tpulint.out == f"tpulint {__version__}\n"

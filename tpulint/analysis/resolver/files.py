@@ -1,0 +1,148 @@
+"""The files of a project: which one an import means, by what is on disk and by nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+# Packages that are TensorFlow's world even where a folder of that name stands in the project.
+OUTSIDE = frozenset(
+    ["tensorflow", "keras", "tf_keras", "numpy", "sonnet", "absl", "six", "tpulint"]
+)
+PACKAGE = "__init__.py"
+CLIMB = 8  # folders above a file's outermost package in which its imports may start
+# What only the top of a project holds: such a folder is no part of a package.
+TOPS = frozenset(
+    ["pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg", "requirements.txt", "README.md"]
+)
+
+
+class Files:
+    """Finds the file of a dotted name; `given` holds bytes to use instead of the disk's."""
+
+    def __init__(self, given: Mapping[str, bytes]) -> None:
+        self._given = {os.path.abspath(name): data for name, data in given.items()}
+        self._roots: dict[str, tuple[str, ...]] = {}
+        self._located: dict[tuple[str, str], str | None] = {}
+        self._listings: dict[str, frozenset[str]] = {}
+
+    def locate(self, path: str, dotted: str, level: int) -> str | None:
+        """The file that `import dotted` in the file at `path` means; None where it is outside."""
+        parts = dotted.split(".") if dotted else []
+        if level:
+            folder = os.path.dirname(path)
+            for _ in range(level - 1):
+                folder = os.path.dirname(folder)
+            return self._find(folder, parts)
+        if not parts or parts[0] in OUTSIDE:
+            return None
+        key = (os.path.dirname(path), dotted)
+        if key not in self._located:
+            self._located[key] = self._search(path, parts)
+        return self._located[key]
+
+    def _search(self, path: str, parts: list[str]) -> str | None:
+        """The first root that holds the module; a mere folder counts where it is a package's."""
+        for root in self._roots_of(os.path.dirname(path)):
+            if parts[0] in self._listing(root) or f"{parts[0]}.py" in self._listing(root):
+                found = self._find(root, parts)
+                if found is not None and (self.is_written(found) or self._owns(root, parts, path)):
+                    return found
+        return None
+
+    def _owns(self, root: str, parts: list[str], path: str) -> bool:
+        """Whether a folder without an `__init__` is a package by PEP 420.
+
+        It is for what is in it, and for its neighbours where it holds modules and is not the
+        top of another project.
+        """
+        top = os.path.join(root, parts[0])
+        listing = self._listing(os.path.join(root, *parts))
+        is_package = any(each.endswith(".py") for each in listing) and TOPS.isdisjoint(listing)
+        return path.startswith(top + os.sep) or is_package
+
+    def child(self, path: str, name: str) -> str | None:
+        """The file of the module `name` inside the package whose `__init__` is at `path`."""
+        if os.path.basename(path) != PACKAGE:
+            return None
+        return self._find(os.path.dirname(path), [name])
+
+    def given(self, path: str) -> bytes | None:
+        """The bytes that were given for a file, None where the disk's count."""
+        return self._given.get(path)
+
+    def is_written(self, path: str) -> bool:
+        """Whether there is such a file: a package without an `__init__` has none."""
+        return os.path.basename(path) in self._listing(os.path.dirname(path))
+
+    def data(self, path: str) -> bytes:
+        if path in self._given:
+            return self._given[path]
+        try:
+            with open(path, "rb") as stream:
+                return stream.read()
+        except OSError:
+            return b""
+
+    def _find(self, folder: str, parts: list[str]) -> str | None:
+        for part in parts[:-1]:
+            if part not in self._listing(folder):
+                return None
+            folder = os.path.join(folder, part)
+        if not parts:
+            return self._package(folder)
+        last = parts[-1]
+        if f"{last}.py" in self._listing(folder):
+            return os.path.join(folder, f"{last}.py")
+        if last in self._listing(folder):
+            return self._package(os.path.join(folder, last))
+        return None
+
+    def _package(self, folder: str) -> str | None:
+        """A package is its `__init__`, written or not."""
+        return os.path.join(folder, PACKAGE) if self._listing(folder) else None
+
+    def _listing(self, folder: str) -> frozenset[str]:
+        """What stands in a folder, files that were given by text included."""
+        found = self._listings.get(folder)
+        if found is None:
+            try:
+                names = set(os.listdir(folder))
+            except OSError:
+                names = set()
+            for path in self._given:
+                if path.startswith(folder + os.sep):
+                    names.add(path[len(folder) + 1 :].split(os.sep)[0])
+            found = frozenset(names)
+            self._listings[folder] = found
+        return found
+
+    def _roots_of(self, folder: str) -> tuple[str, ...]:
+        """The folders in which an absolute import in `folder` can start, the likeliest first.
+
+        They are the folder itself, which is a script's; the one around the outermost package,
+        which is an installed one's; those above it, each with its `src`; and those between,
+        which is where programs start that put them on the path. What marks a project (a
+        repository's folder, a pyproject.toml) says nothing here: with it and without it a
+        program means the same files.
+        """
+        known = self._roots.get(folder)
+        if known is not None:
+            return known
+        between = []
+        start = folder
+        while PACKAGE in self._listing(start) and os.path.dirname(start) != start:
+            between.append(start)
+            start = os.path.dirname(start)
+        above = []
+        climbed = start
+        for _ in range(CLIMB):
+            if os.path.dirname(climbed) == climbed:
+                break  # nobody's program starts at the root of the disk
+            above.append(climbed)
+            if "src" in self._listing(climbed):
+                above.append(os.path.join(climbed, "src"))
+            climbed = os.path.dirname(climbed)
+        found = tuple(dict.fromkeys([folder, start, *between, *above]))
+        self._roots[folder] = found
+        return found

@@ -1,0 +1,105 @@
+"""Which files import which: by their bytes, and only where somebody asks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tpulint.analysis.resolver.files import PACKAGE, Files
+from tpulint.analysis.resolver.imports import Import, imports
+from tpulint.source import UnreadableSource, read_source
+
+NOTEBOOK = ".ipynb"
+
+
+class ImportGraph:
+    """The files that a file imports, by absolute paths."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def data(self, path: str) -> bytes:
+        """The bytes of a file."""
+        return self._files.data(path)
+
+    def imported(self, path: str) -> tuple[str, ...]:
+        """The files of the project that the file at `path` imports, each once."""
+        known = self._known.get(path)
+        if known is None:
+            found = (file for each in imports(self._text(path)) for file in self._meant(path, each))
+            known = self._known[path] = tuple(dict.fromkeys(found))
+        return known
+
+    def reached(self, path: str) -> set[str]:
+        """The file and all that it imports, directly or not."""
+        found = {path}
+        waiting = [path]
+        while waiting:
+            for each in self.imported(waiting.pop()):
+                if each not in found:
+                    found.add(each)
+                    waiting.append(each)
+        return found
+
+    def _text(self, path: str) -> bytes:
+        data = self._files.data(path)
+        if not path.endswith(NOTEBOOK):
+            return data
+        try:
+            return read_source(path, data).text.encode()
+        except UnreadableSource:
+            return b""
+
+    def _meant(self, path: str, statement: Import) -> Iterable[str]:
+        locate = self._files.locate
+        module = locate(path, statement.dotted, statement.level)
+        if module is not None:
+            yield module
+        if module is None or os.path.basename(module) == PACKAGE:
+            for name in statement.names:
+                dotted = f"{statement.dotted}.{name}" if statement.dotted else name
+                inner = locate(path, dotted, statement.level)
+                if inner is not None:
+                    yield inner
+
+
+class Connected(NamedTuple):
+    """Files that imports bind together: the `seeds` among them, and `all` that these reach."""
+
+    seeds: list[str]
+    all: set[str]
+
+
+def connected(graph: ImportGraph, seeds: Iterable[str]) -> list[Connected]:
+    """The seeds in groups: two are of one where they reach a common file, directly or not.
+
+    Groups, and the seeds of each, are in alphabetical order.
+    """
+    owner: dict[str, str] = {}  # of each file reached, the seed that reached it first
+    parent: dict[str, str] = {}
+
+    def group_of(seed: str) -> str:
+        while parent[seed] != seed:
+            parent[seed] = parent[parent[seed]]
+            seed = parent[seed]
+        return seed
+
+    for seed in sorted(seeds):
+        parent[seed] = seed
+        waiting = [seed]
+        while waiting:
+            path = waiting.pop()
+            if path in owner:
+                one, other = sorted((group_of(owner[path]), group_of(seed)))
+                parent[other] = one
+                continue
+            owner[path] = seed
+            waiting.extend(graph.imported(path))
+    groups: dict[str, Connected] = {}
+    for seed in parent:
+        groups.setdefault(group_of(seed), Connected([], set())).seeds.append(seed)
+    for path, seed in owner.items():
+        groups[group_of(seed)].all.add(path)
+    return list(groups.values())

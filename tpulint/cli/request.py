@@ -1,0 +1,83 @@
+"""From the options of `tpulint check` to the request of a run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from tpulint.cli.overrides import closest, listed
+from tpulint.config import ConfigError
+from tpulint.config.readers import codes
+from tpulint.diagnostics.rule_selection import Layer
+from tpulint.pipeline import driver
+from tpulint.pipeline.discover import shown
+from tpulint.pipeline.request import codes_by
+
+FIXING = ("fix", "fix_only", "diff")
+ALONE = ("statistics", "write_baseline", "add_suppressions", "show_files", "show_settings")
+
+
+def request_of(options: argparse.Namespace) -> driver.Request:
+    """The request. Raises ConfigError for values and combinations that make no sense."""
+    paths = tuple(options.paths) or (".",)
+    refuse_contradictions(options, paths)
+    start = start_of(paths, options.stdin_filename)
+    way = closest(options, start)
+    config = way.of(start)
+    layer = Layer(
+        listed("--select", options.select, codes),
+        listed("--extend-select", options.extend_select, codes) or (),
+        listed("--ignore", options.ignore, codes) or (),
+    )
+    return driver.Request(
+        config,
+        codes_by(config, layer),
+        paths,
+        sys.stdin.buffer.read() if driver.STDIN in paths else None,
+        shown(options.stdin_filename) if options.stdin_filename else driver.STDIN,
+        options.force_exclude,
+        None if options.no_cache else config.cache_path,
+        suppressions=not options.ignore_noqa,
+        closest=way,
+        layer=layer,
+        changed_since=options.changed_since,
+        timed=options.statistics,
+    )
+
+
+def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> None:
+    """Raise ConfigError for options that do not go together."""
+    given = vars(options)
+    used = [name for name in (*FIXING, *ALONE) if given[name] not in (None, False)]
+    alone = [name for name in used if name in ALONE]
+    other = next((name for name in used if alone and name != alone[0]), None)
+    if other is not None:
+        raise ConfigError(f"{option(other)}: not allowed with argument {option(alone[0])}")
+    if options.add_suppressions is not None and not options.add_suppressions.strip():
+        raise ConfigError("--add-suppressions: give the reason in words")
+    if options.diff and options.show_fixes:
+        raise ConfigError("--diff: not allowed with argument --show-fixes")
+    if driver.STDIN in paths:
+        if tuple(paths) != (driver.STDIN,):
+            raise ConfigError("- (standard input) cannot stand beside other paths")
+        if options.write_baseline or options.add_suppressions:
+            raise ConfigError("- goes with neither --write-baseline nor --add-suppressions")
+        if options.watch or options.changed_since:
+            raise ConfigError("- goes with neither --watch nor --changed-since")
+    elif options.stdin_filename:
+        raise ConfigError("--stdin-filename goes with - only")
+
+
+def option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def start_of(paths: Sequence[str], stdin_filename: str | None) -> str:
+    """The directory whose configuration counts for the run as a whole: where all paths meet."""
+    if tuple(paths) == (driver.STDIN,):
+        return os.path.dirname(os.path.abspath(stdin_filename)) if stdin_filename else os.getcwd()
+    full = [os.path.abspath(path) for path in paths]
+    above = [path if os.path.isdir(path) else os.path.dirname(path) for path in full]
+    return os.path.commonpath(above)

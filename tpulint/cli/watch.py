@@ -1,0 +1,86 @@
+"""`--watch`: check again whenever a file or a configuration changes, until Ctrl-C.
+
+The files are looked at in turns, by their sizes and times: no dependency, and the same on every
+file system. A turn waits ten times as long as looking took, and half a second at least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from tpulint.cli.request import request_of
+from tpulint.config import ConfigError
+from tpulint.config.files import FILES
+from tpulint.pipeline import driver
+
+PAUSE = 0.5  # seconds
+CLEAR = "\x1bc"
+
+State = Mapping[str, tuple[int, int]]
+
+
+def watch(options: argparse.Namespace, check: Callable[[argparse.Namespace], int]) -> int:
+    """Check, wait for a change, and check again; only Ctrl-C ends it."""
+    gc.enable()  # this process does not end with the check
+    files = Watched(options)
+    while True:
+        before = files.state()
+        if sys.stdout.isatty():
+            sys.stdout.write(CLEAR)
+        try:
+            check(options)
+        except ConfigError as error:
+            driver.say([str(error)])
+        sys.stdout.flush()
+        print("tpulint: watching for changes (Ctrl-C ends)", file=sys.stderr, flush=True)
+        wait_for_change(files, before)
+
+
+def wait_for_change(files: Watched, before: State) -> None:
+    pause = PAUSE
+    while True:
+        time.sleep(pause)
+        begun = time.monotonic()
+        if files.state() != before:
+            return
+        pause = max(PAUSE, 10 * (time.monotonic() - begun))
+
+
+class Watched:
+    """The files that a check can depend on, found anew in each turn."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._paths = with_configurations([])
+
+    def state(self) -> State:
+        """The size and time of each file that exists; of the last ones, while none can be found."""
+        try:
+            task, _ = driver.prepare(request_of(self._options))
+            self._paths = with_configurations([*task.filenames, *task.context])
+        except ConfigError:
+            pass
+        return dict(filter(None, map(stamp, self._paths)))
+
+
+def with_configurations(files: Sequence[str]) -> list[str]:
+    """The files, and every place where one of their configurations can lie."""
+    folders: set[str] = set()
+    for folder in {os.getcwd(), *(os.path.dirname(os.path.abspath(each)) for each in files)}:
+        while folder not in folders:
+            folders.add(folder)
+            folder = os.path.dirname(folder)
+    return [*files, *(os.path.join(folder, name) for folder in folders for name in FILES)]
+
+
+def stamp(path: str) -> tuple[str, tuple[int, int]] | None:
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return path, (seen.st_size, seen.st_mtime_ns)

@@ -1,0 +1,81 @@
+"""Configuration files: where they are looked for, and how they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from tpulint.config.model import Config, from_table
+from tpulint.config.readers import ConfigError
+
+PYPROJECT = "pyproject.toml"
+# The first of them that a directory holds counts there, as with ruff's.
+FILES = (".tpulint.toml", "tpulint.toml", PYPROJECT)
+
+
+def find_config(start: str) -> Config:
+    """The configuration closest to the directory `start`, at or above it.
+
+    Raises ConfigError for one that cannot be read or holds a wrong key or value.
+    """
+    directory = os.path.abspath(start)
+    while True:
+        config = config_in(directory)
+        if config is not None:
+            return config
+        above = os.path.dirname(directory)
+        if above == directory:
+            return Config(root=os.path.abspath(start))
+        directory = above
+
+
+def config_in(directory: str) -> Config | None:
+    """The configuration that `directory` itself holds; a pyproject.toml may hold none."""
+    for name in FILES:
+        path = os.path.join(directory, name)
+        if os.path.isfile(path):
+            table = read_table(path)
+            if table is not None:
+                return from_table(table, path)
+    return None
+
+
+def load_config(path: str) -> Config:
+    """The configuration in `path`: a pyproject.toml, or a file of the table's keys alone."""
+    table = read_table(path)
+    return from_table({} if table is None else table, path)
+
+
+def read_table(path: str) -> Mapping[str, Any] | None:
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read: {error.strerror or error}") from None
+    named_pyproject = os.path.basename(path) == PYPROJECT
+    if named_pyproject and b"tpulint" not in data:
+        return None
+    document = parse_toml(path, data)
+    if not named_pyproject and "tool" not in document:
+        return document
+    tool = document.get("tool", {})
+    table = tool.get("tpulint") if isinstance(tool, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise ConfigError(f"{path}: [tool.tpulint] is not a table")
+    return table
+
+
+def parse_toml(where: str, data: bytes) -> dict[str, Any]:
+    """The document. Raises ConfigError, which names it by `where`."""
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        return tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{where}: not TOML: {error}") from None

@@ -1,0 +1,156 @@
+"""The one table of configuration keys: how each is read, what it means, what it is by default.
+
+`tpulint config`, the JSON schema and docs/configuration.md are made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import tpulint.config.readers as readers
+
+DEFAULT_EXCLUDE = (
+    *(".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints"),
+    *(".mypy_cache", ".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache"),
+    *(".svn", ".tox", ".tpulint_cache", ".venv", ".vscode", "__pypackages__", "_build"),
+    *("buck-out", "dist", "node_modules", "site-packages", "venv"),
+)
+SELECTORS: Mapping[str, Any] = {"type": "array", "items": {"$ref": "#/$defs/selector"}}
+STRINGS: Mapping[str, Any] = {"type": "array", "items": {"type": "string"}}
+
+
+class Key(NamedTuple):
+    """One key: `default` as TOML would hold it (None: unset), `example` as a line of TOML.
+
+    `scope`: a key of the "file" counts for the files that this configuration is closest to, a
+    key of the "run" only where the paths of the run meet.
+    """
+
+    name: str
+    read: Callable[[object], object]
+    schema: Mapping[str, Any]
+    default: object
+    example: str
+    text: str
+    scope: str = "file"
+
+    @property
+    def field(self) -> str:
+        """The attribute of a Config that holds the value."""
+        return self.name.replace("-", "_")
+
+
+_KEYS = (
+    Key(
+        "select",
+        readers.codes,
+        SELECTORS,
+        ["ALL"],
+        'select = ["TPU1", "nested-outside-compilation"]',
+        "The rules to report: codes, beginnings of codes, names, or `ALL`.",
+    ),
+    Key(
+        "ignore",
+        readers.codes,
+        SELECTORS,
+        [],
+        'ignore = ["TPU802"]',
+        "The rules not to report. The longer selector wins; `ignore` wins a draw.",
+    ),
+    Key(
+        "extend-select",
+        readers.codes,
+        SELECTORS,
+        [],
+        'extend-select = ["TPU405"]',
+        "Rules to report beside those of `select`. It adds nothing while `select` is `ALL`.",
+    ),
+    Key(
+        "per-file-ignores",
+        readers.per_file,
+        {"type": "object", "additionalProperties": SELECTORS},
+        {},
+        'per-file-ignores = { "tests/*" = ["TPU405"], "!src/**" = ["ALL"] }',
+        "Rules not to report in the files that a pattern fits; a leading `!` turns it round.",
+    ),
+    Key(
+        "exclude",
+        readers.words,
+        STRINGS,
+        list(DEFAULT_EXCLUDE),
+        'exclude = [".venv", "third_party"]',
+        "Files and directories to leave out. It replaces the default list: to add to that, use "
+        "`extend-exclude`.",
+    ),
+    Key(
+        "extend-exclude",
+        readers.words,
+        STRINGS,
+        [],
+        'extend-exclude = ["third_party"]',
+        "Files and directories to leave out beside those of `exclude`.",
+    ),
+    Key(
+        "certainty",
+        readers.certainty,
+        {"type": "string", "enum": ["definite", "possible"]},
+        "definite",
+        'certainty = "possible"',
+        "The least certainty that is reported. `possible` findings hang on something that the "
+        "analysis cannot see.",
+    ),
+    Key(
+        "target-tensorflow",
+        readers.target,
+        {"type": "string", "pattern": r"^(1\.15|2\.x|2\.\d+)$"},
+        None,
+        'target-tensorflow = "2.16"',
+        "The TensorFlow that the code is for. Where it is unset, the project's requirement files "
+        "count.",
+    ),
+    Key(
+        "wrappers",
+        readers.words,
+        STRINGS,
+        [],
+        'wrappers = ["mylib.on_host"]',
+        "Functions that run the callable they are given by `outside_compilation`, by dotted name.",
+    ),
+    Key(
+        "assume-tpu",
+        readers.boolean,
+        {"type": "boolean"},
+        False,
+        "assume-tpu = true",
+        "Take a strategy of unknown kind for a `TPUStrategy`.",
+    ),
+    Key(
+        "baseline",
+        readers.string,
+        {"type": "string"},
+        None,
+        'baseline = "tpulint-baseline.json"',
+        "The file with the findings to live with (`--write-baseline` makes one).",
+    ),
+    Key(
+        "cache-dir",
+        readers.string,
+        {"type": "string"},
+        ".tpulint_cache",
+        'cache-dir = ".cache/tpulint"',
+        "The directory of the cache.",
+        "run",
+    ),
+    Key(
+        "jobs",
+        readers.count,
+        {"type": "integer", "minimum": 1},
+        None,
+        "jobs = 4",
+        "How many processes work. Where it is unset, as many as the machine has processors.",
+        "run",
+    ),
+)
+
+KEYS: dict[str, Key] = {key.name: key for key in _KEYS}

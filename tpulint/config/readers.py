@@ -1,0 +1,82 @@
+"""The values of configuration keys: each reader checks one kind, and names what is wrong."""
+
+from __future__ import annotations
+
+import re
+
+from tpulint.codes import CODES, NAMES, codes_of
+from tpulint.finding import Certainty
+
+TARGET = re.compile(r"1\.15|2\.x|2\.\d+")
+
+
+class ConfigError(Exception):
+    """A configuration that cannot be used; the text says where and what is right."""
+
+
+def codes(value: object) -> tuple[str, ...]:
+    """Codes or beginnings of codes, in capitals; names become the codes that they name."""
+    return tuple(selector(word.strip()) for word in words(value))
+
+
+def selector(word: str) -> str:
+    """One code, beginning of codes, rule's name or ALL. Raises ConfigError where it fits none."""
+    if not codes_of(word):
+        known = list(CODES) if word[:3].upper() == "TPU" else [*CODES, *NAMES]
+        shown = word if word.lower() == word and "-" in word else word.upper()
+        near = nearest(shown, known) or nearest(word.lower(), list(NAMES))
+        raise ConfigError(f"unknown code '{shown}'{near}")
+    return NAMES.get(word.lower(), word.upper())
+
+
+def words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise ConfigError("must be a list of strings")
+    return tuple(value)
+
+
+def per_file(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise ConfigError("must be a table of patterns and lists of codes")
+    return tuple((pattern, codes(listed)) for pattern, listed in value.items())
+
+
+def certainty(value: object) -> Certainty:
+    names = [level.value for level in Certainty]
+    if value not in names:
+        raise ConfigError(f"'{value}' is neither of {', '.join(names)}{nearest(str(value), names)}")
+    return Certainty(value)
+
+
+def target(value: object) -> str:
+    """A TensorFlow version: "1.15", or "2.x" with a number or the letter for x."""
+    text = str(value)
+    if not isinstance(value, str) or not TARGET.fullmatch(text):
+        raise ConfigError(f'\'{text}\' is no TensorFlow version: write "1.15" or "2.16"')
+    return text
+
+
+def string(value: object) -> str:
+    if not isinstance(value, str):
+        raise ConfigError("must be a string")
+    return value
+
+
+def boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError("must be true or false")
+    return value
+
+
+def count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigError("must be a whole number from 1")
+    return value
+
+
+def nearest(word: str, known: list[str], least: float = 0.5) -> str:
+    """`; did you mean 'x'?`, or nothing where nothing is near."""
+    import difflib
+
+    near = difflib.get_close_matches(word, known, 1, least)
+    return f"; did you mean '{near[0]}'?" if near else ""

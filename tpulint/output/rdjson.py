@@ -1,0 +1,64 @@
+"""reviewdog's diagnostic format: its columns count the bytes of UTF-8."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tpulint.codes import CODES, HOME
+from tpulint.finding import Finding, Location, Span
+from tpulint.output.context import Context
+
+
+def rdjson(findings: Sequence[Finding], context: Context) -> str:
+    whole = {
+        "diagnostics": [diagnostic(finding, context) for finding in findings],
+        "severity": "WARNING",
+        "source": {"name": "tpulint", "url": HOME},
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def diagnostic(finding: Finding, context: Context) -> dict[str, Any]:
+    """One finding; a notebook's has rows only, and no suggestion, as its text is JSON's."""
+    code = CODES[finding.code]
+    item: dict[str, Any] = {
+        "code": {"url": code.url, "value": finding.code},
+        "location": location(finding.span, context),
+        "message": finding.message,
+        "severity": code.severity.value.upper(),
+    }
+    if finding.trace:
+        item["relatedLocations"] = [
+            {
+                "location": location(step.span, context),
+                "message": f"{step.lane}: {step.message}",
+            }
+            for step in finding.trace
+        ]
+    if finding.fix is not None and not context.is_notebook(finding.span.filename):
+        item["suggestions"] = [
+            {
+                "range": range_of(Span(finding.span.filename, edit.start, edit.end), context),
+                "text": edit.content,
+            }
+            for edit in finding.fix.edits
+        ]
+    return item
+
+
+def location(span: Span, context: Context) -> dict[str, Any]:
+    return {"path": span.filename, "range": range_of(span, context)}
+
+
+def range_of(span: Span, context: Context) -> dict[str, Any]:
+    return {"start": place(span, span.start, context), "end": place(span, span.end, context)}
+
+
+def place(span: Span, location: Location, context: Context) -> dict[str, int]:
+    row = context.file_row(span.filename, location.row)
+    if context.is_notebook(span.filename):
+        return {"line": row}
+    before = context.line(span.filename, location.row)[: location.column - 1]
+    return {"line": row, "column": len(before.encode("utf-8", "surrogatepass")) + 1}

@@ -1,0 +1,79 @@
+"""`--changed-since REV`: the files whose findings a change can affect.
+
+A change is felt by the files that import the changed ones, at any distance, and by whatever any of
+these import: a finding is reported where the fault is, and what leads there may have changed. The
+change counts from where the history left REV, and with what is not committed yet.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+
+from tpulint.analysis.names.target_release import FILES as REQUIREMENTS
+from tpulint.analysis.resolver.files import Files
+from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.config import ConfigError
+from tpulint.config.files import FILES as CONFIGURATIONS
+from tpulint.pipeline.discover import SUFFIXES
+
+
+def affected(revision: str, filenames: Sequence[str]) -> frozenset[str]:
+    """The files among `filenames` whose findings the changes since `revision` can affect.
+
+    Raises ConfigError where git cannot say what changed.
+    """
+    if not filenames:
+        return frozenset()
+    by_path = {os.path.realpath(each): each for each in filenames}
+    changed = changed_files(revision, os.path.commonpath(map(os.path.dirname, by_path)))
+    names = {os.path.basename(each) for each in changed}
+    if any(each in CONFIGURATIONS or REQUIREMENTS.fullmatch(each) for each in names):
+        return frozenset(filenames)
+    modules = {each for each in changed if each.endswith(SUFFIXES)}
+    reached = felt(modules, by_path)
+    return frozenset(name for path, name in by_path.items() if path in reached)
+
+
+def felt(changed: set[str], paths: Iterable[str]) -> set[str]:
+    """The changed files, what imports them, and what any of these import."""
+    gone = {each: b"" for each in changed if not os.path.exists(each)}
+    graph = ImportGraph(Files(gone))
+    importers: dict[str, list[str]] = {}
+    for path in {*paths, *changed}:
+        for imported in graph.imported(path):
+            importers.setdefault(os.path.realpath(imported), []).append(path)
+    above = set(changed)
+    waiting = list(changed)
+    while waiting:
+        found = [each for each in importers.get(waiting.pop(), ()) if each not in above]
+        above.update(found)
+        waiting += found
+    return above.union(*(map(os.path.realpath, graph.reached(each)) for each in above))
+
+
+def changed_files(revision: str, folder: str) -> set[str]:
+    """The absolute paths of what was changed, added or removed in the repository of `folder`."""
+    top = os.path.realpath(git(folder, "rev-parse", "--show-toplevel").removesuffix("\n"))
+    git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    try:
+        base = git(folder, "merge-base", "--", revision, "HEAD").strip()
+    except ConfigError:  # no common history, as in a shallow clone
+        base = revision
+    listed = git(top, "diff", "--name-only", "--no-renames", "-z", base, "--")
+    listed += git(top, "ls-files", "--others", "--exclude-standard", "-z")
+    return {os.path.join(top, each) for each in listed.split("\0") if each}
+
+
+def git(folder: str, *arguments: str) -> str:
+    """The output of git. Raises ConfigError where it fails."""
+    command = ["git", "-C", folder, *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+    except OSError as error:
+        raise ConfigError(f"--changed-since: cannot run git: {error.strerror}") from None
+    if done.returncode:
+        said = os.fsdecode(done.stderr).strip().removeprefix("fatal: ").split("\n")[0]
+        raise ConfigError(f"--changed-since: {said or 'git knows no such revision'}")
+    return os.fsdecode(done.stdout)

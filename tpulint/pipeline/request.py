@@ -1,0 +1,90 @@
+"""The request of a run, and its part for each file."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from tpulint.config import Config
+from tpulint.config.closest import Closest
+from tpulint.diagnostics.rule_selection import Layer, selected
+
+if TYPE_CHECKING:
+    from tpulint.analysis.options import Settings
+
+STDIN = "-"
+
+
+class Request(NamedTuple):
+    """The request of a run, the command line and the configuration taken together.
+
+    `config` and `codes` are those of the run: of every file, unless `closest` finds each its own
+    configuration; `layer` is then what the command line selects over it. `noqa` is false where
+    somebody else (flake8) judges those comments, `suppressions` where none of any kind counts.
+    `changed_since` is a git revision: only what the changes since then can affect is reported.
+    """
+
+    config: Config
+    codes: frozenset[str]
+    paths: tuple[str, ...] = (".",)
+    stdin: bytes | None = None
+    stdin_filename: str = STDIN
+    force_exclude: bool = False
+    cache: str | None = None
+    noqa: bool = True
+    suppressions: bool = True
+    closest: Closest | None = None
+    layer: Layer = Layer()
+    changed_since: str | None = None
+    timed: bool = False
+
+    def config_of(self, filename: str) -> Config:
+        """The configuration of a file of the run."""
+        if self.closest is None or filename == STDIN:
+            return self.config
+        return self.closest.of_file(filename)
+
+    def codes_of(self, filename: str) -> frozenset[str]:
+        """The codes that are asked for in a file of the run."""
+        if self.closest is None or filename == STDIN:
+            return self.codes
+        return codes_by(self.closest.of_file(filename), self.layer)
+
+    def closest_or_one(self) -> Closest:
+        """The way to each directory's configuration; one for all where there is no other."""
+        return self.closest or Closest(self.config.root, self.config)
+
+    def every_code(self, filenames: Iterable[str]) -> frozenset[str]:
+        """The codes that are asked for in any of the files."""
+        if self.closest is None:
+            return self.codes
+        return frozenset().union(*(self.codes_of(each) for each in one_a_folder(filenames)))
+
+    def every_setting(self, filenames: Iterable[str]) -> list[Settings]:
+        """The analysis settings of the files, each once."""
+        some = one_a_folder(filenames) if self.closest is not None else [STDIN]
+        return list(dict.fromkeys(settings_of(self.config_of(each)) for each in some))
+
+
+def codes_by(config: Config, layer: Layer) -> frozenset[str]:
+    """The codes that a configuration and the command line ask for."""
+    return _selected(Layer(config.select, config.extend_select, config.ignore), layer)
+
+
+@functools.cache
+def _selected(*layers: Layer) -> frozenset[str]:
+    return selected(layers)
+
+
+def settings_of(config: Config) -> Settings:
+    """The part of a configuration that the analysis needs."""
+    from tpulint.analysis.options import Settings
+
+    return Settings(config.wrappers, config.assume_tpu, config.target_tensorflow)
+
+
+def one_a_folder(filenames: Iterable[str]) -> Iterable[str]:
+    """One file of each directory: the others have the same configuration."""
+    return {os.path.dirname(each): each for each in filenames}.values()

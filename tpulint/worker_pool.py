@@ -1,0 +1,65 @@
+"""Processes that work side by side and never outlive the one that started them.
+
+Ctrl-C reaches the parent only: it kills its workers, whatever they are at, and drops what is still
+queued. A worker also ends by itself when its parent is gone (killed, or timed out by a CI job).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing.context import BaseContext
+
+Initializer = Callable[[], object]
+
+
+@contextmanager
+def worker_pool(
+    processes: int, initializer: Initializer | None = None
+) -> Iterator[ProcessPoolExecutor]:
+    """A pool of `processes` workers, each of which calls `initializer` first."""
+    pool = ProcessPoolExecutor(processes, safe_context(), prepare_worker, (initializer,))
+    try:
+        yield pool
+    except Exception:
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+    except BaseException:  # Ctrl-C: nobody wants the results any more
+        pool.shutdown(wait=False, cancel_futures=True)
+        kill_workers()
+        raise
+    pool.shutdown()
+
+
+def kill_workers() -> None:
+    """End every process that this one has started by `multiprocessing`, at once."""
+    for child in multiprocessing.active_children():
+        child.kill()
+
+
+def prepare_worker(initializer: Initializer | None) -> None:
+    """Leave Ctrl-C to the parent, and end when it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=end_with_parent, name="tpulint-parent", daemon=True).start()
+    if initializer is not None:
+        initializer()
+
+
+def end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def safe_context() -> BaseContext:
+    """Fork where there is one; a spawned interpreter must not find modules in the linted folder."""
+    if "fork" in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("fork")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    return multiprocessing.get_context("spawn")
