@@ -110,6 +110,32 @@ SILENT = {
         config = tf.estimator.tpu.TPUConfig(num_shards=8)
         strategy = tf.distribute.TPUStrategy(None, experimental_device_assignment=None)
     """,
+    "a keyword of TensorFlow 2 under its other name": """
+        # file: requirements.txt
+        tensorflow==1.15
+        # file: train.py
+        import tensorflow.compat.v2 as tf
+        def write(loss, step):
+            tf.compat.v2.summary.scalar("loss", loss, step=step)
+            tf.summary.image("image", loss, step=step)
+    """,
+    "a nearer requirement of any release": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: samples/requirements.txt
+        tensorflow
+        # file: samples/train.py
+        def train(strategy, step):
+            import tensorflow as tf
+            strategy.experimental_run_v2(step)
+    """,
+    "a package whose last release has the name": """
+        # file: requirements.txt
+        tensorflow-gpu>=2.4
+        # file: train.py
+        import tensorflow as tf
+        layer = tf.keras.layers.experimental.SyncBatchNormalization()
+    """,
 }
 
 UNSURE = {

@@ -57,7 +57,7 @@ def _in(call: ApiCall, target: Target) -> str:
 
 def _unknown(call: ApiCall, target: Target) -> Iterator[tuple[Argument, str]]:
     """The keywords that no release of the target takes, with the nearest one that it takes."""
-    wanted = target.mask & names.having(call.path)
+    wanted = target.mask & names.having(call.path) & names.spoken_of(call.path)
     taken: set[str] = set()
     seen = 0
     for mask, parameters in names.parameters(call.path):
