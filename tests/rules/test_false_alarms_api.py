@@ -139,6 +139,20 @@ SILENT = {
 }
 
 UNSURE = {
+    "a keyword of the other generation's function of that name": """
+        # file: requirements.txt
+        tensorflow==1.14
+        # file: train.py
+        import tensorflow as tf
+        def write(strategy, loss, step):
+            strategy.run(tf.abs)
+            tf.summary.scalar("loss", loss, step=step)  # possible: TPU801
+    """,
+    "many names of a module that is not there": """
+        import tensorflow.compat.v1 as tf
+        cell = tf.contrib.rnn.LSTMCell(4)  # error: TPU801
+        other = tf.contrib.rnn.GRUCell(4)
+    """,
     "a module of an old release that the table does not hold": """
         # file: requirements.txt
         tensorflow==1.15

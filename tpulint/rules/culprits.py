@@ -17,13 +17,19 @@ NAME = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\[\]]{1,20}\])?")
 
 
 class Culprit(NamedTuple):
-    """A stretch of source, and the name that is there; "" where it is no name."""
+    """A stretch of source, and the name that is there; "" where it is no name.
+
+    is_holder: the name is that of a list or dict that holds what is at fault.
+    """
 
     span: Span
     name: str
+    is_holder: bool = False
 
     def called(self, otherwise: str) -> str:
         """Return the name as messages show it, or `otherwise`."""
+        if self.is_holder and self.name:
+            return f"a tensor in `{self.name}`"
         return f"`{self.name}`" if self.name else otherwise
 
 
@@ -51,7 +57,8 @@ def in_argument(argument: Argument, tensor: Tensor) -> Culprit:
         if place < 0 or not span.start <= inner.start <= inner.end <= span.end:
             break  # written elsewhere
         span = inner
-    return Culprit(span, _name(module.text, span))
+    is_holder = isinstance(value, (Sequence, Mapping))
+    return Culprit(span, _name(module.text, span), is_holder)
 
 
 def _holds(value: Value, tensor: Tensor) -> bool:

@@ -26,7 +26,8 @@ def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -
     sure = use.certainty is Certainty.DEFINITE and not vague
     assert use.tensor.site is not None
     culprit = in_calls(computation.calls, use.site, use.tensor)
-    named = f"`{culprit.name}`, a tensor" if culprit.name else "a tensor"
+    is_named = culprit.name and not culprit.is_holder
+    named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
     report(
         culprit.span,
         f"{traces.callee_name(cluster.callee)} takes {named} of the TPU computation that is not "

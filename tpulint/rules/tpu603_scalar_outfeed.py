@@ -38,7 +38,7 @@ def _say(
     made = next(tensors(sent.value)).site
     assert made is not None
     culprit = in_argument(sent, next(tensors(sent.value)))
-    name = culprit.name or sent.keyword or ""
+    name = (not culprit.is_holder and culprit.name) or sent.keyword or ""
     chosen = "may be" if isinstance(sent.value, Choice) else "is"
     report(
         culprit.span,

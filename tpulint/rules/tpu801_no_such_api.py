@@ -30,12 +30,13 @@ def check(program: Program, report: Report) -> None:
         keyed = call.path.startswith(PACKAGE) and any(each.keyword for each in call.arguments)
         if keyed and names.parameters(call.path):
             target = program.targets.of(call.site.module.filename)
+            sure = Certainty.POSSIBLE if _is_guess(call, target) else Certainty.DEFINITE
             for argument, near in _unknown(call, target):
                 advice = f"; did you mean `{near}`?" if near else ""
                 report(
                     argument.site.span,
                     f"`{call.last}` takes no `{argument.keyword}` {_in(call, target)}{advice}",
-                    certainty=Certainty.POSSIBLE if call.context.is_guess else Certainty.DEFINITE,
+                    certainty=sure,
                     fix=_rename(argument, near) if near else None,
                 )
 
@@ -47,6 +48,18 @@ def _why(absent: Absent) -> str:
         f"is not yet in TensorFlow {newest(absent.spelled.target.mask)}"
         f" ({first_with(absent.spelled)} has it)"
     )
+
+
+def _is_guess(call: ApiCall, target: Target) -> bool:
+    """Return whether another function may be meant, or another release than the project's.
+
+    What it takes in the releases that nobody configured may not be known.
+    """
+    seen = 0
+    for mask, _ in names.parameters(call.path):
+        seen |= mask
+    elsewhere = names.having(call.path) & ~target.mask & ~seen
+    return call.context.is_guess or bool(elsewhere and not target.configured)
 
 
 def _in(call: ApiCall, target: Target) -> str:
