@@ -40,10 +40,16 @@ CLASSES = ("tpu", "distribute", "estimator", "contrib.tpu", "contrib.distribute"
 INTERNAL = (
     "python.tpu",
     "python.distribute",
-    "contrib.tpu.python",
-    "contrib.distribute.python",
-    "contrib.cluster_resolver.python",
+    "contrib.tpu",
+    "contrib.distribute",
+    "contrib.estimator",
+    "contrib.summary",
+    "contrib.compiler",
+    "contrib.cluster_resolver",
+    "contrib.mixed_precision",
 )
+# Where the releases keep the modules that make up their API.
+GENERATED = ("tensorflow._api", "tensorflow_estimator._api", "tensorflow.tools.api.generator.api")
 # Decorators that leave the parameters as they are written.
 TRANSPARENT = re.compile(
     r"(\w*_export|export|deprecat\w+|do_not_\w+|add_\w*dispatch\w*|add_dispatch_list|"
@@ -53,6 +59,10 @@ TRANSPARENT = re.compile(
     r"six.add_metaclass|set_module|traceback_utils\.\w+|deprecation\.\w+|dispatch\.\w+|"
     r"keras_export|doc_typealias|docs)$"
 )
+
+
+# Bases that bring no attribute with a public name (of an enum's, `name` and `value` are members').
+KNOWN_BASES = ("object", "Exception", "ValueError", "enum.Enum", "Enum", "enum.IntEnum", "str")
 
 
 class Fact(NamedTuple):
@@ -153,6 +163,8 @@ class Reader:
 
     def read_internal(self, module: str) -> None:
         """A module that is no part of the API: names that an import can take from it."""
+        if self.found.get(module, Fact("")).kind == MODULE:
+            return  # a public one, of which all names are there
         names = self.library.names(module)
         if names is None:
             self.found.setdefault(module, Fact(UNREADABLE))
@@ -166,7 +178,7 @@ class Reader:
     def put(self, public: str, found: Found, depth: int) -> None:
         if found.node is None:
             if found.module and self.library.file_of(found.module) and depth < 8:
-                if found.module.startswith(("tensorflow._api", "tensorflow_estimator._api")):
+                if found.module.startswith(GENERATED):
                     self.read(public, found.module, depth + 1)
                 else:
                     self.found[public] = Fact(UNREADABLE)
@@ -191,7 +203,7 @@ class Reader:
     ) -> Iterator[tuple[str, ast.FunctionDef | None]]:
         """The attributes of a class, bases first; "?" where a base cannot be read."""
         for base in reversed(node.bases):
-            if ast.unparse(base) in ("object", "Exception", "ValueError"):
+            if ast.unparse(base) in KNOWN_BASES:
                 continue
             found = self.library.evaluated(module, base)
             if isinstance(found.node, ast.ClassDef) and depth < 12:

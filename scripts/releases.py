@@ -35,6 +35,7 @@ def _release(version: str, tensorflow: str, python: str, estimator: str, keras: 
 
 # Oldest first. From 2.16 on `tf.keras` is whichever Keras 3 is installed: the oldest is read.
 RELEASES = (
+    _release("1.8", "tensorflow==1.8.0", "3.6", "", ""),
     _release("1.12", "tensorflow==1.12.3", "3.6", "", ""),
     _release("1.14", "tensorflow==1.14.0", "3.7", "1.14.0", ""),
     _release("1.15", "tensorflow==1.15.5", "3.7", "1.15.1", ""),
@@ -52,14 +53,20 @@ RELEASES = (
 )
 NEWEST = "2.21"  # read from where it is installed
 
+FIRST_API = "tensorflow.tools.api.generator.api"  # where the first releases kept theirs
 # Public module: where it may stand, the first that is there counts; none: it is not to be read.
 V1 = {
-    "tensorflow": ("tensorflow._api.v1",),
+    "tensorflow": ("tensorflow._api.v1", FIRST_API),
     "tensorflow.contrib": ("tensorflow.contrib",),
-    "tensorflow.keras": ("tensorflow.python.keras.api._v1.keras", "tensorflow._api.v1.keras"),
+    "tensorflow.keras": (
+        "tensorflow.python.keras.api._v1.keras",
+        "tensorflow._api.v1.keras",
+        f"{FIRST_API}.keras",
+    ),
     "tensorflow.estimator": (
         "tensorflow_estimator._api.v1.estimator",
         "tensorflow.python.estimator.api.estimator",
+        f"{FIRST_API}.estimator",
     ),
     "tensorflow.compat.v1": ("tensorflow._api.v1.compat.v1",),
     "tensorflow.compat.v1.estimator": ("tensorflow_estimator._api.v1.estimator",),
@@ -104,7 +111,7 @@ def roots(version: str, packages: Library) -> Roots:
     table: dict[str, tuple[str, ...]] = dict(V1 if version.startswith("1.") else V2)
     if version.startswith("2.") and packages.is_module("tensorflow_estimator"):
         table.update(ESTIMATOR_V2)
-    if version == "1.12":  # before the second generation of the API
+    if version in ("1.8", "1.12"):  # before the second generation of the API
         table = {name: places for name, places in table.items() if ".compat." not in name}
     found = {}
     for public, places in table.items():

@@ -6,13 +6,9 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-MARK = "  # magic: "
-PYTHON_CELL_MAGICS = {"capture", "debug", "prun", "pypy", "python", "python3", "time", "timeit"}
-STATEMENT = re.compile(r"^(\s*)([%!?].*|[\w.]+\?{1,2}\s*)$")
-ASSIGNMENT = re.compile(r"^(\s*[\w, .\[\]]+=\s*)([%!].*)$")
-STAND_IN = re.compile(rf"(?:pass|None){MARK}")
+from tpulint.notebook_cells import python_cell, restored
 
 
 class BrokenNotebook(Exception):
@@ -25,21 +21,34 @@ class BrokenNotebook(Exception):
         self.column = column
 
 
-def read_notebook(data: bytes) -> tuple[str, tuple[tuple[int, int, int], ...]]:
-    """Return the code cells as one text, and the (cell number, first row, last row) of each.
+class Text(NamedTuple):
+    """The code cells of a notebook as one Python text.
+
+    cells: the (cell number, first row, last row) of each. problems: the (reason, row, column)
+    of the cells that are no Python, which are passed over.
+    """
+
+    text: str
+    cells: tuple[tuple[int, int, int], ...]
+    problems: tuple[tuple[str, int, int], ...]
+
+
+def read_notebook(data: bytes) -> Text:
+    """Return the code cells as one text; a cell that is no Python costs that cell only.
 
     Raises:
         BrokenNotebook: the bytes are no notebook.
     """
-    cells = code_cells(load(data))
-    texts, spans, row = [], [], 1
-    for number, cell in cells:
-        text = python_text("".join(cell["source"]))
+    texts, spans, problems, row = [], [], [], 1
+    for number, cell in code_cells(load(data)):
+        text, problem = python_cell("".join(cell["source"]))
         rows = text.count("\n") + 1
         texts.append(text + "\n")
         spans.append((number, row, row + rows - 1))
+        if problem is not None:
+            problems.append((problem[0], row + problem[1] - 1, problem[2]))
         row += rows
-    return "".join(texts), tuple(spans)
+    return Text("".join(texts), tuple(spans), tuple(problems))
 
 
 def write_notebook(data: bytes, cells: Mapping[int, str]) -> bytes:
@@ -47,7 +56,9 @@ def write_notebook(data: bytes, cells: Mapping[int, str]) -> bytes:
     notebook = load(data)
     for number, cell in code_cells(notebook):
         if number in cells:
-            text = "\n".join(restore(line) for line in cells[number].removesuffix("\n").split("\n"))
+            text = "\n".join(
+                restored(line) for line in cells[number].removesuffix("\n").split("\n")
+            )
             was_list = isinstance(cell["source"], list)
             cell["source"] = text.splitlines(keepends=True) if was_list else text
     raw = data.decode("utf-8-sig")
@@ -55,11 +66,6 @@ def write_notebook(data: bytes, cells: Mapping[int, str]) -> bytes:
     written = json.dumps(notebook, indent=indent.group(1) if indent else None, ensure_ascii=False)
     bom = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
     return bom + (written + ("\n" if raw.endswith("\n") else "")).encode()
-
-
-def restore(line: str) -> str:
-    """The line as it is in the notebook."""
-    return STAND_IN.sub("", line, count=1)
 
 
 def load(data: bytes) -> dict[str, Any]:
@@ -77,7 +83,9 @@ def load(data: bytes) -> dict[str, Any]:
 
 def code_cells(notebook: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
     """The Python cells with their numbers, 1-based over all cells."""
-    found = []
+    found: list[tuple[int, dict[str, Any]]] = []
+    if not is_in_python(notebook):
+        return found
     for number, cell in enumerate(notebook["cells"], 1):
         is_code = isinstance(cell, dict) and cell.get("cell_type") == "code"
         if is_code and text_like(cell.get("source")):
@@ -85,41 +93,15 @@ def code_cells(notebook: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
+def is_in_python(notebook: Mapping[str, Any]) -> bool:
+    """Return whether the notebook's kernel runs Python, as far as it says."""
+    metadata = notebook.get("metadata")
+    info = metadata.get("language_info") if isinstance(metadata, dict) else None
+    name = info.get("name", "python") if isinstance(info, dict) else "python"
+    return "python" in str(name).lower()
+
+
 def text_like(source: object) -> bool:
     if isinstance(source, Sequence):
         return all(isinstance(part, str) for part in source)
     return False
-
-
-def python_text(cell: str) -> str:
-    """The cell with IPython's own lines made harmless; unchanged where it is plain Python."""
-    if "%" not in cell and "!" not in cell and "?" not in cell:
-        return cell
-    first = cell.lstrip().split("\n", 1)[0].split()
-    magic = first[0] if first and first[0].startswith("%%") else None
-    if magic is not None and magic.removeprefix("%%") not in PYTHON_CELL_MAGICS:
-        return "\n".join(f"pass{MARK}{line}" for line in cell.split("\n"))
-    if is_python(cell):
-        return cell
-    return "\n".join(python_line(line) for line in cell.split("\n"))
-
-
-def python_line(line: str) -> str:
-    statement = STATEMENT.match(line)
-    if statement:
-        return f"{statement[1]}pass{MARK}{statement[2]}"
-    assignment = ASSIGNMENT.match(line)
-    return f"{assignment[1]}None{MARK}{assignment[2]}" if assignment else line
-
-
-def is_python(cell: str) -> bool:
-    import ast
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse(cell)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True

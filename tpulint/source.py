@@ -31,7 +31,8 @@ class Source:
     """One file: `data` as it lies on disk, `text` as Python reads it (newlines as they are).
 
     `cells` holds a notebook's (cell number, first row, last row), 1-based, over all
-    cells of the notebook as ruff counts them; it is empty for a plain file.
+    cells of the notebook as ruff counts them; it is empty for a plain file. `problems` are
+    (reason, row, column) of the cells that are no Python, and are passed over.
     """
 
     filename: str
@@ -39,6 +40,7 @@ class Source:
     text: str
     cells: tuple[tuple[int, int, int], ...] = ()
     encoding: str = field(default="utf-8", compare=False)
+    problems: tuple[tuple[str, int, int], ...] = ()
 
     @functools.cached_property
     def lines(self) -> list[str]:
@@ -66,9 +68,9 @@ class Source:
 
 def shown_line(line: str) -> str:
     """A line of a notebook's text without what is there for IPython's syntax."""
-    from tpulint.notebook import restore
+    from tpulint.notebook_cells import restored
 
-    return restore(line)
+    return restored(line)
 
 
 def read_source(filename: str, data: bytes | None = None) -> Source:
@@ -106,10 +108,10 @@ def _notebook(filename: str, data: bytes) -> Source:
     from tpulint.notebook import BrokenNotebook, read_notebook
 
     try:
-        text, cells = read_notebook(data)
+        text, cells, problems = read_notebook(data)
     except BrokenNotebook as error:
         raise UnreadableSource(error.reason, error.row, error.column) from None
-    return Source(filename, data, text, cells)
+    return Source(filename, data, text, cells, problems=problems)
 
 
 def declared_encoding(data: bytes) -> str:

@@ -110,9 +110,49 @@ SILENT = {
         config = tf.estimator.tpu.TPUConfig(num_shards=8)
         strategy = tf.distribute.TPUStrategy(None, experimental_device_assignment=None)
     """,
+    "a keyword of TensorFlow 2 under its other name": """
+        # file: requirements.txt
+        tensorflow==1.15
+        # file: train.py
+        import tensorflow.compat.v2 as tf
+        def write(loss, step):
+            tf.compat.v2.summary.scalar("loss", loss, step=step)
+            tf.summary.image("image", loss, step=step)
+    """,
+    "a nearer requirement of any release": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: samples/requirements.txt
+        tensorflow
+        # file: samples/train.py
+        def train(strategy, step):
+            import tensorflow as tf
+            strategy.experimental_run_v2(step)
+    """,
+    "a package whose last release has the name": """
+        # file: requirements.txt
+        tensorflow-gpu>=2.4
+        # file: train.py
+        import tensorflow as tf
+        layer = tf.keras.layers.experimental.SyncBatchNormalization()
+    """,
 }
 
 UNSURE = {
+    "a keyword of the other generation's function of that name": """
+        # file: requirements.txt
+        tensorflow==1.14
+        # file: train.py
+        import tensorflow as tf
+        def write(strategy, loss, step):
+            strategy.run(tf.abs)
+            tf.summary.scalar("loss", loss, step=step)  # possible: TPU801
+    """,
+    "many names of a module that is not there": """
+        import tensorflow.compat.v1 as tf
+        cell = tf.contrib.rnn.LSTMCell(4)  # error: TPU801
+        other = tf.contrib.rnn.GRUCell(4)
+    """,
     "a module of an old release that the table does not hold": """
         # file: requirements.txt
         tensorflow==1.15

@@ -110,7 +110,7 @@ GIVEN = [
     ("model(strategy).fit(even, validation_data=ragged)", "possible"),
     ("model(strategy).fit(even)", ""),
     ("model(strategy).evaluate(ragged)", "possible"),
-    ("model(strategy).predict(ragged)", "possible"),
+    ("model(strategy).predict(ragged)", ""),
     ("model(strategy).train_on_batch(ragged)", ""),
     ("model(mirrored).fit(ragged)", ""),
     ("tf.keras.Sequential([]).fit(ragged)", ""),

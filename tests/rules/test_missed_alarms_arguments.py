@@ -184,4 +184,4 @@ def build(x):
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_what_is_marked_is_reported(text: str, tmp_path: Path) -> None:
     families = ("TPU4",)
-    assert reported(text, tmp_path, families) == expected(text, families)
+    assert set(reported(text, tmp_path, families)) == set(expected(text, families))

@@ -220,12 +220,20 @@ CASES = {
         "definite",
         after="def main():\n    if tf.__version__ < '2.16':\n        return make()\n",
     ),
-    "a name that some releases have": Case(
-        ">=2.12",
-        TF,
-        f"{LAYER}()",
-        LAYER_IS_GONE,
-        fixed="?tf.keras.layers.BatchNormalization()",
+    "contrib by the other name of TensorFlow 1": Case(
+        "",
+        "import tensorflow.compat.v1 as tf\n",
+        "tf.contrib.tpu.core(0)",
+        "`tf.contrib.tpu.core` is in no release of TensorFlow: it is `tf.tpu.core`",
+        "definite",
+        fixed="tf.tpu.core(0)",
+    ),
+    "a name of TensorFlow 1 in TensorFlow 2 by its other name": Case(
+        "",
+        "import tensorflow.compat.v2 as tf\n",
+        "tf.estimator.tpu.CrossShardOptimizer(0)",
+        "`tf.estimator.tpu.CrossShardOptimizer` is in no release of TensorFlow",
+        "definite",
     ),
     "a keyword that never was": Case(
         "",

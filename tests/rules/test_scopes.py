@@ -115,6 +115,23 @@ tensorflow==2.8.0
 import tensorflow as tf
 
 strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+optimizer = tf.keras.optimizers.Adam()
+total = tf.keras.metrics.Mean()  # error: TPU702
+
+@tf.function
+def train_step(x, variables):
+    def step_fn(each):
+        optimizer.apply_gradients(zip([each], variables))
+        total.update_state(each)
+    strategy.run(step_fn, args=(x,))
+""",
+    "either Keras may be installed": """
+# file: requirements.txt
+tensorflow>=2.8
+# file: train.py
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
 optimizer = tf.keras.optimizers.Adam()  # possible: TPU702
 total = tf.keras.metrics.Mean()  # error: TPU702
 

@@ -87,13 +87,13 @@ PAIRS = {
     " parameters for 1 tensor",
     "(lambda a: tf.no_op(), [rows, rows])": "the lambda cannot take the tensors of `host_call`: it"
     " has 1 parameter for 2 tensors",
-    "(lambda a: tf.no_op(), [loss])": "what goes to `host_call` is joined over the replicas along"
-    " its first dimension, and this is a scalar: give it one with `tf.reshape(x, [1])`",
-    '(lambda a: tf.no_op(), {"a": loss})': "what goes to `host_call` is joined over the replicas"
-    " along its first dimension, and this `a` is a scalar: give it one with `tf.reshape(x, [1])`",
-    '(lambda a: tf.no_op(), [rows if params["rows"] else loss])': "what goes to `host_call` is"
-    " joined over the replicas along its first dimension, and this may be a scalar: give it one"
-    " with `tf.reshape(x, [1])`",
+    "(lambda a: tf.no_op(), [loss])": "`loss` is a scalar, and what goes to `host_call` is joined"
+    " over the replicas along its first dimension: send `tf.reshape(loss, [1])`",
+    '(lambda a: tf.no_op(), {"a": loss * 2.0})': "`a` is a scalar, and what goes to `host_call` is"
+    " joined over the replicas along its first dimension: send `tf.reshape(a, [1])`",
+    '(lambda a: tf.no_op(), [rows if params["rows"] else loss])': "this may be a scalar, and what"
+    " goes to `host_call` is joined over the replicas along its first dimension: send"
+    " `tf.reshape(x, [1])`",
 }
 
 

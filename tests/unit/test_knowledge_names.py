@@ -8,7 +8,7 @@ import pytest
 
 from scripts import knowledge, releases
 from scripts.names import MODULE, OPEN, UNREADABLE, Fact
-from tpulint.analysis.names.target_release import required
+from tpulint.analysis.names.requirements import is_required_bare, requirements
 from tpulint.knowledge import names, renames
 
 ROW = {name: index for index, name in enumerate(names.releases())}
@@ -52,17 +52,46 @@ def test_the_kinds_of_the_newest_column_are_kept() -> None:
         ("tensorflow.distribute.TPUStrategy", "2.3", "2.21"),
         ("tensorflow.compat.v1.estimator.tpu.TPUEstimator", "1.14", "2.15"),
         ("tensorflow.python.tpu.tpu_estimator.TPUEstimator", "1.14", "2.15"),
-        ("tensorflow.contrib.layers.conv2d", "1.12", "1.15"),
-        ("tensorflow.nn.relu", "1.12", "2.21"),
-        ("tensorflow.keras.__version__", "1.12", "2.21"),
+        ("tensorflow.contrib.layers.conv2d", "1.8", "1.15"),
+        ("tensorflow.nn.relu", "1.8", "2.21"),
+        ("tensorflow.contrib.tpu.proto.topology_pb2", "1.8", "1.12"),
+        ("tensorflow.contrib.summary.summary_ops", "1.8", "1.8"),
+        ("tensorflow.distribute.ReduceOp.MEAN", "1.14", "2.21"),
+        ("tensorflow.keras.__version__", "1.8", "2.21"),
     ],
 )
 def test_a_name_is_where_it_was(dotted: str, first: str, last: str) -> None:
     assert versions(names.having(dotted)) == list(ROW)[ROW[first] : ROW[last] + 1]
 
 
+def test_a_member_that_an_enumeration_lacks_is_nowhere() -> None:
+    assert versions(names.having("tensorflow.distribute.ReduceOp.AVG")) == []
+
+
 def test_a_name_that_never_was_is_nowhere() -> None:
     assert names.having("tensorflow.estimator.tpu.CrossShardOptimizer") == 0
+
+
+@pytest.mark.parametrize(
+    "dotted",
+    [
+        "tensorflow.compat.v2.tpu.outside_compilation",
+        "tensorflow.compat.v2.estimator.ModeKeys.TRAINING",
+        "tensorflow.compat.v1.contrib.layers",
+        "tensorflow.compat.v2.contrib",
+    ],
+)
+def test_the_other_names_of_a_generation_lack_what_it_lacks(dotted: str) -> None:
+    assert names.having(dotted) == 0
+
+
+def test_each_generation_has_its_own_parameters() -> None:
+    one = names.parameters("tensorflow.summary.scalar")
+    assert one
+    first = names.generation(1)
+    assert all(
+        mask & first == 0 for mask, _ in names.parameters("tensorflow.compat.v2.summary.scalar")
+    )
 
 
 def test_nothing_is_known_of_tensorflow_2_inside_tensorflow_1() -> None:
@@ -79,14 +108,14 @@ def test_a_release_between_two_is_judged_by_both() -> None:
 @pytest.mark.parametrize("row", renames.renames(), ids=lambda row: row.old)
 def test_a_rename_leads_to_names_that_exist(row: renames.Rename) -> None:
     for new in row.new:
-        assert names.stands(new), new
+        assert names.is_listed(new), new
         assert names.having(new)
 
 
 @pytest.mark.parametrize("method", renames.methods().values(), ids=lambda row: row.name)
 def test_a_method_was_one_of_its_class(method: renames.Method) -> None:
-    assert names.stands(method.path)
-    assert not method.new or names.stands(f"{method.on}.{method.new}")
+    assert names.is_listed(method.path)
+    assert not method.new or names.is_listed(f"{method.on}.{method.new}")
 
 
 def test_the_table_is_read_in_no_time() -> None:
@@ -108,16 +137,43 @@ def test_the_table_is_read_in_no_time() -> None:
         ('tensorflow = "^2.8"', "2.8", "2.21"),
         ("  - tensorflow=2.4", "2.4", "2.4"),
         ("tensorflow~=2.8.0", "2.8", "2.8"),
-        ("tensorflow[and-cuda]<=2.4", "1.12", "2.4"),
+        ("tensorflow[and-cuda]<=2.4", "1.8", "2.4"),
         ("tensorflow_cpu>=2", "2.0", "2.21"),
+        ("tensorflow-gpu>=2.4", "2.4", "2.11"),
     ],
 )
 def test_a_requirement_allows_releases(text: str, first: str, last: str) -> None:
-    assert versions(required(text)) == list(ROW)[ROW[first] : ROW[last] + 1]
+    (found,) = requirements(text)
+    assert versions(found.mask) == list(ROW)[ROW[first] : ROW[last] + 1]
 
 
 @pytest.mark.parametrize(
     "text", ["tensorflow", "tensorflow-hub==0.12", "# tensorflow==1.15", "mesh-tensorflow>=0.1"]
 )
 def test_a_requirement_may_say_nothing(text: str) -> None:
-    assert required(text) == 0
+    assert list(requirements(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("numpy\ntensorflow\n", True),
+        ("tensorflow-gpu  # the GPU's\n", True),
+        ("tensorflow ; python_version < '3.9'", True),
+        ("install_requires=['absl-py', 'tensorflow'],", True),
+        ('tensorflow = "*"', True),
+        ("  - tensorflow", True),
+        ("# tensorflow", False),
+        ("extras_require={'tensorflow': ['tensorflow>=1.15']}", False),
+        ("keywords='tensorflow machine learning'", False),
+        ("tensorflow-hub\ntensorflow==2.3", False),
+    ],
+)
+def test_a_requirement_may_name_the_package_alone(text: str, bare: bool) -> None:
+    assert is_required_bare(text) == bare
+
+
+def test_a_requirement_knows_its_place() -> None:
+    (found,) = requirements("# tensorflow==1.15\nnumpy\ntensorflow >= 2.4   # any\n")
+    assert (found.text, found.start, found.end) == ("tensorflow >= 2.4", (3, 1), (3, 18))
+    assert found.is_open

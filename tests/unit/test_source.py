@@ -82,7 +82,16 @@ def test_notebook_cells_are_numbered_over_all_cells() -> None:
         ("tf.tpu?", "pass  # magic: tf.tpu?\n"),
         ("%%bash\necho $x", "pass  # magic: %%bash\npass  # magic: echo $x\n"),
         ("%%time\nx = 1", "pass  # magic: %%time\nx = 1\n"),
+        (
+            "!pip install a \\\n  b\nx = 1",
+            "pass  # magic: !pip install a \\\npass  # magic:   b\nx = 1\n",
+        ),
         ("x = (5\n% 3)", "x = (5\n% 3)\n"),
+        ("x = ('a'\n% 3)\n!ls", "x = ('a'\n% 3)\npass  # magic: !ls\n"),
+        ('s = """\n!no\n"""\n!ls', 's = """\n!no\n"""\npass  # magic: !ls\n'),
+        ("pip install a\nx = 1", "pass  # magic: pip install a\nx = 1\n"),
+        ("x = # TODO\ny = 1", "x = None  # magic: # TODO\ny = 1\n"),
+        ("await tf.io", "await tf.io\n"),
         ("x != y", "x != y\n"),
     ],
 )
@@ -92,6 +101,37 @@ def test_magics_become_harmless_rows_and_come_back(cell: str, text: str) -> None
     assert source.text == text
     assert source.line(1) == cell.split("\n")[0]
     assert write_notebook(source.data, {1: source.text}) == data
+
+
+def test_a_leading_indent_is_stripped_as_ipython_does() -> None:
+    source = read_source("n.ipynb", notebook(("code", " x = 1\n if x:\n     y = 2")))
+    assert source.text == "x = 1\nif x:\n    y = 2\n"
+
+
+def test_a_broken_cell_costs_that_cell_only() -> None:
+    source = read_source("n.ipynb", notebook(("code", "x = 1"), ("code", "y = = 2"), ("code", "z")))
+    assert source.text == "x = 1\npass  # magic: y = = 2\nz\n"
+    assert source.problems == (("invalid syntax", 2, 5),)
+    assert source.line(2) == "y = = 2"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        ">>> x = 1\n>>> x\n1",
+        "In [1]: x\nOut[1]: 3",
+        "def f():\n    # TODO: your code\n\nf()",
+        "f(a,\n  b=  # your code here\n)",
+    ],
+)
+def test_an_exercise_or_a_transcript_is_no_error(cell: str) -> None:
+    assert read_source("n.ipynb", notebook(("code", cell))).problems == ()
+
+
+def test_a_notebook_in_another_language_has_no_cells() -> None:
+    made = json.loads(notebook(("code", "x <- 1")))
+    made["metadata"] = {"language_info": {"name": "R"}}
+    assert read_source("n.ipynb", json.dumps(made).encode()).text == ""
 
 
 def test_writing_a_cell_leaves_the_others_as_they_are() -> None:

@@ -22,7 +22,7 @@ LONGEST = 350
 # The packages of the analyzer, lowest first. A module imports from its own layer or below.
 LAYERS = (
     {"", "finding", "codes", "notebook", "notebook_rows", "patterns", "cache_dir"}
-    | {"worker_pool"},
+    | {"worker_pool", "notebook_cells", "unfinished"},
     {"source", "config", "knowledge"},
     {"syntax"},
     {"analysis.names", "analysis.options", "analysis.soft_placement"},

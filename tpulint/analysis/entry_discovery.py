@@ -7,7 +7,7 @@ from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import Class, Env, Function, function_of
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Bound, ModuleValue, Partial, Value
-from tpulint.analysis.interpreter import calls
+from tpulint.analysis.interpreter import calls, expected_failures
 from tpulint.analysis.interpreter.checkpoint import Checkpoint
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.interpreter import Interpreter
@@ -96,6 +96,8 @@ def _read_function(
     """
     code = function.code
     if id(code) in interpreter.called or not code.names_any(names):
+        return
+    if expected_failures.is_marked(code.decorators):
         return
     with interpreter.guarded(f"{function.module.filename}: {function.name}"):
         before = Checkpoint(interpreter.program)

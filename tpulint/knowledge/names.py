@@ -21,6 +21,8 @@ TABLE = os.path.join(os.path.dirname(__file__), "names.tsv")
 ROOT = "tensorflow"
 # TensorFlow 2's API by its other name; what TensorFlow 1 has there is not in the table.
 V2 = "tensorflow.compat.v2"
+# What is left out of either generation's other name, in every release.
+NEVER = ("tensorflow.compat.v1.contrib", "tensorflow.compat.v2.contrib")
 
 
 class Row(NamedTuple):
@@ -88,9 +90,18 @@ def _row(line: str, lists: tuple[str, ...]) -> tuple[str, Row]:
 
 @functools.cache
 def having(dotted: str) -> int:
-    """The releases that have, or may have, the full dotted name; every one where nobody knows."""
-    dotted, mask = _plain(dotted)
-    unknown = every() & ~mask
+    """The releases that have, or may have, the full dotted name; every one where nobody knows.
+
+    What no TensorFlow 2 has, TensorFlow 1 does not have by the name of TensorFlow 2 either.
+    """
+    if (dotted + ".").startswith(tuple(each + "." for each in NEVER)):
+        return 0
+    dotted, spoken_of = _plain(dotted)
+    mask = _having(dotted, spoken_of)
+    return mask | every() & ~spoken_of if mask else 0
+
+
+def _having(dotted: str, mask: int) -> int:
     anything = 0
     base = ROOT
     complete = 0
@@ -99,15 +110,15 @@ def having(dotted: str) -> int:
             break
         row = members(base).get(part)
         if row is None:
-            return mask & (~complete | anything) | unknown
+            return mask & (~complete | anything)
         mask &= row.mask | anything
         anything |= row.anything
         complete = row.complete
         base = f"{base}.{part}"
-    return mask | unknown
+    return mask
 
 
-def stands(dotted: str) -> bool:
+def is_listed(dotted: str) -> bool:
     """Return whether the table itself has the name, in some release."""
     base, _, name = _plain(dotted)[0].rpartition(".")
     return name in members(base)
@@ -122,10 +133,18 @@ def _plain(dotted: str) -> tuple[str, int]:
 
 
 def parameters(dotted: str) -> tuple[tuple[int, str], ...]:
-    """Return the parameters of a name, by releases; nothing where they are not known."""
-    base, _, name = _plain(dotted)[0].rpartition(".")
+    """Return the parameters of the name, by releases; empty where they are not known."""
+    dotted, spoken_of = _plain(dotted)
+    base, _, name = dotted.rpartition(".")
     row = members(base).get(name)
-    return row.parameters if row is not None else ()
+    if row is None:
+        return ()
+    return tuple((mask & spoken_of, each) for mask, each in row.parameters if mask & spoken_of)
+
+
+def spoken_of(dotted: str) -> int:
+    """The releases of which the table says something about the name."""
+    return _plain(dotted)[1]
 
 
 def mask_of(version: str) -> int:

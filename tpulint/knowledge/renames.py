@@ -63,11 +63,13 @@ def methods() -> dict[str, Method]:
 
 def renamed(dotted: str, releases: int) -> tuple[str, bool] | None:
     """Return the name's successor in one of `releases`, and whether it is the same code there."""
+    if dotted.startswith(names.NEVER):
+        dotted = names.ROOT + dotted[len(names.V2) :]
     for row in renames():
         if dotted != row.old and not dotted.startswith(row.old + "."):
             continue
         for new in row.new:
             found = new + dotted[len(row.old) :]
-            if names.stands(found) and names.having(found) & releases:
+            if names.is_listed(found) and names.having(found) & releases:
                 return found, row.same
     return None

@@ -61,8 +61,9 @@ def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, Any]:
 
 
 def step_item(step: Step, context: Context) -> dict[str, Any]:
-    _, start = context.place(step.span.filename, step.span.start)
+    cell, start = context.place(step.span.filename, step.span.start)
     return {
+        "cell": cell,
         "filename": context.absolute(step.span.filename),
         "lane": step.lane,
         "location": place(start),

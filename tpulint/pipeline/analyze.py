@@ -90,9 +90,12 @@ def _take(filename: str, data: bytes, sources: list[Source], findings: list[Find
     from tpulint.source import UnreadableSource, read_source
 
     try:
-        sources.append(read_source(filename, data))
+        source = read_source(filename, data)
     except UnreadableSource as error:
         findings.append(unreadable(filename, error.reason, error.row, error.column))
+        return
+    sources.append(source)
+    findings += [unreadable(filename, *problem) for problem in source.problems]
 
 
 def unreadable(filename: str, reason: str, row: int, column: int) -> Finding:

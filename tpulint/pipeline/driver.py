@@ -15,6 +15,7 @@ from tpulint.pipeline.verdict import judge, trimmed
 
 if TYPE_CHECKING:
     from tpulint.analysis.options import Settings
+    from tpulint.finding import Finding
     from tpulint.pipeline.projects import Analysis
 
 __all__ = ["STDIN", "Request", "Run", "Task", "check", "fail", "prepare", "say", "trimmed"]
@@ -107,10 +108,23 @@ def check(task: Task, run: Run, given: Mapping[str, bytes]) -> Run:
         return now
     analysis = analyse(sorted(task.filenames + task.context), given, request, now)
     wanted = frozenset(task.filenames)
-    found = [each for each in analysis.findings if each.span.filename in wanted]
+    found = [each for each in analysis.findings if is_asked_for(each, wanted)]
     marked = wanted.intersection(analysis.marked)
     judge(found, task.filenames, marked, task.partial, request, given, now)
     return now
+
+
+def is_asked_for(finding: Finding, wanted: Collection[str]) -> bool:
+    """Return whether the finding belongs to one of the files `wanted`.
+
+    One in a requirement file belongs to the files that its trace leads to as well.
+    """
+    from tpulint.analysis.names.target_release import FILES
+
+    if finding.span.filename in wanted:
+        return True
+    is_requirement = FILES.fullmatch(os.path.basename(finding.span.filename)) is not None
+    return is_requirement and any(step.span.filename in wanted for step in finding.trace)
 
 
 def analyse(

@@ -44,13 +44,23 @@ class Absent(NamedTuple):
 
 
 def absent(program: Program) -> Iterator[Absent]:
-    """The names that fail, each said where Python would raise first."""
-    for each in program.spelled:
+    """The names that fail, each said where Python would raise first.
+
+    Where a module has another one in no release, and nothing is known of what took its place,
+    the first name in a file is enough.
+    """
+    reported: set[tuple[str, str]] = set()
+    for each in sorted(program.spelled, key=lambda each: each.span):
         if each.name.place == ATTRIBUTE and _fails_at_import(each):
             continue
         if each.name.paths[0].startswith(BESIDE):
             continue
         now, same = _now(each) or ("", False)
+        module = next((one for one in names.NEVER if each.name.paths[0].startswith(one)), None)
+        if module is not None and not now:
+            if (each.span.filename, module) in reported:
+                continue
+            reported.add((each.span.filename, module))
         fix = _fix(each, now, same, program) if now else None
         yield Absent(each, _certainty(each), _is_gone(each), now, fix)
 

@@ -9,6 +9,7 @@ from tpulint.analysis.domain.events import ApiCall, Computation, Tensor, Variabl
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import Const, Value, options
 from tpulint.finding import Step
 from tpulint.knowledge import seam
@@ -48,8 +49,10 @@ def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
         payload: Value | None = scope.payload
         if payload is None:
             continue
-        found += [each for each in options(payload) if isinstance(each, Variable)]
-        found += [each for each in tensors(payload) if not each.uniform]
+        parts: list[Tensor | Variable] = [
+            each for each in options(payload) if isinstance(each, Variable)
+        ]
+        found += [each for each in [*parts, *tensors(payload)] if not uniform([each])]
     return found
 
 

@@ -8,6 +8,7 @@ from tpulint.analysis.domain.events import Dependencies
 from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import Value
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report
 
@@ -33,10 +34,23 @@ def check(program: Program, report: Report) -> None:
 
 
 def _is_moot(block: Dependencies) -> bool:
-    """Nothing is asked for, or tf.function orders by itself."""
+    """Return whether nothing is lost: none is asked for, all are returned, tf.function orders."""
     inputs = block.inputs
     empty = isinstance(inputs, Sequence) and not inputs.items and not inputs.open
-    return empty or block.context.traced
+    return empty or block.context.traced or _returns_all(block)
+
+
+def _returns_all(block: Dependencies) -> bool:
+    """Return whether whoever takes what the block returns takes the dependencies themselves."""
+    if not isinstance(block.inputs, Sequence) or block.inputs.open or not block.returned:
+        return False
+    asked = {id(each) for each in block.inputs.items}
+    returned = [_flat(each) for each in block.returned]
+    return all(asked <= {id(each) for each in values} for values in returned)
+
+
+def _flat(value: Value) -> list[Value]:
+    return list(value.items) if isinstance(value, Sequence) else [value]
 
 
 def _is_known(block: Dependencies) -> bool:

@@ -12,6 +12,7 @@ from tpulint.analysis.domain.structures import told_apart
 from tpulint.analysis.domain.values import Value
 from tpulint.finding import Certainty, Step
 from tpulint.rules.base import Report
+from tpulint.rules.culprits import Culprit, in_argument
 from tpulint.rules.entry_calls import SIGNATURES, replicas
 from tpulint.rules.fetches import taken_by
 from tpulint.rules.trace_steps import device, way
@@ -34,11 +35,11 @@ def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Repor
         made = _maker(tensor, call)
         if alternative or made is None or made.mode != "graph" or not _is_hidden(tensor, made):
             continue
-        site = argument.site if argument is not None else call.site
+        culprit = Culprit(call.site.span, "") if argument is None else in_argument(argument, tensor)
         report(
-            site.span,
-            f"this was made inside the computation of `{made.kind}` and does not exist outside: "
-            "return it from the computation",
+            culprit.span,
+            f"{culprit.called('this')} was made inside the computation of `{made.kind}` and does"
+            " not exist outside: return it from the computation",
             certainty=Certainty.POSSIBLE if call.context.is_guess else made.certainty,
             trace=_told(made, tensor),
         )
@@ -92,9 +93,11 @@ def _judge_hook(computation: Computation, argument: Argument, report: Report) ->
         home = tensor.made
         here = home is not None and home.computation is computation and home.on_device
         if here and not alternative:
+            culprit = in_argument(argument, tensor)
             report(
-                argument.site.span,
-                "this is made on the device and a session hook cannot fetch it: use `host_call`",
+                culprit.span,
+                f"{culprit.called('this')} is made on the device and a session hook cannot fetch"
+                " it: send it to `host_call`",
                 certainty=computation.certainty,
                 trace=_told(computation, tensor),
             )

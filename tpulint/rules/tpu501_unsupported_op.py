@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Computation, Context
+from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
 from tpulint.finding import Certainty
 from tpulint.knowledge.operations import Built, builds
+from tpulint.queries.branch_tests import is_for_gpu
 from tpulint.rules.base import Report
 from tpulint.rules.device_rules import certainty, device_calls, is_compiled, placed_softly, way
 
@@ -22,6 +24,10 @@ V1_SUMMARIES = frozenset(
     ["ScalarSummary", "HistogramSummary", "ImageSummary", "AudioSummaryV2", "TensorSummaryV2"]
 )
 
+AHEAD = "do it in the input pipeline"
+# What prepares inputs, which is better done before they are given to the device.
+OF_INPUTS = re.compile(r"strings?[._]|lookup|decode|parse|read_file|regex|sparse_tensor_to|unicode")
+
 
 def check(program: Program, report: Report) -> None:
     if placed_softly(program):
@@ -29,24 +35,37 @@ def check(program: Program, report: Report) -> None:
     emptied = set(_emptied(program))
     for computation, call in device_calls(program):
         built = builds(call.path)
-        if built is not None and not _is_left(built, call, computation, emptied):
+        if built is None or is_for_gpu(call.context):
+            continue
+        if not _is_left(built, call, computation, emptied):
             sure = certainty(program, computation, call.context)
             if not _surely(built, call, computation):
                 sure = Certainty.POSSIBLE
             what = " or ".join(f"`{each}`" for each in built.operations)
             report(
                 call.site.span,
-                f"`{call.last}` builds {what}, which has no TPU kernel",
+                f"`{call.last}` builds {what}, which has no TPU kernel:"
+                f" {instead(call, built, computation)}",
                 certainty=sure,
                 trace=way(computation, call.context, call.site, f"builds {what} on the device"),
             )
     for computation, site, context, kind, name in _host_state(program):
         report(
             site.span,
-            f"`{name}` is {kind} of the host: its operations have no TPU kernel",
+            f"`{name}` is {kind} of the host: its operations have no TPU kernel; {AHEAD}",
             certainty=certainty(program, computation, context),
             trace=way(computation, context, site, f"asks {kind} on the device"),
         )
+
+
+def instead(call: ApiCall, built: Built, computation: Computation) -> str:
+    """Return what to do instead of the operation on the device."""
+    if built.writer or V1_SUMMARIES.issuperset(built.operations):
+        in_estimator = computation.kind == MODEL_FN
+        return "write it in `host_call`" if in_estimator else "write it outside the computation"
+    if OF_INPUTS.search(call.path):
+        return AHEAD
+    return "send it to the host with `outside_compilation`"
 
 
 def _surely(built: Built, call: ApiCall, computation: Computation) -> bool:

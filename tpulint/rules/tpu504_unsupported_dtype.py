@@ -11,6 +11,7 @@ from tpulint.analysis.domain.values import Const, External, Value
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
 from tpulint.knowledge import names
 from tpulint.knowledge.operations import builds, dtypes, lacks
+from tpulint.queries.branch_tests import asks_for_dtype, is_for_gpu, is_handler
 from tpulint.rules.base import Report
 from tpulint.rules.device_rules import certainty, device_calls, placed_softly, way
 
@@ -61,6 +62,8 @@ def _check_calls(program: Program, report: Report) -> None:
     for computation, call in device_calls(program):
         for argument, dtype in _asked(call):
             lacking = dtype not in dtypes()
+            if not lacking and asks_for_dtype(call.context):
+                continue
             sure = certainty(program, computation, call.context)
             site = call.site if argument is None else argument.site
             why = "which no TPU has" if lacking else SLOW[dtype][0]
@@ -165,6 +168,8 @@ def _check_policies(program: Program, report: Report) -> None:
         return
     for call in program.all_calls():
         if call.last not in POLICIES or "mixed_precision" not in call.path:
+            continue
+        if is_handler(call.context) or is_for_gpu(call.context) or asks_for_dtype(call.context):
             continue
         argument = call.argument("name", 0) or call.argument("policy", 0)
         if argument is not None and argument.value == Const(MIXED):

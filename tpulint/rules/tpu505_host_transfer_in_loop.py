@@ -8,6 +8,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge.operations import builds
+from tpulint.queries.branch_tests import asks_for_shape
 from tpulint.queries.strategy_scopes import is_guessed
 from tpulint.rules.base import Report
 from tpulint.rules.device_rules import device_calls, placed_softly, way
@@ -18,7 +19,7 @@ COST = "one round trip each time"
 def check(program: Program, report: Report) -> None:
     for cluster in program.clusters():
         loop = loop_around(cluster.context) if cluster.parent is None else None
-        if cluster.computation is None or loop is None:
+        if cluster.computation is None or loop is None or asks_for_shape(cluster.context):
             continue
         report(
             cluster.named.span,
@@ -40,7 +41,7 @@ def check_what_is_moved(program: Program, report: Report) -> None:
     """Soft placement lets operations without a kernel run on the host: each is a host cluster."""
     for computation, call in device_calls(program):
         built, loop = builds(call.path), loop_around(call.context)
-        if built is None or loop is None:
+        if built is None or loop is None or asks_for_shape(call.context):
             continue
         sure = certainty(computation, call.context)
         report(

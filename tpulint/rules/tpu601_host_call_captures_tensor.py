@@ -7,6 +7,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.rules.base import Report
+from tpulint.rules.culprits import in_calls
 from tpulint.rules.host_calls import host_calls
 
 STRUCTURAL = ("pack_sequence_as", "assert_same_structure", "flatten")  # tf.nest: only the shape
@@ -24,10 +25,14 @@ def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -
     vague = use.alternative or use.context.is_guess
     sure = use.certainty is Certainty.DEFINITE and not vague
     assert use.tensor.site is not None
+    culprit = in_calls(computation.calls, use.site, use.tensor)
+    is_named = culprit.name and not culprit.is_holder
+    named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
     report(
-        use.site.span,
-        f"{traces.callee_name(cluster.callee)} takes a tensor of the TPU computation that is not "
-        f"among the tensors of `{cluster.kind}`: it does not exist on the host",
+        culprit.span,
+        f"{traces.callee_name(cluster.callee)} takes {named} of the TPU computation that is not "
+        f"among the tensors of `{cluster.kind}`: it does not exist on the host, so send it with"
+        " them",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
         trace=(
             traces.entry(computation),

@@ -11,6 +11,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.queries.estimators import broadcasts
 from tpulint.rules.base import Report
+from tpulint.rules.culprits import in_argument
 from tpulint.rules.host_calls import host_calls
 
 
@@ -36,12 +37,14 @@ def _say(
 ) -> None:
     made = next(tensors(sent.value)).site
     assert made is not None
-    named = f" `{sent.keyword}`" if sent.keyword else ""
+    culprit = in_argument(sent, next(tensors(sent.value)))
+    name = (not culprit.is_holder and culprit.name) or sent.keyword or ""
     chosen = "may be" if isinstance(sent.value, Choice) else "is"
     report(
-        sent.site.span,
-        f"what goes to `{cluster.kind}` is joined over the replicas along its first dimension, "
-        f"and this{named} {chosen} a scalar: give it one with `tf.reshape(x, [1])`",
+        culprit.span,
+        f"{f'`{name}`' if name else 'this'} {chosen} a scalar, and what goes to `{cluster.kind}` is"
+        " joined over the replicas along its first dimension: send"
+        f" `tf.reshape({name or 'x'}, [1])`",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
         trace=(
             traces.entry(computation),

@@ -23,7 +23,7 @@ FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape
 
 def check(program: Program, report: Report) -> None:
     for feed in program.feeds:
-        # TPUEstimator fills the last batch of a prediction up by itself.
+        # The last batch of a prediction is filled up, by TPUEstimator and by Keras.
         if feed.kind == "predict" or _embeds(feed) or _has_fixed_shape(program, feed):
             continue
         batches = last_batches(data_of(program, feed))

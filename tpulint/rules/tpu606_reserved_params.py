@@ -11,16 +11,20 @@ from tpulint.queries.estimators import broadcasts, on_tpu, setting
 from tpulint.rules.base import Report
 
 RESERVED = ("batch_size", "context")
-BATCHES = {"train_batch_size": 5, "eval_batch_size": 6, "predict_batch_size": 7}
+BATCHES = {
+    "train": ("train_batch_size", 5),
+    "evaluate": ("eval_batch_size", 6),
+    "predict": ("predict_batch_size", 7),
+}
 CORES = 8  # of the smallest TPU that Cloud offers
 
 
 def check(program: Program, report: Report) -> None:
-    calls = [*program.calls, *(call for made in program.computations for call in made.calls)]
-    for call in calls:
+    for call in program.all_calls():
         if call.last == "TPUEstimator":
             _check_params(call, report)
-            _check_batches(call, report)
+            runs = {each.kind for each in program.feeds if each.owner is call.result}
+            _check_batches(call, runs or set(BATCHES), report)
 
 
 def _check_params(call: ApiCall, report: Report) -> None:
@@ -51,8 +55,11 @@ def _holds(params: Value, key: str, call: ApiCall) -> bool:
     return set_at is None or set_at.reached_whenever(call.context)
 
 
-def _check_batches(call: ApiCall, report: Report) -> None:
-    """A literal batch that the replicas cannot share; how many they are may be a guess."""
+def _check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
+    """A literal batch that the replicas cannot share; how many they are may be a guess.
+
+    runs: what the estimator is seen to do, for TPUEstimator checks a size when it uses it.
+    """
     if not on_tpu(call) or broadcasts(call) is not False:
         return
     shards, cores = setting(call, "num_shards", 1), setting(call, "num_cores_per_replica", 2)
@@ -60,7 +67,9 @@ def _check_batches(call: ApiCall, report: Report) -> None:
     if count is None and (shards != NONE or cores != NONE):
         return
     replicas = count or CORES
-    for keyword, position in BATCHES.items():
+    for run, (keyword, position) in BATCHES.items():
+        if run not in runs:
+            continue
         given = call.argument(keyword, position)
         size = _number(given.value) if given is not None else None
         if given is None or size is None or size % replicas == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.names.target_release import allowed
+from tpulint.analysis.names.requirements import allowed
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.queries.strategy_scopes import Outside, Scopes
@@ -23,10 +23,13 @@ HARM = {
 def check(program: Program, report: Report) -> None:
     scopes = Scopes(program)
     for found in scopes.outside():
+        sure = certainty(program, found)
+        if sure is None:
+            continue
         report(
             scopes.place(found).span,
             message(found),
-            certainty=certainty(program, found),
+            certainty=sure,
             trace=(
                 *traces.calls(HOST_LANE, found.user, found.made),
                 traces.step(HOST_LANE, found.site, f"makes {words(found)} under no scope"),
@@ -35,13 +38,18 @@ def check(program: Program, report: Report) -> None:
         )
 
 
-def certainty(program: Program, found: Outside) -> Certainty:
-    """Optimizers before Keras 3 take their strategy when they are used first."""
-    if found.kind == "optimizer":
-        target = program.targets.of(found.site.module.filename)
-        if not target.newest & allowed([KERAS_3]):
-            return Certainty.POSSIBLE
-    return found.certainty
+def certainty(program: Program, found: Outside) -> Certainty | None:
+    """Return how sure the fault is; None for an optimizer before Keras 3.
+
+    Those take their strategy when they are used first.
+    """
+    if found.kind != "optimizer":
+        return found.certainty
+    target = program.targets.of(found.site.module.filename)
+    if not target.newest & allowed([KERAS_3]):
+        return None
+    is_mixed = target.stated and target.mask & ~allowed([KERAS_3])
+    return Certainty.POSSIBLE if is_mixed else found.certainty
 
 
 def lane(found: Outside) -> str:

@@ -30,12 +30,13 @@ def check(program: Program, report: Report) -> None:
         keyed = call.path.startswith(PACKAGE) and any(each.keyword for each in call.arguments)
         if keyed and names.parameters(call.path):
             target = program.targets.of(call.site.module.filename)
+            sure = Certainty.POSSIBLE if _is_guess(call, target) else Certainty.DEFINITE
             for argument, near in _unknown(call, target):
                 advice = f"; did you mean `{near}`?" if near else ""
                 report(
                     argument.site.span,
                     f"`{call.last}` takes no `{argument.keyword}` {_in(call, target)}{advice}",
-                    certainty=Certainty.POSSIBLE if call.context.is_guess else Certainty.DEFINITE,
+                    certainty=sure,
                     fix=_rename(argument, near) if near else None,
                 )
 
@@ -49,6 +50,18 @@ def _why(absent: Absent) -> str:
     )
 
 
+def _is_guess(call: ApiCall, target: Target) -> bool:
+    """Return whether another function may be meant, or another release than the project's.
+
+    What it takes in the releases that nobody configured may not be known.
+    """
+    seen = 0
+    for mask, _ in names.parameters(call.path):
+        seen |= mask
+    elsewhere = names.having(call.path) & ~target.mask & ~seen
+    return call.context.is_guess or bool(elsewhere and not target.configured)
+
+
 def _in(call: ApiCall, target: Target) -> str:
     if not target.stated:
         return "in any release of TensorFlow"
@@ -57,7 +70,7 @@ def _in(call: ApiCall, target: Target) -> str:
 
 def _unknown(call: ApiCall, target: Target) -> Iterator[tuple[Argument, str]]:
     """The keywords that no release of the target takes, with the nearest one that it takes."""
-    wanted = target.mask & names.having(call.path)
+    wanted = target.mask & names.having(call.path) & names.spoken_of(call.path)
     taken: set[str] = set()
     seen = 0
     for mask, parameters in names.parameters(call.path):

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
-from tpulint.rules.api_names import absent, first_without, shown
+from tpulint.finding import Certainty
+from tpulint.rules.api_names import Absent, absent, first_without, shown
 from tpulint.rules.base import Report
+from tpulint.rules.tpu802_open_requirements import by_requirement, is_grouped
 
 
 def check(program: Program, report: Report) -> None:
+    grouped: list[Absent] = []
     for each in absent(program):
-        if each.gone:
-            report(
-                each.spelled.span,
-                f"`{shown(each.spelled)}` is gone by TensorFlow {first_without(each.spelled)}"
-                f"{each.advice}",
-                certainty=each.certainty,
-                fix=each.fix,
-            )
+        if not each.gone:
+            continue
+        if is_grouped(each):
+            grouped.append(each)
+            continue
+        report(
+            each.spelled.span,
+            f"`{shown(each.spelled)}` is gone by TensorFlow {first_without(each.spelled)}"
+            f"{each.advice}",
+            certainty=each.certainty,
+            fix=each.fix,
+        )
+    for broken in by_requirement(grouped):
+        report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)

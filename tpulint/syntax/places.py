@@ -5,6 +5,11 @@ from __future__ import annotations
 from tpulint.syntax import ir
 
 
+def own_place(node: ir.Node) -> int:
+    """Return the place of an expression, -1 where it has none of its own."""
+    return int(node[1]) if node[0] in _PLACED else -1
+
+
 def first_place(node: ir.Node) -> int:
     """The place where an expression stands: its own, or that of its first part that has one."""
     if node[0] in _PLACED:

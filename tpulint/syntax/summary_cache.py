@@ -18,13 +18,14 @@ from tpulint.finding import Finding, Location, Span
 from tpulint.source import Source
 from tpulint.syntax import ir
 from tpulint.syntax.summarize import Answer, summarize_here
+from tpulint.unfinished import is_unfinished
 
 UNKEPT = -1  # how much the cache has of a new summary
 FEW = 4  # files that one process parses faster than two start
 
 
 class Store:
-    """Gives summaries; what cannot be parsed becomes a TPU001 finding."""
+    """Gives summaries; what cannot be parsed, and is meant to be, becomes a TPU001 finding."""
 
     def __init__(self, cache: str | Path | None, jobs: int) -> None:
         self._cache = None if cache is None else Path(cache)
@@ -53,7 +54,8 @@ class Store:
         answers = self._parse([sources[number] for number in missing])
         for number, answer in zip(missing, answers, strict=True):
             if isinstance(answer, tuple):
-                self.refuse(sources[number].filename, *answer)
+                if not is_unfinished(sources[number].text, answer[1]):
+                    self.refuse(sources[number].filename, *answer)
             else:
                 self._open[keys[number]] = (answer, UNKEPT)
                 known[number] = answer

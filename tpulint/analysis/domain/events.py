@@ -152,6 +152,7 @@ class Computation:
     certainty: POSSIBLE where it may turn out to be no TPU's.
     mode: "graph" or "function" (tf.function semantics).
     updates: calls of `minimize` and `apply_gradients` of optimizers of the project.
+    host_modes: values of an argument with which the callee runs on the host instead.
     """
 
     kind: str
@@ -172,6 +173,7 @@ class Computation:
     inner: list[Computation] = field(default_factory=list)
     updates: list[ApiCall] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
+    host_modes: frozenset[str] = frozenset()
 
 
 MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
@@ -305,9 +307,11 @@ class Dependencies:
     """A `with tf.control_dependencies(inputs):` that was read to its end.
 
     operations: how many operations were built in it, those that only may have been included.
+    returned: the values that the block returned.
     """
 
     inputs: Value
     site: Site
     context: Context
     operations: int
+    returned: tuple[Value, ...] = ()

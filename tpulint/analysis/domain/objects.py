@@ -99,18 +99,27 @@ class ExternalObject(Value):
 
 @dataclass(eq=False)
 class Sequence(Value):
-    """A list or tuple; `open` when there may be items that are not known. `made`: where."""
+    """A list or tuple; `open` when there may be items that are not known. `made`: where.
+
+    alike: every item is a list, and at these positions all of them hold the same.
+    places: of the items that it was written with, -1 where one has none.
+    """
 
     kind: str
     items: list[Value]
     open: bool = False
     site: Site | None = None
     made: Context | None = None
+    alike: frozenset[int] = frozenset()
+    places: tuple[int, ...] = ()
 
 
 @dataclass(eq=False)
 class Mapping(Value):
-    """A dict; `open`: it may hold other `keys`; `perhaps`: may lack these; `set_at`: set later."""
+    """A dict; `open`: it may hold other `keys`; `perhaps`: may lack these; `set_at`: set later.
+
+    places: of the items that it was written with.
+    """
 
     items: dict[Any, Value]
     open: bool = False
@@ -119,6 +128,7 @@ class Mapping(Value):
     set_at: dict[Any, Context] = field(default_factory=dict)
     made: Context | None = None
     perhaps: set[Any] = field(default_factory=set)
+    places: dict[Any, int] = field(default_factory=dict)
 
 
 @dataclass(eq=False)

@@ -19,8 +19,8 @@ from tpulint.analysis.names.target_release import Targets
 class Feed:
     """An input pipeline that feeds a TPU.
 
-    kind: "train", "evaluate" or "predict" of a TPUEstimator; "distribute" or "fit" of a
-    TPUStrategy. owner: the estimator or the strategy. data: what the TPU gets.
+    kind: "train", "evaluate" or "predict" of a TPUEstimator; "distribute", "fit", "evaluate"
+    or "predict" of a TPUStrategy. owner: the estimator or the strategy. data: what the TPU gets.
     """
 
     kind: str

@@ -39,6 +39,7 @@ def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[t
 def put(mapping: Mapping, key: Any, item: Value, context: Context) -> None:
     """`mapping[key] = item` at `context`; perhaps, if that is under a condition."""
     known = mapping.items.get(key)
+    mapping.places.pop(key, None)
     if known is None or key in mapping.set_at:
         mapping.set_at[key] = context
     if context.runs_once_with(mapping.made):
@@ -55,7 +56,8 @@ def copied(mapping: Mapping, made: Context | None) -> Mapping:
     """A copy that is made at `made`: what is put into `mapping` later it does not hold."""
     items, keys, set_at = dict(mapping.items), list(mapping.keys), dict(mapping.set_at)
     perhaps = set(mapping.perhaps)
-    return Mapping(items, mapping.open, mapping.site, keys, set_at, made, perhaps)
+    places = dict(mapping.places)
+    return Mapping(items, mapping.open, mapping.site, keys, set_at, made, perhaps, places)
 
 
 def drop(mapping: Mapping, key: Any, context: Context) -> None:

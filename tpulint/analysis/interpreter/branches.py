@@ -9,7 +9,12 @@ from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.analysis.domain.values import UNKNOWN, Value, join
 from tpulint.analysis.interpreter import operators, trace_time_value, transfer
-from tpulint.analysis.interpreter.conditions import condition_key, guards_creation, truth
+from tpulint.analysis.interpreter.conditions import (
+    condition_key,
+    guards_creation,
+    is_host_mode,
+    truth,
+)
 from tpulint.analysis.interpreter.expressions import value
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.tpu_flags import says_tpu
@@ -22,9 +27,12 @@ def if_(frame: Frame, node: Any) -> bool:
     known = truth(test)
     if known is not None:
         return _settled(frame, node, known)
-    on_tpu = says_tpu(node[2]) if frame.context.computation is not None else None
+    computation = frame.context.computation
+    on_tpu = says_tpu(node[2]) if computation is not None else None
     if on_tpu is not None:
         return frame.block(node[3] if on_tpu else node[4])
+    if computation is not None and is_host_mode(test, computation.host_modes):
+        return frame.block(node[4])
     site = frame.site(node[1])
     if isinstance(test, TraceTimeValue):
         trace_time_value.note(frame, "decides", test, site)

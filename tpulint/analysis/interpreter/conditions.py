@@ -9,6 +9,7 @@ from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE
 from tpulint.analysis.domain.objects import Class, Function, Instance, Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (
+    EQUALS,
     Const,
     ContextQuery,
     External,
@@ -43,6 +44,11 @@ def _may_be_false(cls: Value) -> bool:
     if isinstance(cls, Class):
         return "__bool__" in cls.names or "__len__" in cls.names
     return cls != External("builtins.object")
+
+
+def is_host_mode(value: Value, modes: frozenset[str]) -> bool:
+    """Return whether the test asks for a mode in which nothing runs on the device."""
+    return isinstance(value, Opaque) and value.path.rpartition(EQUALS)[2] in modes
 
 
 def condition_key(value: Value, node: Any, site: Site) -> tuple[Any, ...]:

@@ -92,14 +92,16 @@ def _effect(scope: Scope) -> object:
     return scope.payload[0] if scope.kind == WITH else scope.kind
 
 
-def leave(frame: Frame, manager: Value, site: Site, built: int) -> None:
+def leave(
+    frame: Frame, manager: Value, site: Site, built: int, returned: tuple[Value, ...] = ()
+) -> None:
     """Leave a `with` item whose block built so many operations; a stack closes what it holds."""
     if isinstance(manager, ContextManagerValue) and manager.effect == STACK:
         change(frame, manager, "exit", site)
     elif isinstance(manager, ContextManagerValue) and manager.effect == DEPENDENCIES:
         computation = frame.context.computation
         if computation is not None and not frame.context.muted:
-            found = Dependencies(manager.payload, site, frame.context, built)
+            found = Dependencies(manager.payload, site, frame.context, built, returned)
             computation.dependencies.append(found)
     elif isinstance(manager, Instance):
         leaving = attributes.get(frame, manager, "__exit__", site)

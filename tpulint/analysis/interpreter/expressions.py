@@ -23,7 +23,7 @@ from tpulint.analysis.interpreter.conditions import condition_key, truth
 from tpulint.analysis.interpreter.definitions import named_defaults
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.tpu_flags import says_tpu
-from tpulint.syntax.places import first_place
+from tpulint.syntax.places import first_place, own_place
 
 UNROLL = 16
 
@@ -83,7 +83,9 @@ def _display(frame: Frame, node: Any) -> Value:
             is_open = is_open or not isinstance(spread, Sequence) or spread.open
         else:
             items.append(value(frame, each))
-    return Sequence(node[0], items, is_open, frame.site(node[1]), frame.context)
+    starred = any(each[0] == "star" for each in node[2])
+    places = () if starred else tuple(own_place(each) for each in node[2])
+    return Sequence(node[0], items, is_open, frame.site(node[1]), frame.context, places=places)
 
 
 def _dict(frame: Frame, node: Any) -> Value:
@@ -93,6 +95,7 @@ def _dict(frame: Frame, node: Any) -> Value:
         key = value(frame, key_node) if key_node is not None else None
         if isinstance(key, Const):
             made.items[key.value] = item
+            made.places[key.value] = own_place(item_node)
         elif key is None and isinstance(item, Mapping):
             made.items.update(item.items)
             made.perhaps |= item.perhaps
@@ -225,7 +228,24 @@ def _comp(frame: Frame, node: Any) -> Value:
     frame.env.names = saved
     if kind == "dict":
         return Mapping({("?", n): each for n, each in enumerate(results)}, True, site)
-    return Sequence("list", results, not known, site)
+    alike = _alike(elements[-1], [each[0] for each in clauses])
+    return Sequence("list", results, not known, site, alike=alike)
+
+
+def _alike(element: Any, targets: list[Any]) -> frozenset[int]:
+    """The positions of a list that mean the same each time that it is made in a comprehension."""
+    if element[0] not in ("list", "tuple"):
+        return frozenset()
+    varying = set().union(*map(_names, targets))
+    return frozenset(n for n, each in enumerate(element[2]) if not varying & _names(each))
+
+
+def _names(node: Any) -> set[str]:
+    """The names in an expression."""
+    if not isinstance(node, list):
+        return set()
+    own = {str(node[2])} if node[:1] == ["name"] else set()
+    return own.union(*map(_names, node))
 
 
 def _await(frame: Frame, node: Any) -> Value:

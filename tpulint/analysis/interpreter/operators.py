@@ -17,6 +17,7 @@ from tpulint.analysis.domain.objects import (
 from tpulint.analysis.domain.scalars import of_scalars
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import start_of
+from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
@@ -53,7 +54,7 @@ def operation(frame: Frame, items: Iterable[Value], site: Site, name: str) -> Va
         trace_time_value.note(frame, "computes", drawn, site)
     transfer.touch(frame, listed, site, name)
     made = transfer.result(frame, listed, site)
-    made.uniform = transfer.uniform(listed)
+    made.uniform = uniform(listed)
     made.shape = () if name != "getitem" and of_scalars(listed) else None
     return made
 
@@ -140,7 +141,9 @@ def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
     count = times.value if isinstance(times, Const) else None
     if isinstance(count, int) and 0 <= count * max(len(base.items), 1) <= REPEAT:
         return Sequence(base.kind, base.items * count, base.open, site)
-    return Sequence(base.kind, list(base.items), True, site)
+    only = base.items[0] if len(base.items) == 1 else None
+    alike = frozenset(range(len(only.items))) if isinstance(only, Sequence) else frozenset()
+    return Sequence(base.kind, list(base.items), True, site, alike=alike)
 
 
 def folded(op: str, left: object, right: object) -> Value:

@@ -9,7 +9,13 @@ from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import drop, put
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Value
-from tpulint.analysis.interpreter import attributes, branches, context_managers, operators
+from tpulint.analysis.interpreter import (
+    attributes,
+    branches,
+    context_managers,
+    expected_failures,
+    operators,
+)
 from tpulint.analysis.interpreter.definitions import define_class, define_function
 from tpulint.analysis.interpreter.expressions import value
 from tpulint.analysis.interpreter.frame import Frame
@@ -101,6 +107,14 @@ def _return(frame: Frame, node: Any) -> bool:
 
 
 def _with(frame: Frame, node: Any) -> bool:
+    if not expected_failures.is_entered(node[2]):
+        return _with_block(frame, node)
+    with expected_failures.unrecorded(frame):
+        _with_block(frame, node)
+    return False
+
+
+def _with_block(frame: Frame, node: Any) -> bool:
     opened: list[tuple[Value, Site]] = []
     with frame.scopes_closed():
         for manager_node, target in node[2]:
@@ -110,10 +124,11 @@ def _with(frame: Frame, node: Any) -> bool:
             opened.append((manager, site))
             if target is not None:
                 assign(frame, target, bound)
-        built = frame.session.operations
+        built, returned = frame.session.operations, len(frame.returns)
         ended = block(frame, node[3])
         for manager, site in reversed(opened):
-            context_managers.leave(frame, manager, site, frame.session.operations - built)
+            operations, values = frame.session.operations - built, tuple(frame.returns[returned:])
+            context_managers.leave(frame, manager, site, operations, values)
     return ended
 
 

@@ -10,7 +10,7 @@ from tpulint.analysis.domain.events import Access, Context, Tensor, Use, Variabl
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors, told_apart
-from tpulint.analysis.domain.values import Choice, Const, External, Value, join, options
+from tpulint.analysis.domain.values import Choice, Value, join, options
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
 
@@ -136,19 +136,6 @@ def passed_on(frame: Frame, tensor: Tensor, site: Site) -> Tensor:
     made = flow(frame, [tensor], site, tensor.sort)
     made.uniform = tensor.uniform
     return made
-
-
-def uniform(items: Iterable[Value]) -> bool:
-    """Whether every replica surely has the same in `items`: literals, and what they agreed on."""
-    return all(_uniform(item) for item in items)
-
-
-def _uniform(value: Value) -> bool:
-    if isinstance(value, Tensor):
-        return value.uniform
-    if isinstance(value, Sequence):
-        return not value.open and uniform(value.items)
-    return isinstance(value, (Const, External))
 
 
 def each_tensor(value: Value, change: Callable[[Tensor], Value], depth: int = 0) -> Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tpulint.analysis.domain.context import WHILE, Scope
 from tpulint.analysis.domain.events import Argument, Tensor, Variable
 from tpulint.analysis.domain.objects import Mapping, Sequence
@@ -65,7 +67,7 @@ def _inputs(this: Call) -> list[Argument] | None:
     if this.name not in SHARDED:
         if not isinstance(given, Sequence) or not given.items:
             return None
-        given = given.items[0]
+        given = _one_replicas(this, given)
         if given == NONE:
             return []
     if isinstance(given, Tensor) and this.name in SHARDED:
@@ -73,6 +75,25 @@ def _inputs(this: Call) -> list[Argument] | None:
     if not isinstance(given, Sequence) or given.open:
         return None
     return [Argument(None, "", _converted(each), this.site, []) for each in given.items]
+
+
+def _one_replicas(this: Call, inputs: Sequence) -> Value:
+    """The first replica's inputs, of which each says whether all replicas get the same."""
+    first = inputs.items[0]
+    if not isinstance(first, Sequence) or first.open:
+        return first
+    rows = [each.items if isinstance(each, Sequence) else [] for each in inputs.items]
+    depth = len(this.frame.context.scopes)
+    items: list[Value] = []
+    for position, item in enumerate(first.items):
+        if not isinstance(item, Tensor):
+            items.append(item)
+            continue
+        same = all(position < len(row) and row[position] is item for row in rows)
+        outside = item.made is not None and len(item.made.scopes) <= depth
+        repeated = position in inputs.alike or not inputs.open
+        items.append(replace(item, uniform=repeated and same and outside))
+    return Sequence(first.kind, items, False, first.site)
 
 
 def _converted(value: Value) -> Value:

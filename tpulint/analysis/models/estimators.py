@@ -14,6 +14,7 @@ from tpulint.analysis.models.deferred_modules import after_all
 from tpulint.analysis.models.tracing import trace
 
 NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
+EVALUATION = frozenset(["EVAL", "'eval'"])  # the mode, as `mode ==` is compared with it
 HOST_FUNCTIONS = {"host_call": "host_call", "eval_metrics": "eval_metrics"}
 POSITIONS = {"eval_metrics": 4, "host_call": 7}
 
@@ -38,7 +39,16 @@ def _estimator(this: Call) -> Value:
         this.frame.session.known(model_fn)
     if use_tpu == Const(False) or model_fn is None:
         return made
-    trace(this, MODEL_FN, model_fn, None, mode="graph", opaque=NOT_TENSORS)
+    on_host = this.get("eval_on_tpu", 9) == Const(False)
+    trace(
+        this,
+        MODEL_FN,
+        model_fn,
+        None,
+        mode="graph",
+        opaque=NOT_TENSORS,
+        host_modes=EVALUATION if on_host else frozenset(),
+    )
     return made
 
 
@@ -76,13 +86,24 @@ def _outfed(this: Call, value: Value) -> Value:
 
 def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
     """The tensors as the host function's arguments: a list by position, a dict by name."""
-    if isinstance(sent, Sequence) and not sent.open:
-        site = sent.site or this.site
-        return tuple(Argument(None, "", _outfed(this, each), site, []) for each in sent.items)
-    if isinstance(sent, Mapping) and not sent.open:
-        site = sent.site or this.site
-        return tuple(
-            Argument(str(key), "", _outfed(this, each), site, [])
-            for key, each in sent.items.items()
-        )
-    return (Argument(None, "*", UNKNOWN, this.site, []),)
+    if not isinstance(sent, (Sequence, Mapping)) or sent.open:
+        return (Argument(None, "*", UNKNOWN, this.site, []),)
+    whole = sent.site or this.site
+    found = []
+    for number, (key, each) in enumerate(_named(sent)):
+        place = -1
+        if isinstance(sent, Mapping):
+            place = sent.places.get(key, -1)
+        elif number < len(sent.places):
+            place = sent.places[number]
+        site = whole.module.site(place) if place >= 0 else whole
+        name = None if key is None else str(key)
+        found.append(Argument(name, "", _outfed(this, each), site, []))
+    return tuple(found)
+
+
+def _named(sent: Sequence | Mapping) -> list[tuple[object, Value]]:
+    """The items with their keys."""
+    if isinstance(sent, Mapping):
+        return list(sent.items.items())
+    return [(None, each) for each in sent.items]

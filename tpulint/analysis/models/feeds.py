@@ -105,7 +105,8 @@ def _fit(this: Call, model: ExternalObject | Instance) -> None:
         given = this.get(keyword, 0 if keyword == "x" else None)
         if given is not None:
             data = after_all(this, given)
-            _note(this, Feed("fit", this.site, this.frame.context, strategy, data))
+            kind = "evaluate" if keyword == "validation_data" else this.name
+            _note(this, Feed(kind, this.site, this.frame.context, strategy, data))
 
 
 def _note(this: Call, feed: Feed) -> None:

@@ -8,6 +8,7 @@ from tpulint.analysis.domain.objects import ExternalObject, Function
 from tpulint.analysis.domain.scalars import gives_scalar
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Partial, Value
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.attributes import weights
@@ -39,7 +40,7 @@ def answer(this: Call) -> Value:
             return made
         _call_given(this)
         made = this.operation()
-        made.uniform = "random" not in this.path and transfer.uniform(this.values)
+        made.uniform = "random" not in this.path and uniform(this.values)
         made.data = this.name not in seam.SHAPES_ONLY and (made.data or "random" in this.path)
         made.shape = () if gives_scalar(this.record) else None
         return made
@@ -72,6 +73,14 @@ def _call_given(this: Call) -> None:
                 count = parameter_count(this, each)
                 args = tuple(given(element, this.site) for _ in range(count))
                 call(this.frame, each, args, this.site)
+
+
+def run_given(this: Call) -> Value:
+    """`assertRaises(error, function, *arguments)`: the function is called."""
+    for position, each in enumerate(this.values):
+        if isinstance(each, (Function, Bound, Partial)):
+            call(this.frame, each, this.arguments[position + 1 :], this.site)
+    return UNKNOWN
 
 
 def _of_object(this: Call, receiver: ExternalObject) -> Value:

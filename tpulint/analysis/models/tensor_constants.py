@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.shapes import Shape, described, dtype_of, shape_of
+from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import NONE, Value
-from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.models.call import Call
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
@@ -26,7 +26,7 @@ def answer(this: Call) -> Value | None:
     made = this.operation()
     made.dtype, made.shape = maker(this)
     varies = "random" in this.path or this.name.startswith("placeholder")
-    made.uniform = not varies and transfer.uniform(this.values)
+    made.uniform = not varies and uniform(this.values)
     made.data = this.name not in seam.SHAPES_ONLY and (made.data or varies)
     return made
 

@@ -6,11 +6,13 @@ from tpulint.analysis.domain.context import COMPUTATION, Scope
 from tpulint.analysis.domain.events import Argument, Computation, Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence, function_of
 from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Choice, Const, Opaque, Value, join
 from tpulint.analysis.interpreter import calls
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty
+from tpulint.knowledge import seam
 
 
 def trace(
@@ -22,11 +24,13 @@ def trace(
     certainty: Certainty = Certainty.DEFINITE,
     mode: str,
     opaque: frozenset[str] = frozenset(),
+    host_modes: frozenset[str] = frozenset(),
 ) -> Value:
     """Build the computation of `callee`; `arguments` None means one tensor a parameter."""
     frame = this.frame
     callee = frame.session.read_after_all(callee)
     made = Computation(kind, this.site, frame.context, callee, this.record, certainty, mode)
+    made.host_modes = host_modes
     program = frame.session.program
     if not frame.context.muted:
         outer = frame.context.computation
@@ -42,6 +46,9 @@ def trace(
             inputs = tuple(
                 each._replace(value=as_input(frame, each.value, this.site)) for each in args
             )
+            if kind in seam.STRATEGY_RUN:
+                for tensor in (one for each in inputs for one in tensors(each.value)):
+                    tensor.per_replica, tensor.uniform = True, False  # perhaps a PerReplica value
             made.parameters = tuple(each.value for each in inputs)
             results.append(calls.call(frame, option, inputs, this.site))
     made.result = join(results)
@@ -60,7 +67,10 @@ def as_input(frame: Frame, value: Value, site: Site) -> Value:
     if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
         if isinstance(value, Opaque) and value.path.startswith("!"):
             return Opaque(value.path[1:])
-        return fresh_input(frame, site)
+        made = fresh_input(frame, site)
+        if isinstance(value, Tensor) and value.uniform:
+            made.per_replica, made.uniform = False, True
+        return made
     return value
 
 

@@ -1,17 +1,16 @@
 """Find the TensorFlow that a file is written for: configured, or required by its project.
 
-The nearest folder above the file in which a requirement file names TensorFlow counts.
+The nearest folder above the file in which a requirement file names TensorFlow counts, be it
+without a version: then any release may be installed.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from functools import partial
-from operator import eq, lt
 from typing import NamedTuple
 
+from tpulint.analysis.names.requirements import Requirement, is_required_bare, requirements
 from tpulint.knowledge import names
 
 FILES = re.compile(
@@ -21,26 +20,21 @@ FILES = re.compile(
 # Where people put it: their coming changes the answer.
 USUAL = ("requirements.txt", "setup.py", "setup.cfg", "pyproject.toml", "environment.yml")
 CLIMB = 12  # folders above a file that are looked into
-REQUIRED = re.compile(
-    r"""(?<![\w.-])tensorflow(?:[-_](?:cpu|gpu|intel|macos|rocm))?(?:\[[\w,\s-]*\])?
-        (?:["']?\s*=\s*["'])?  # Poetry's and Pipfile's table
-        \s*\(?((?:\s*,?\s*(?:[<>=!~^]=?|===?)\s*\d[\d.]*\w*(?:\.\*)?)+)""",
-    re.VERBOSE | re.IGNORECASE,
-)
-SPECIFIER = re.compile(r"([<>=!~^]=?|===?)\s*(\d+(?:\.\d+)*)")
-COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 
 
 class Target(NamedTuple):
     """`mask`: the releases it may run on. `stated`: somebody said so; else they are all.
 
     configured: it was said to tpulint itself, and not of the project as a whole.
-    newest: the last of them, which is what gets installed.
+    newest: the last of them, which is what gets installed. requirement: what allows that
+    one, in the file `required_in` (absolute).
     """
 
     mask: int
     stated: bool
     configured: bool = False
+    requirement: Requirement | None = None
+    required_in: str = ""
 
     @property
     def newest(self) -> int:
@@ -84,8 +78,9 @@ class Targets:
         return Target(names.every(), False)
 
     def _required_in(self, folder: str) -> Target | None:
-        """Return the requirement of a folder's files together; None where they have none."""
-        mask = 0
+        """Return what a folder's files require together; None where they require nothing."""
+        found: list[tuple[Requirement, str]] = []
+        any_release = False
         try:
             listed = sorted(os.listdir(folder))
         except OSError:
@@ -99,41 +94,17 @@ class Targets:
             except OSError:
                 continue
             self.consulted.append(path)
-            mask |= required(text)
-        return Target(mask, True) if mask else None
+            found += [(each, path) for each in requirements(text) if each.mask]
+            any_release = any_release or is_required_bare(text)
+        if found:
+            return _of_all(found)
+        return Target(names.every(), False) if any_release else None
 
 
-def required(text: str) -> int:
-    """The releases that a requirement file's text allows, as a mask; 0 where it names none."""
-    found = 0
-    for match in REQUIRED.finditer(COMMENT.sub("", text)):
-        found |= allowed(SPECIFIER.findall(match.group(1)))
-    return found
-
-
-def allowed(specifiers: list[tuple[str, str]]) -> int:
-    """The releases that meet all of `(operator, version)`, as a mask."""
-    mask = names.every()
-    for operator, version in specifiers:
-        exact = names.mask_of(".".join([*version.split("."), "0"][:2]))
-        number = names.key(version)
-        later = _where(partial(lt, number))
-        if operator in ("==", "===", "="):
-            mask &= exact if "." in version else names.mask_of(f"{version}.x")
-        elif operator == ">=":
-            mask &= exact | later
-        elif operator == ">":
-            mask &= exact | later  # of the same minor release there are later ones
-        elif operator == "<=":
-            mask &= exact | ~later
-        elif operator == "<":
-            mask &= ~(later | _where(partial(eq, number[:2])))
-        elif operator in ("~=", "^"):
-            same = names.mask_of(f"{version.split('.')[0]}.x")
-            patch = operator == "~=" and version.count(".") > 1
-            mask &= exact if patch else (exact | later) & same
-    return mask
-
-
-def _where(test: Callable[[tuple[int, ...]], bool]) -> int:
-    return sum(1 << i for i, each in enumerate(names.releases()) if test(names.key(each)))
+def _of_all(found: list[tuple[Requirement, str]]) -> Target:
+    """The target of a folder: what any of its requirements allows, and the one that allows most."""
+    mask = 0
+    for requirement, _ in found:
+        mask |= requirement.mask
+    widest, path = max(found, key=lambda each: each[0].mask.bit_length())
+    return Target(mask, True, False, widest, path)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from tpulint.cli.run.say import say
-from tpulint.notebook import MARK
+from tpulint.notebook_cells import MARK
 from tpulint.source import Source, UnreadableSource, read_source
 
 
@@ -22,12 +22,12 @@ def run_notebook(path: str) -> None:
     Raises:
         SyntaxError: it is no notebook, or a cell is no Python.
     """
-    with open(path, "rb") as file:
-        data = file.read()
     try:
-        source = read_source(path, data)
+        source = read_source(path)
     except UnreadableSource as problem:
         raise SyntaxError(str(problem), (path, 1, 1, None)) from None
+    for reason, row, column in source.problems:
+        raise SyntaxError(reason, (path, row, column, source.line(row)))
     for number, line in skipped(source):
         say(f"tpulint: {os.path.basename(path)}: cell {number}: skipped: {line}\n")
     lines = source.text.splitlines(keepends=True)

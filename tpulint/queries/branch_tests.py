@@ -1,0 +1,61 @@
+"""The Python tests that lead to a place: whether they ask for a GPU, a dtype, a shape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE
+from tpulint.analysis.domain.events import Context
+from tpulint.analysis.domain.site import Site
+
+EXCEPT = "except"  # the key of what a handler does
+GPU = re.compile(r"(?<![a-z])(?:gpus?|cuda|nccl|mirrored|horovod)(?![a-z])", re.IGNORECASE)
+DTYPE = re.compile(
+    r"float16|float64|fp16|fp64|half|double|lossscale|loss_scale|mixed|precision|policy|dtype",
+    re.IGNORECASE,
+)
+SHAPE = re.compile(r"static|shape|dynamic|fully_defined|unroll", re.IGNORECASE)
+NEGATED = re.compile(r"\s*(?:el)?if\s+not\b|.*(?:!=|\bnot in\b|==\s*0\b|<\s*1\b|is None)")
+
+
+def is_for_gpu(context: Context) -> bool:
+    """Return whether a test that asks for a GPU was answered with yes on the way to `context`."""
+    return any(
+        GPU.search(text) is not None and taken is (NEGATED.match(text) is None)
+        for text, taken in tests(context)
+    )
+
+
+def asks_for_dtype(context: Context) -> bool:
+    """Return whether a test on the way to `context` names a dtype, or a policy of them."""
+    return any(DTYPE.search(text) for text, _ in tests(context))
+
+
+def asks_for_shape(context: Context) -> bool:
+    """Return whether a test asks for a static shape: a loop there may be unrolled in Python."""
+    return any(SHAPE.search(text) for text, _ in tests(context))
+
+
+def is_handler(context: Context) -> bool:
+    """Return whether `context` is in an `except`: it runs where what was tried has failed."""
+    return any(key[0] == EXCEPT for key, _ in context.conditions)
+
+
+def tests(context: Context) -> Iterator[tuple[str, Any]]:
+    """The tests on the way to `context` as they are written, each with the branch taken."""
+    for key, taken in context.conditions:
+        if key[0] == VALUE:
+            yield key[2].path, taken
+        elif key[0] == NAME:
+            yield key[1], taken
+        elif key[0] in (PLACE, GUARD, STATE):
+            yield _first_row(key[1]), taken
+
+
+def _first_row(site: Site) -> str:
+    """The row that a statement begins in."""
+    start = site.span.start
+    lines = site.module.text.split("\n")
+    return lines[start.row - 1][start.column - 1 :] if start.row <= len(lines) else ""
