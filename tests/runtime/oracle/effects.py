@@ -45,7 +45,7 @@ class _Writer:
         self._numbers = iter(range(EFFECTS))
 
     def statements(self, x: Tensor, depth: int) -> Tensor:
-        for _ in range(self._chance.randint(1, 3)):
+        for _ in range(self._chance.randint(2, 4 - depth)):
             kinds = [self._bump, self._bump, *([self._branch, self._loop] * (depth < 2))]
             y = self._chance.choice(kinds)(x, depth)
             x = y if self._chance.random() < 0.6 else x
