@@ -22,8 +22,8 @@ def main() -> int:
     weights = tf.Variable(tf.ones([4]), name="weights")
 
     def log(loss: tf.Tensor) -> tf.Tensor:
-        tf.print("step", global_step, "loss", loss)
-        return tf.minimum(loss, 100.0)
+        with tf.control_dependencies([tf.print("step", global_step, "loss", loss)]):
+            return tf.minimum(loss, 100.0)
 
     def train_step(batch: tf.Tensor) -> tf.Tensor:
         loss = tf.reduce_sum(weights * batch)

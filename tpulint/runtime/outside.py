@@ -62,12 +62,13 @@ def _outside_compilation(
     def build() -> Any:
         return _called(computation, args, kwargs)
 
+    in_function = isinstance(tfi.default_graph(), tfi.FuncGraph)
     if enclosing_context() is None:
         _warn_of_plain_call()
-        return build()
+        return build() if in_function or tf.executing_eagerly() else outside.in_graph(build, is_map)
     if tf.executing_eagerly():  # in init_scope, where a tf.function's graph is no longer built
         warnings.warn(ContextClearedWarning(_CLEARED), stacklevel=2)
-    if not isinstance(tfi.default_graph(), tfi.FuncGraph):
+    if not in_function:
         return outside.in_graph(build, is_map)
     if function_cluster.is_open():
         warnings.warn(NestedClusterWarning(_NESTED), stacklevel=2)

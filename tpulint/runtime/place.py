@@ -23,6 +23,16 @@ def users_place() -> str | None:
     return _innermost(tfi.stack_here())
 
 
+def is_called_by_strategy() -> bool:
+    """Whether it is TPUStrategy that has called us, on behalf of the user."""
+    for filename, _ in reversed(tfi.stack_here()):
+        if is_users(filename):
+            return False
+        if os.path.basename(filename) == "tpu_strategy.py":
+            return True
+    return False
+
+
 def place_in_thread(thread: int) -> str | None:
     """ "file:line" of the innermost frame of the user's code in a Python thread, or None."""
     return _innermost(tfi.stack_of_thread(thread))

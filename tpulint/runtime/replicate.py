@@ -18,6 +18,7 @@ from tpulint.runtime.mark import replicate as marking
 from tpulint.runtime.mark import runnable
 from tpulint.runtime.mark.marked import Mode, Ran
 from tpulint.runtime.mark.request import Request
+from tpulint.runtime.place import is_called_by_strategy
 from tpulint.runtime.stepping import current_options
 from tpulint.runtime.undifferentiable import undifferentiable, undifferentiable_value
 
@@ -227,7 +228,8 @@ def _refused(op: Any) -> UnfetchableError:
 
 
 def _warn_of_idle_padding(request: Request, outcome: marking.Outcome) -> None:
-    if request.padding_spec is None:
+    # A strategy gives the same to each trace, whatever the shapes of its inputs.
+    if request.padding_spec is None or is_called_by_strategy():
         return
     if not request.maximum_shapes:
         why = "without maximum_shapes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -206,3 +207,35 @@ def test_jit_compile_around_a_step_has_no_effect(strategy: Any) -> None:
     assert local(strategy, step(tf.constant(0.0))) == [1.0, 1.0]
     assert local(strategy, outer(tf.constant(1.0))) == [3.0, 3.0]
     assert said == [0.0, 0.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("drop_remainder", [True, False])
+def test_what_an_iterator_gives_says_on_which_core_it_is(
+    strategy: Any, drop_remainder: bool
+) -> None:
+    data = tf.data.Dataset.range(10).batch(4, drop_remainder=drop_remainder)
+
+    @tf.function
+    def inner(iterator: Any) -> Any:
+        return next(iterator)
+
+    @tf.function
+    def outer(iterator: Any) -> Any:
+        return inner(iterator), next(iterator)
+
+    iterator = iter(strategy.experimental_distribute_dataset(data))
+    name = "/job:localhost/replica:0/task:0/device:"
+    for batch in outer(iterator):
+        assert [one.backing_device for one in batch.values] == [f"{name}TPU:0", f"{name}TPU:1"]
+
+
+def test_nobody_is_told_of_padding_that_the_strategy_asks_for(strategy: Any) -> None:
+    options = tf.distribute.RunOptions(experimental_bucketizing_dynamic_shape=True)
+
+    @tf.function
+    def step(x: Any) -> Any:
+        return strategy.run(lambda y: y * 2.0, args=(x,), options=options)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tpu.PaddingWarning)
+        assert local(strategy, step(tf.constant([1.0]))) == [[2.0], [2.0]]

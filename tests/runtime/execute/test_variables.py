@@ -19,9 +19,25 @@ def touched_by_nobody_else(v, x):
     return outside_compilation(lambda a: v.assign_add(a, read_value=True) + 0.0, x * 2.0) * 10.0
 
 
-def read_in_the_middle(v, x):
+def read_by_both(v, x):
+    """The read alone needs nothing of the device."""
     seen = v.read_value() + x
     return outside_compilation(lambda a: a + v.read_value(), seen) * 10.0
+
+
+def read_in_the_middle(v, x):
+    seen = v.read_value() + x
+
+    def host(a):
+        with tf.control_dependencies([a]):
+            return a + v.read_value()
+
+    return outside_compilation(host, seen) * 10.0
+
+
+def read_after_what_the_device_has_written(v, x):
+    with tf.control_dependencies([v.assign_add(x)]):
+        return outside_compilation(lambda: v.read_value() * 2.0) * 10.0
 
 
 def written_in_the_middle(v, x):
@@ -29,8 +45,32 @@ def written_in_the_middle(v, x):
         y = x * 2.0
 
     def host(a):
+        with tf.control_dependencies([v.assign_add(a * 50.0)]):
+            return tf.identity(a)
+
+    return outside_compilation(host, y) * 10.0
+
+
+def written_with_what_the_host_has(v, x):
+    """The write alone needs nothing of the device, though it comes after one in the program."""
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+
+    def host(a):
         with tf.control_dependencies([v.assign_add(100.0)]):
             return tf.identity(a)
+
+    return outside_compilation(host, y) * 10.0
+
+
+def written_beside_the_result(v, x):
+    """The result does not wait for the write."""
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+
+    def host(a):
+        v.assign_add(a * 50.0)
+        return a + 1.0
 
     return outside_compilation(host, y) * 10.0
 
@@ -60,22 +100,55 @@ def head(v, x):
         return v.assign_add(x, read_value=True) + before * 0.0
 
 
+def read_with(v):
+    def host(a):
+        with tf.control_dependencies([a]):
+            return v.read_value() + a
+
+    return host
+
+
 def tail(v, x):
     with tf.control_dependencies([v.assign_add(x)]):
         y = x * 2.0
-    return outside_compilation(lambda a: v.read_value() + a, y)
+    return outside_compilation(read_with(v), y)
 
 
 def tail_beside_what_the_device_gives(v, x):
     with tf.control_dependencies([v.assign_add(x)]):
         y = x * 2.0
-    return y, outside_compilation(lambda a: v.read_value() + a, y)
+    return y, outside_compilation(read_with(v), y)
+
+
+def tail_before_a_write(v, x):
+    """Nothing makes the device write after the host has read."""
+    y = outside_compilation(read_with(v), x * 2.0 + v.read_value())
+    return y, v.assign_add(x, read_value=False)
+
+
+def not_a_tail_in_a_structure(v, x):
+    """TensorFlow passes on what is in a structure by an operation on the device."""
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+    return {"read": outside_compilation(read_with(v), y)}
+
+
+def read_of_the_start(v, x):
+    """The read is a head, the rest is a tail."""
+    with tf.control_dependencies([v.assign_add(x)]):
+        y = x * 2.0
+    return outside_compilation(lambda a: v.read_value() + a, y)
 
 
 def late_read_that_nobody_sees(v, x):
     with tf.control_dependencies([v.assign_add(x)]):
         y = x * 2.0
-    return y, outside_compilation(lambda a: tf.debugging.assert_greater(v.read_value(), a), y)
+
+    def host(a):
+        with tf.control_dependencies([a]):
+            tf.debugging.assert_equal(v.read_value(), 11.0)
+
+    return y, outside_compilation(host, y)
 
 
 def tail_that_writes(v, x):
@@ -153,14 +226,21 @@ class Row:
 
 ROWS = [
     Row(touched_by_nobody_else, (120.0,), 12.0),
+    Row(read_by_both, (210.0,), 10.0),
     Row(read_in_the_middle, DeadlockError),
+    Row(read_after_what_the_device_has_written, DeadlockError),
     Row(written_in_the_middle, DeadlockError),
+    Row(written_with_what_the_host_has, (20.0,), 111.0, stale=True),
+    Row(written_beside_the_result, (30.0,), 111.0, stale=True),
     Row(written_in_the_middle_with_no_result, (2.0,), 211.0, stale=True),
     Row(written_by_a_cluster_that_another_waits_for, DeadlockError),
     Row(head, (111.0,), 111.0),
     Row(tail, (13.0,), 11.0),
     Row(tail_beside_what_the_device_gives, (2.0, 13.0), 11.0),
-    Row(late_read_that_nobody_sees, (2.0,), 11.0, stale=True, word="reads"),
+    Row(tail_before_a_write, (23.0,), 11.0, stale=True, word="reads"),
+    Row(not_a_tail_in_a_structure, DeadlockError),
+    Row(read_of_the_start, (12.0,), 11.0, stale=True, word="reads"),
+    Row(late_read_that_nobody_sees, (2.0,), 11.0),
     Row(tail_that_writes, (3.0,), 211.0, stale=True),
     Row(in_a_loop, DeadlockError),
     Row(in_a_branch_not_taken, (2.0,), 11.0),
@@ -168,9 +248,13 @@ ROWS = [
     Row(in_a_branch_with_no_result, (2.0,), 31.0, stale=True),
     Row(touched_by_nobody_else, (120.0,), 12.0, host_variables="snapshot"),
     Row(read_in_the_middle, (210.0,), 10.0, True, "snapshot", "reads"),
+    Row(read_by_both, (210.0,), 10.0, host_variables="snapshot"),
+    Row(read_after_what_the_device_has_written, (200.0,), 11.0, True, "snapshot", "reads"),
     Row(written_in_the_middle, (20.0,), 11.0, stale=True, host_variables="snapshot"),
+    Row(written_with_what_the_host_has, (20.0,), 111.0, stale=True, host_variables="snapshot"),
     Row(head, (111.0,), 111.0, host_variables="snapshot"),
     Row(tail, (13.0,), 11.0, host_variables="snapshot"),
+    Row(not_a_tail_in_a_structure, (12.0,), 11.0, True, "snapshot", "reads"),
     Row(in_a_loop, (32.0,), 11.0, True, "snapshot", "reads"),
 ]
 

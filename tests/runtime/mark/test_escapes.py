@@ -140,3 +140,25 @@ def test_an_escaped_tensor_is_no_output(build: Any, make: Any, rule: str) -> Non
     with pytest.raises(tpu.EscapedTensorError) as caught:
         build(computation)
     assert caught.value.rule == rule
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda v, x: x + v,
+        lambda v, x: v.assign_add(x),
+        lambda v, x: tpu.outside_compilation(lambda a: a + v, x) * 2.0,
+        lambda v, x: tf.cond(x > 0.0, lambda: v + x, lambda: x),
+        lambda v, x: (x, v),
+        lambda v, x: x + v.graph.get_tensor_by_name("other:0"),
+    ],
+    ids=["read", "written", "in a cluster", "in a branch", "returned", "a tensor"],
+)
+def test_what_is_of_another_program_has_left_no_branch(use: Any) -> None:
+    """It is TensorFlow's own error, and no rule's."""
+    with tf.Graph().as_default():
+        v = tf.compat.v1.get_variable("v", initializer=1.0, use_resource=True)
+        tf.identity(1.0, name="other")
+    with tf.Graph().as_default(), pytest.raises(ValueError) as error:
+        tpu.rewrite(lambda x: use(v, x), [tf.constant(1.0)])
+    assert not hasattr(error.value, "rule")

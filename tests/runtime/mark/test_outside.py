@@ -183,3 +183,26 @@ def test_a_hand_written_guard_can_ask_which_cluster_is_open() -> None:
 
     tpu.rewrite(computation)
     assert asked == [None, "0", None]
+
+
+@pytest.mark.parametrize(
+    "cleared", [tf.init_scope, lambda: tf.control_dependencies(None)], ids=["init", "dependencies"]
+)
+def test_a_context_that_was_cleared_before_and_is_restored_inside(cleared: Any) -> None:
+    """TensorFlow compares the contexts also where no computation is around any more."""
+
+    def computation(x: Any) -> Any:
+        scope = cleared()
+        scope.__enter__()
+
+        def host(a: Any) -> Any:
+            scope.__exit__(None, None, None)
+            return a + 1.0
+
+        return tpu.outside_compilation(host, x)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tpu.ContextClearedWarning)
+        with pytest.raises(tpu.ControlFlowContextError, match="cannot be different") as error:
+            tpu.rewrite(computation, [tf.constant(1.0)])
+    assert error.value.rule == "TPU301"

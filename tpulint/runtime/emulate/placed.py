@@ -11,6 +11,15 @@ from tpulint.runtime import tensorflow_internals as tfi
 
 _CORES = "_tpulint_cores"
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+_IFS = frozenset({"If", "StatelessIf"})
+_ITERATE = frozenset({"IteratorGetNext", "IteratorGetNextAsOptional", "OptionalGetValue"})
+"""What they give is where the iterator is that they take it of."""
+_HANDLES = frozenset({tf.resource, tf.variant})
+
+_CALLERS = ""
+Core = str | int | None
+"""The core that an output of a function is on: its name, `_CALLERS` for that of the operation that
+calls the function, the number of the argument that the output is with, or None if it is on none."""
 
 
 def name_results(results: Sequence[Any], device_assignment: Any) -> None:
@@ -26,12 +35,13 @@ def name_results(results: Sequence[Any], device_assignment: Any) -> None:
         _cores_in(graph)  # it holds a computation, be it one without results
 
 
-class Functions(dict[str, Callable[[str], Sequence[str | None]]]):
+class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]):
     """What is known of functions made under the emulator: the cores of their outputs."""
 
     def __init__(self) -> None:
         super().__init__()
         self._holding: set[str] = set()
+        self._cores: dict[str, list[Core]] = {}
 
     def see(self, name: str, graph: Any, attrs: dict[str, Any]) -> None:
         """Learn of a function as it is made.
@@ -42,22 +52,46 @@ class Functions(dict[str, Callable[[str], Sequence[str | None]]]):
         if hasattr(graph, _CORES) or not self._holding.isdisjoint(tfi.functions_in(graph)):
             self._holding.add(name)
             tfi.forget_jit_compile(attrs)
+        default = _CALLERS if tfi.ON_OP_DEVICE in attrs else None
         cores = [self._core(tensor) for tensor in graph.outputs]
-        if tfi.ON_OP_DEVICE in attrs:
-            self[name] = lambda device: [core or device for core in cores]
-        elif any(cores):
-            self[name] = lambda device: cores
+        self._cores[name] = cores = [default if core is None else core for core in cores]
+        if any(core is not None for core in cores):
+            self[name] = lambda device, arguments: [
+                _of_call(core, device, [tfi.core_of(one) for one in arguments]) for core in cores
+            ]
 
-    def _core(self, tensor: Any) -> str | None:
+    def _core(self, tensor: Any) -> Core:
         """The core that `tensor`, of a graph, comes from."""
         known = getattr(tensor.graph, _CORES, {})
         while tensor.name not in known and tensor.op.type == "Identity":
             tensor = tensor.op.inputs[0]
-        if tensor.op.type in _CALLS:
-            outputs = self.get(tensor.op.get_attr("f").name)
-            return outputs(tensor.op.device)[tensor.value_index] if outputs else None
+        op = tensor.op
+        if op.type in _CALLS:
+            outputs = self._cores.get(op.get_attr("f").name, ())
+            core = outputs[tensor.value_index] if outputs else None
+            return op.device if core == _CALLERS else self._with(core, op.inputs)
+        if op.type in _IFS:
+            branches = [graph.outputs[tensor.value_index] for graph in tfi.function_graphs(op)]
+            cores = [self._with(self._core(one), op.inputs[1:]) for one in branches]
+            return next((core for core in cores if core is not None), tfi.core_of(op))
+        if op.type in _ITERATE:
+            return self._core(op.inputs[0])
+        if op.type == "Placeholder" and tensor.dtype in _HANDLES:
+            given = [one.name for one in tensor.graph.inputs]
+            return given.index(tensor.name) if tensor.name in given else None
         found: str | None = known.get(tensor.name)
         return found
+
+    def _with(self, core: Core, arguments: Sequence[Any]) -> Core:
+        """`core` of an output of a function, where the function is called with `arguments`."""
+        return self._core(arguments[core]) if isinstance(core, int) else core
+
+
+def _of_call(core: Core, device: str, arguments: Sequence[str | None]) -> str | None:
+    """The name of `core` in a call on `device` whose arguments are on the cores `arguments`."""
+    if isinstance(core, int):
+        return arguments[core]
+    return device if core == _CALLERS else core
 
 
 def _cores_in(graph: Any) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """What the device program's hold on its variables does to the host clusters that touch them.
 
 The device program holds each variable that it touches from its start to its end, and waits for
-every cluster whose result it takes. So a cluster that touches such a variable runs before (a head
-cluster), after (nothing on the device waits for it), or never: the wait-for graph has a cycle.
+every cluster whose result it takes. So a host operation that touches such a variable runs before,
+after (nothing on the device waits for it), or never: the wait-for graph has a cycle.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from tpulint.runtime.execute.options import Options
 from tpulint.runtime.execute.variables import Variable
 from tpulint.runtime.execute.waits import Wait, WaitGraph
 from tpulint.runtime.extract.effects import Touch
-from tpulint.runtime.extract.region import Key, Operation, Region, Tensor, key_of
+from tpulint.runtime.extract.host_order import HostOrder, host_order
+from tpulint.runtime.extract.region import Key, Operation, Region, key_of, sources_of
 from tpulint.runtime.place import place_of_operation
 
 DEVICE = "device"
@@ -56,7 +57,7 @@ class Verdicts:
 def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdicts:
     """The verdicts on all host accesses of what the device touches."""
     verdicts = Verdicts()
-    heads = _heads(top)
+    orders = {id(top): host_order(top, is_top=True)}
     for variable in variables:
         for touch in variable.on_host:
             if variable.of_strategy:
@@ -67,24 +68,45 @@ def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdi
                 )
             if not variable.on_device:
                 continue
-            key = key_of(touch.region, touch.anchor)
-            if touch.region is top and touch.anchor.name in heads:
+            region = touch.region
+            if id(region) not in orders:
+                orders[id(region)] = host_order(region, is_top=False)
+            order, name = orders[id(region)], touch.anchor.name
+            key = key_of(region, touch.anchor)
+            if name in order.heads:
                 verdicts.before.add(key)
+                if _comes_too_early(top, variable, touch):
+                    verdicts.warnings.append(_stale(variable, touch))
             elif options.host_variables == "snapshot":
-                if touch.region is top and _is_tail(touch):
+                if name in order.tails:
                     verdicts.after.update(_with_followers(touch))
                 else:
                     verdicts.warnings.append(_stale(variable, touch))
+            elif name in order.awaited:
+                verdicts.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, order))
             else:
-                cycle = _cycle(variable, touch, is_top=touch.region is top)
-                if cycle:
-                    verdicts.deadlocks[key] = Deadlock(variable, cycle)
-                else:
-                    late = verdicts.after if touch.region is top else verdicts.queued
-                    late.update(_with_followers(touch))
-                    if touch.writes or not (touch.region is top and _is_tail(touch)):
-                        verdicts.warnings.append(_stale(variable, touch))
+                late = verdicts.after if region is top else verdicts.queued
+                late.update(_with_followers(touch))
+                if touch.writes or name not in order.tails or _comes_too_late(top, variable, touch):
+                    verdicts.warnings.append(_stale(variable, touch))
     return verdicts
+
+
+def _comes_too_early(top: Region, variable: Variable, head: Touch) -> bool:
+    """Whether the device touches `variable` before `head` in the program, but not in the graph."""
+    place = top.position[head.top.name]
+    return any(
+        (touch.writes or head.writes) and top.position[touch.top.name] < place
+        for touch in variable.on_device
+    )
+
+
+def _comes_too_late(top: Region, variable: Variable, tail: Touch) -> bool:
+    """Whether the device writes `variable` after `tail` in the program, but not in the graph."""
+    place = top.position[tail.top.name]
+    return any(
+        touch.writes and top.position[touch.top.name] > place for touch in variable.on_device
+    )
 
 
 def _stale(variable: Variable, touch: Touch) -> StaleVariableWarning:
@@ -96,14 +118,14 @@ def _stale(variable: Variable, touch: Touch) -> StaleVariableWarning:
     )
 
 
-def _cycle(variable: Variable, touch: Touch, *, is_top: bool) -> tuple[Wait, ...]:
-    """The cycle that closes when `touch` waits for the variable, or ()."""
+def _cycle(variable: Variable, touch: Touch, order: HostOrder) -> tuple[Wait, ...]:
+    """The cycle that closes when `touch`, which the device awaits, waits for the variable."""
     graph = WaitGraph()
     lock = f"variable '{variable.name}'"
     holder = variable.on_device[0].op
     held = f"held by the {DEVICE} program, which touches it, until that ends"
     graph.add(Wait(lock, DEVICE, held, place_of_operation(holder)))
-    graph.add(*_waits(touch.region, is_top=is_top))
+    graph.add(*_waits(touch.region, order))
     return graph.add(
         Wait(
             _lane(touch.region, touch.anchor),
@@ -114,81 +136,33 @@ def _cycle(variable: Variable, touch: Touch, *, is_top: bool) -> tuple[Wait, ...
     )
 
 
-def _waits(region: Region, *, is_top: bool) -> Iterator[Wait]:
-    """Which clusters of `region` the device waits for, and which of them wait for others."""
+def _waits(region: Region, order: HostOrder) -> Iterator[Wait]:
+    """Which of the clusters that are awaited the device waits for, and which wait for others."""
     for op in region.ops:
-        cluster = region.cluster_of(op)
-        for source in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
-            if source.name not in region.names or region.cluster_of(source) is None:
+        for source in sources_of(op):
+            if source.name not in order.awaited:
                 continue
             lane = _lane(region, source)
-            if cluster is not None and cluster != region.cluster_of(source):
-                yield Wait(_lane(region, op), lane, f"waits for {lane}", place_of_operation(op))
-            elif _takes_for_the_device(region, op, source, is_top=is_top):
+            if region.cluster_of(op) is None:
                 yield Wait(DEVICE, lane, f"waits for the result of {lane}", place_of_operation(op))
-    if not is_top:
-        for tensor in region.outputs:
-            if tensor.op.name in region.names and region.cluster_of(tensor.op) is not None:
-                lane = _lane(region, tensor.op)
-                yield Wait(
-                    DEVICE, lane, f"waits for the result of {lane}", place_of_operation(tensor.op)
-                )
-
-
-def _takes_for_the_device(
-    region: Region, op: Operation, source: Operation, *, is_top: bool
-) -> bool:
-    """Whether `op` takes a result of `source` for the device, not only to hand it out."""
-    if region.cluster_of(op) is not None or all(tensor.op is not source for tensor in op.inputs):
-        return False
-    return not (is_top and _hands_out(region, op))
-
-
-def _hands_out(region: Region, op: Operation) -> bool:
-    """Whether `op` only passes a tensor on to the outputs."""
-    if op.type != "Identity":
-        return False
-    users = region.used_by.get(op.outputs[0].name, frozenset())
-    return all(_hands_out(region, region.graph.get_operation_by_name(user)) for user in users)
+            elif op.name in order.awaited and region.cluster_of(op) != region.cluster_of(source):
+                yield Wait(_lane(region, op), lane, f"waits for {lane}", place_of_operation(op))
+    for tensor in region.outputs:
+        if tensor.op.name in order.awaited:
+            lane = _lane(region, tensor.op)
+            yield Wait(
+                DEVICE, lane, f"waits for the result of {lane}", place_of_operation(tensor.op)
+            )
 
 
 def _lane(region: Region, op: Operation) -> str:
     return f"host cluster {region.cluster_of(op)}"
 
 
-def _heads(region: Region) -> frozenset[str]:
-    """The operations of the host clusters that need nothing of the device but its inputs.
-
-    TensorFlow moves single operations ahead of the device program; here a cluster goes as a whole,
-    as users think of it, so that the verdict does not hang on which of its operations reads first.
-    """
-    given: set[str] = set()
-    needy: set[str] = set()
-    for op in region.ops:
-        cluster = region.cluster_of(op)
-        sources = [*(tensor.op for tensor in op.inputs), *op.control_inputs]
-        inside = [source for source in sources if source.name in region.names]
-        waits = any(
-            region.cluster_of(source) in needy
-            if region.cluster_of(source) is not None
-            else source.name not in given
-            for source in inside
-        )
-        if cluster is not None and waits:
-            needy.add(cluster)
-        elif cluster is None and not waits and op.type in ("Identity", "Const"):
-            given.add(op.name)
-    return frozenset(
-        op.name
-        for op in region.ops
-        if (cluster := region.cluster_of(op)) is not None and cluster not in needy
-    )
-
-
 def _followers(region: Region) -> Mapping[str, list[Operation]]:
     followers: dict[str, list[Operation]] = {}
     for op in region.ops:
-        for source in [*(tensor.op for tensor in op.inputs), *op.control_inputs]:
+        for source in sources_of(op):
             followers.setdefault(source.name, []).append(op)
     return followers
 
@@ -204,15 +178,3 @@ def _with_followers(touch: Touch) -> set[Key]:
                 found.add(op.name)
                 unread.append(op)
     return {(id(touch.region.graph), name) for name in found}
-
-
-def _is_tail(touch: Touch) -> bool:
-    """Whether what `touch` reads leaves the computation, seen by nothing on the device."""
-    found = {name for _, name in _with_followers(touch)}
-    return any(_made_by(touch.region, tensor).name in found for tensor in touch.region.outputs)
-
-
-def _made_by(region: Region, tensor: Tensor) -> Operation:
-    while tensor.op.type == "Identity" and tensor.op.name in region.names:
-        tensor = tensor.op.inputs[0]
-    return tensor.op

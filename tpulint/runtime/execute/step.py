@@ -37,6 +37,8 @@ tensorflow_internals.sessions_place_only_what_they_run()
 def run_marked(marked: Marked, options: Options | None = None) -> Ran:
     """Build, in the graph that is being built, the step that runs `marked`."""
     options = options or Options()
+    if marked.mode != "graph":
+        tensorflow_internals.add_automatic_dependencies(marked.graph)
     program = extract(marked)
     users = _users_tensors(marked, program)
     inside = {name: place for place, name in enumerate(users)}

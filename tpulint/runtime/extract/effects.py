@@ -59,36 +59,44 @@ class Touch:
     """`op`, or the operation of a host cluster in whose body it stands."""
     on_host: bool
     writes: bool
+    top: Operation
+    """The operation of the whole computation that `op` is, or is in."""
 
 
 def touches(region: Region) -> Iterator[Touch]:
     """Every access of a resource in `region` and in the bodies under it, in program order."""
-    yield from _touches(region, {name: name for name in region.inputs}, None)
+    known = {name: name for name in region.inputs}
+    for op in region.ops:
+        yield from _touches(region, op, known, None, op)
 
 
 def _touches(
-    region: Region, known: dict[str, str], host: tuple[Region, Operation] | None
+    region: Region,
+    op: Operation,
+    known: dict[str, str],
+    host: tuple[Region, Operation] | None,
+    top: Operation,
 ) -> Iterator[Touch]:
-    for op in region.ops:
-        anchor = host or ((region, op) if region.cluster_of(op) is not None else None)
-        handles = [
-            tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in known
-        ]
-        if holds_bodies(op):
-            given = arguments(op)
-            for body in bodies(region, op):
-                inside = {
-                    inner: known[outer.name]
-                    for inner, outer in zip(body.inputs, given)
-                    if outer.name in known
-                }
-                yield from _touches(body, inside, anchor)
-            if op.type in WHILE:
-                passed = zip(op.outputs, given)
-                known |= {out.name: known[arg.name] for out, arg in passed if arg.name in known}
-        elif op.type == "Identity" and handles:
-            known[op.outputs[0].name] = known[handles[0]]
-        else:
-            for name in dict.fromkeys(handles):
-                where, at = anchor or (region, op)
-                yield Touch(known[name], op, where, at, anchor is not None, op.type not in READS)
+    """Those of `op`, of `region`. `known` learns the handles that it gives out."""
+    anchor = host or ((region, op) if region.cluster_of(op) is not None else None)
+    handles = [tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in known]
+    if holds_bodies(op):
+        given = arguments(op)
+        for body in bodies(region, op):
+            inside = {
+                inner: known[outer.name]
+                for inner, outer in zip(body.inputs, given)
+                if outer.name in known
+            }
+            for user in body.ops:
+                yield from _touches(body, user, inside, anchor, top)
+        if op.type in WHILE:
+            passed = zip(op.outputs, given)
+            known |= {out.name: known[arg.name] for out, arg in passed if arg.name in known}
+    elif op.type == "Identity" and handles:
+        known[op.outputs[0].name] = known[handles[0]]
+    else:
+        for name in dict.fromkeys(handles):
+            where, at = anchor or (region, op)
+            writes_it = op.type not in READS
+            yield Touch(known[name], op, where, at, anchor is not None, writes_it, top)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from tpulint.runtime.extract.automatic import automatic
-from tpulint.runtime.extract.functionalize import functionalized, is_flat
+from tpulint.runtime.extract.flat import is_flat
+from tpulint.runtime.extract.functionalize import functionalized
+from tpulint.runtime.extract.reached import reached
 from tpulint.runtime.extract.region import (
     REPLICATE_ATTR,
     Operation,
@@ -46,8 +48,7 @@ def extract(marked: Marked) -> Program:
             and op.type not in _NOT_RUN
         )
 
-    roots = [tensor.op for tensor in marked.outputs] + list(marked.control_outputs)
-    ops = in_program_order(marked.graph, needed(roots, inside))
+    ops = _operations(marked, inside)
     own = {op.name for op in ops}
     from_outside = {
         tensor.name: tensor for op in ops for tensor in op.inputs if tensor.op.name not in own
@@ -63,7 +64,7 @@ def extract(marked: Marked) -> Program:
         nodes=nodes,
     )
     names = region.inputs
-    if is_flat(region):
+    if is_flat(region.ops):
         region = functionalized(region)
     names_inside = dict(zip(names, region.inputs, strict=True))
     if marked.metadata.get_attr("allow_soft_placement"):
@@ -81,6 +82,16 @@ def extract(marked: Marked) -> Program:
         ),
         num_replicas=marked.num_replicas,
     )
+
+
+def _operations(marked: Marked, inside: Callable[[Operation], bool]) -> tuple[Operation, ...]:
+    """The operations of the computation that TensorFlow runs, in program order."""
+    outputs = [tensor.op for tensor in marked.outputs]
+    built = {op.name: op for op in marked.graph.get_operations() if inside(op)}
+    if is_flat(built.values()):
+        return reached(in_program_order(marked.graph, built), outputs)
+    found = needed([*outputs, *marked.control_outputs], inside)
+    return in_program_order(marked.graph, found)
 
 
 def _per_replica(tensor: Tensor, source: Operation | None, replicas: int) -> tuple[Tensor, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.extract.topological import in_order
 
 Tensor = Any
 Operation = Any
@@ -119,20 +119,27 @@ def needed(roots: Iterable[Operation], inside: Callable[[Operation], bool]) -> d
         op = unread.pop()
         if op.name not in found:
             found[op.name] = op
-            before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-            unread += [other for other in [*before, *_conditions(op)] if inside(other)]
+            unread += [other for other in sources_of(op) if inside(other)]
     return found
 
 
-def _conditions(op: Operation) -> list[Operation]:
-    """What decides whether `op` runs: it may be known by a control input alone."""
-    around = tensorflow_internals.contexts_outwards(tensorflow_internals.context_of(op))
-    return [context.pred.op for context in around if context.IsCondContext()]
+def sources_of(op: Operation) -> list[Operation]:
+    """What `op` takes tensors of or waits for."""
+    return [*(tensor.op for tensor in op.inputs), *op.control_inputs]
 
 
 def in_program_order(graph: Graph, found: Mapping[str, Operation]) -> tuple[Operation, ...]:
-    """The operations `found`, as they were made."""
-    return tuple(op for op in graph.get_operations() if op.name in found)
+    """The operations `found` as they were made, but each after what it needs.
+
+    TensorFlow adds control inputs to operations that it has made already.
+    """
+
+    def needs(name: str) -> list[str]:
+        sources = sources_of(found[name])
+        return [source.name for source in sources if source.type != "NextIteration"]
+
+    made = [op.name for op in graph.get_operations() if op.name in found]
+    return tuple(found[name] for name in in_order(made, needs))
 
 
 def graph_nodes(graph: Graph) -> dict[str, NodeDef]:

@@ -36,6 +36,8 @@ def told() -> Iterator[None]:
         if not _is_escape(error):
             raise
         rule = _rule_of(error, tfi.default_graph())
+        if rule is None:
+            raise
         raise as_fault(EscapedTensorError, error, rule=rule) from error
 
 
@@ -77,7 +79,7 @@ def _is_escape(error: ValueError) -> bool:
     return bool(_FLAT.match(text)) or "must be from the same graph as" in text
 
 
-def _rule_of(error: ValueError, graph: Any) -> str:
+def _rule_of(error: ValueError, graph: Any) -> str | None:
     """The rule of `error`, which came out of the computation that is built in `graph`."""
     flat = _FLAT.match(str(error))
     if flat:
@@ -92,9 +94,14 @@ def _rule_of(error: ValueError, graph: Any) -> str:
     return "TPU303"
 
 
-def rule_of_tensor(tensor: Any, used_in: Any) -> str:
-    """The rule for `tensor`, of another graph, where it is used in the graph `used_in`."""
+def rule_of_tensor(tensor: Any, used_in: Any) -> str | None:
+    """The rule for `tensor`, of another graph, where it is used in the graph `used_in`.
+
+    None for what has left no branch, loop or function: a tensor or variable of another program.
+    """
     inner = tensor.graph
+    if not isinstance(inner, tfi.FuncGraph):
+        return None
     for outer in tfi.graphs_outwards(getattr(inner, "outer_graph", None)):
         if _is_around(outer, used_in):
             held_by = [op for op in outer.get_operations() if inner in tfi.function_graphs(op)]

@@ -44,6 +44,7 @@ def in_graph(build: Callable[[], Any], is_map: bool) -> Any:
         result = build()
         for context in inside:
             context.clusters.note_returned(result)
+        # Also where there is no computation around: a context may have been cleared before.
         if tfi.context_of(graph) is not before:
             raise ControlFlowContextError(
                 "Control-flow context cannot be different at start and end of an "

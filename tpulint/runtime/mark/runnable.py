@@ -25,6 +25,7 @@ def check(context: TPUReplicateContext, marked: Marked, assignment: Any) -> None
         DeviceAssignmentError: the replicas do not fit the assignment, or a core is not there.
         EscapedTensorError: a host tensor that no cluster returned is used on the device, or a
             tensor of a branch or a loop's body is an output.
+        ValueError: an output is of another graph.
     """
     _check_outputs(marked)
     escaping.check_flat(context.operations, marked.outputs)
@@ -37,12 +38,14 @@ def _check_outputs(marked: Marked) -> None:
     for tensor in marked.outputs:
         if tensor.graph is not marked.graph:
             made = tensor.op.inputs[0]
-            raise EscapedTensorError(
+            text = (
                 f"{made!r} is out of scope and cannot be used here: it was defined in "
-                f"{made.graph}, and not in {marked.graph}",
-                place=place_of_operation(made.op),
-                rule=escaping.rule_of_tensor(made, marked.graph),
+                f"{made.graph}, and not in {marked.graph}"
             )
+            rule = escaping.rule_of_tensor(made, marked.graph)
+            if rule is None:
+                raise ValueError(text)
+            raise EscapedTensorError(text, place=place_of_operation(made.op), rule=rule)
 
 
 def _check_assignment(assignment: Any, num_replicas: int) -> None:

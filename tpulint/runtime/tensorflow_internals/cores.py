@@ -21,8 +21,15 @@ from tpulint.runtime.tensorflow_internals.replacing import replaced
 _CORE = "_tpulint_core"
 _TPU = re.compile(r"device:TPU:\d+")
 
-OutputCores = Mapping[str, Callable[[str], Sequence[str | None]]]
-"""For the name of a function, what gives its outputs' cores for the device that it is called on."""
+OutputCores = Mapping[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]
+"""For the name of a function, what gives its outputs' cores for the device that it is called on and
+its arguments."""
+
+
+def core_of(value: Any) -> str | None:
+    """The core that an eager tensor is on, or that an operation of a graph has been given to."""
+    core: str | None = getattr(value, _CORE, None)
+    return core
 
 
 def say_on_core(values: Any, device: str | None) -> None:
@@ -56,10 +63,10 @@ def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
     fast, slow = pywrap_tfe.TFE_Py_FastPathExecute, pywrap_tfe.TFE_Py_Execute
     cancelable = pywrap_tfe.TFE_Py_ExecuteCancelable
 
-    def say(results: Any, operation: Any, device: str | None) -> Any:
+    def say(results: Any, operation: Any, device: str | None, arguments: Sequence[Any]) -> Any:
         name = operation.decode() if isinstance(operation, bytes) else operation
         if name in functions:
-            for result, core in zip(results, functions[name](device or "")):
+            for result, core in zip(results, functions[name](device or "", arguments)):
                 say_on_core(result, core)
         elif device and _TPU.search(device) and not eager_context.context().has_function(name):
             say_on_core(results, device)
@@ -71,10 +78,10 @@ def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
         return results
 
     def execute(handle: Any, device: Any, operation: Any, *args: Any) -> Any:
-        return say(slow(handle, device, operation, *args), operation, device)
+        return say(slow(handle, device, operation, *args), operation, device, args[0])
 
     def execute_cancelable(handle: Any, device: Any, operation: Any, *args: Any) -> Any:
-        return say(cancelable(handle, device, operation, *args), operation, device)
+        return say(cancelable(handle, device, operation, *args), operation, device, args[0])
 
     return {
         "TFE_Py_FastPathExecute": fast_path_execute,

@@ -7,7 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals.modules import func_graph, handle_data_util, ops
+from tpulint.runtime.tensorflow_internals.modules import (
+    AutomaticControlDependencies,
+    func_graph,
+    handle_data_util,
+    ops,
+)
 from tpulint.runtime.tensorflow_internals.modules import random_seed as random_seed
 
 Graph = Any
@@ -35,6 +40,20 @@ def plain_function_graph(name: str) -> Graph:
         graph = FuncGraph(name)
     graph._add_control_dependencies = False
     return graph
+
+
+def add_automatic_dependencies(graph: Graph) -> None:
+    """Add the control inputs that TensorFlow adds to the operations of a tf.function at its end.
+
+    None are added where the FuncGraph `graph` is traced without (`wrap_function`).
+    """
+    if not graph._add_control_dependencies:
+        return
+    with graph.as_default():
+        dependencies = AutomaticControlDependencies()
+        dependencies._graph = graph
+        dependencies._n_operations = 0
+        dependencies.__exit__(None, None, None)
 
 
 def captured_here(tensor: Tensor) -> Tensor:

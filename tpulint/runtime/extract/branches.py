@@ -1,0 +1,233 @@
+"""In which order the nodes of a level are made anew, and what belongs to one conditional.
+
+A conditional of TensorFlow 1 is not one thing: its gradients take what its branches have computed,
+and come after what comes after it. So its Merge operations become conditionals as they are ready.
+What has no effects is computed again in each that takes it; what has is given out by the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tpulint.runtime.extract.flat import Conditions, Level, Node
+from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.extract.topological import in_order
+
+Group = Sequence[Node]
+"""Operations without bodies, or one loop."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The tensor `name`, and what it is if the predicate is false, and if it is true.
+
+    A number is the tensor itself; None is for a tensor of the other branch, which has no value.
+    """
+
+    name: str
+    of: tuple[Tensor | int | None, Tensor | int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """What becomes one conditional."""
+
+    predicate: str
+    merges: Sequence[Node]
+    wanted: tuple[Sequence[Node], Sequence[Node]]
+    """What must be made if the predicate is false, and if it is true."""
+    results: Sequence[Result]
+    content: Sequence[Node]
+    finished: frozenset[str]
+    """The names of the operations that are not to be made again."""
+
+    def given_out(self, value: int) -> list[Tensor]:
+        """The tensors that the branch of `value` gives."""
+        taken = [result.of[value] for result in self.results]
+        return [tensor for tensor in taken if tensor is not None and not isinstance(tensor, int)]
+
+    @property
+    def waits_for(self) -> list[Operation]:
+        """The control inputs of all that is in it."""
+        inside = {name for node in (*self.merges, *self.content) for name in node.names}
+        waits = [op for node in (*self.merges, *self.content) for op in node.waits_for]
+        return [op for op in waits if op.name not in inside]
+
+
+def groups(
+    level: Level,
+    wanted: Iterable[Node],
+    here: Conditions,
+    done: Container[str],
+    given_out: Iterable[Tensor],
+) -> Iterator[Group | Conditional]:
+    """What must be made for `wanted`, in order, where the conditions `here` are known to hold.
+
+    `done` has the names of the operations that have been made; it grows while this goes on.
+    `given_out` are tensors that are taken from beyond the level.
+    """
+    plan = _Plan(level, here, done, frozenset(tensor.name for tensor in given_out))
+    plain: list[Node] = []
+    together: list[Node] = []
+    for node in plan.ordered(wanted):
+        joins = plan.is_conditional(node)
+        if together and not (joins and plan.fits(node, together)):
+            yield plan.conditional(together)
+            together = []
+        if plain and (joins or node.loop is not None):
+            yield plain
+            plain = []
+        if node.op.name in done:
+            continue
+        if joins:
+            together.append(node)
+        elif node.loop is not None:
+            yield [node]
+        else:
+            plain.append(node)
+    if plain:
+        yield plain
+    if together:
+        yield plan.conditional(together)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    level: Level
+    here: Conditions
+    done: Container[str]
+    given_out: frozenset[str]
+
+    def ordered(self, wanted: Iterable[Node]) -> list[Node]:
+        """`wanted` and what they need here, each after what it needs itself."""
+        needs: dict[Node, list[Node]] = {}
+        unread = list(wanted)
+        while unread:
+            node = unread.pop()
+            if node not in needs and node.op.name not in self.done:
+                needs[node] = self._needs(node)
+                unread += needs[node]
+        place = {node: number for number, node in enumerate(self.level.nodes)}
+        # What is alone in a branch may yet be made together with a Merge of that branch.
+        first = sorted(needs, key=lambda node: (not self._is_here(node), place[node]))
+        return in_order(first, lambda node: needs[node])
+
+    def is_conditional(self, node: Node) -> bool:
+        """Whether `node` is the result of a conditional, or alone in a branch."""
+        return not self._is_here(node) or self.level.joins(node) is not None
+
+    def fits(self, node: Node, together: Sequence[Node]) -> bool:
+        """Whether `node` can be made in one conditional with `together`."""
+        if self._condition(node)[0] != self._condition(together[0])[0]:
+            return False
+        return not set(self._needs(node)) & set(together)
+
+    def conditional(self, nodes: Sequence[Node]) -> Conditional:
+        """The conditional of `nodes`."""
+        predicate = self._condition(nodes[0])[0]
+        merges = [node for node in nodes if self._is_here(node)]
+        alone = [node for node in nodes if not self._is_here(node)]
+        taken = {merge: self._taken(merge, predicate) for merge in merges}
+        wanted: tuple[list[Node], list[Node]] = ([], [])
+        for node in alone:
+            wanted[self._condition(node)[1]].append(node)
+        for both in taken.values():
+            for value, tensor in enumerate(both):
+                if tensor.op.name in self.level.owner:
+                    wanted[value].append(self.level.owner[tensor.op.name])
+        content = tuple(self._content(wanted[value])[0] for value in (0, 1))
+        inside = {*content[0], *content[1], *nodes}
+        results = [one for merge, both in taken.items() for one in _of_merge(merge.op, both)]
+        finished = {merge.op.name for merge in merges}
+        for value in (0, 1):
+            for node, leaving in self._leaving(content[value], inside, alone):
+                finished |= node.names
+                results += [
+                    Result(one.name, (None, one) if value else (one, None)) for one in leaving
+                ]
+        return Conditional(
+            predicate, merges, wanted, results, (*content[0], *content[1]), frozenset(finished)
+        )
+
+    def _is_here(self, node: Node) -> bool:
+        return self.level.conditions[node] <= self.here
+
+    def _condition(self, node: Node) -> tuple[str, int]:
+        """The predicate of the conditional that `node` belongs to here, and its branch."""
+        joins = self.level.joins(node)
+        if self._is_here(node) and joins is not None:
+            return joins, 0
+        more = self.level.conditions[node] - self.here
+        for predicate, value in sorted(more):
+            made_by = self.level.owner.get(predicate.rpartition(":")[0])
+            if made_by is None or self._is_here(made_by):
+                return predicate, value
+        raise AssertionError(f"{node.op.name} needs predicates that need each other: {more}")
+
+    def _taken(self, merge: Node, predicate: str) -> tuple[Tensor, Tensor]:
+        one, other = merge.op.inputs
+        return (one, other) if (predicate, 0) in self.level.at(one) else (other, one)
+
+    def _needs(self, node: Node) -> list[Node]:
+        if self.is_conditional(node):
+            return self._content([node] if not self._is_here(node) else self.level.sources(node))[1]
+        return self.level.sources(node)
+
+    def _content(self, wanted: Iterable[Node]) -> tuple[list[Node], list[Node]]:
+        """What is made in a branch for `wanted`, and what must have been made here before."""
+        content: dict[Node, None] = {}
+        before: dict[Node, None] = {}
+        unread = list(wanted)
+        while unread:
+            node = unread.pop()
+            if node in content or node in before or node.op.name in self.done:
+                continue
+            if self._is_here(node):
+                before[node] = None
+            else:
+                content[node] = None
+                unread += self.level.sources(node)
+        return list(content), list(before)
+
+    def _leaving(
+        self, content: Sequence[Node], inside: Container[Node], alone: Container[Node]
+    ) -> Iterator[tuple[Node, list[Tensor]]]:
+        """The nodes of a branch that cannot be made again where they are needed later, and what
+        of them is needed.
+        """
+        users = self.level.users
+        later: dict[Node, set[Node]] = {}
+        unread = [
+            (node, user) for node in content for user in users.get(node, ()) if user not in inside
+        ]
+        own = set(content)
+        while unread:
+            node, user = unread.pop()
+            if node not in own or user in later.setdefault(node, set()):
+                continue
+            later[node].add(user)
+            if not self._stays(node, alone):  # it is made again there, of what it takes
+                unread += [(source, node) for source in self.level.sources(node)]
+        for node in content:
+            tensors = [tensor for op in node.ops for tensor in op.outputs]
+            taken = {one.name for user in later.get(node, ()) for one in user.inputs}
+            taken |= self.given_out & {tensor.name for tensor in tensors}
+            if self._stays(node, alone) and (taken or node in later):
+                yield node, [tensor for tensor in tensors if tensor.name in taken]
+
+    def _stays(self, node: Node, alone: Container[Node]) -> bool:
+        """Whether `node` is made once. What cannot leave a branch is made again."""
+        kinds = {tensor.dtype.base_dtype.name for op in node.ops for tensor in op.outputs}
+        if node.loop is None and kinds & {"resource", "variant"}:
+            return False
+        return self.level.has_effects(node) or node in alone
+
+
+def _of_merge(merge: Operation, taken: tuple[Tensor, Tensor]) -> Iterator[Result]:
+    """The results of `merge`: what it takes, and the number of the input that it has taken."""
+    value, number = merge.outputs
+    yield Result(value.name, taken)
+    if number.consumers():
+        first = 0 if taken[0] is merge.inputs[0] else 1
+        yield Result(number.name, (first, 1 - first))

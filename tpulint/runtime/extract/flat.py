@@ -1,0 +1,225 @@
+"""Conditionals and loops of TensorFlow 1: operations in one flat graph, and when each of them runs.
+
+Loops are known by their control-flow contexts: what runs in a frame cannot be anything else.
+Conditionals are known by their Switch and Merge operations alone, as TensorFlow's own pass knows
+them (functionalize_cond.cc): gradients flow through the branches of a conditional without being in
+its contexts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.extract.topological import in_order
+
+PLUMBING = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
+
+Condition = tuple[str, int]
+"""The name of a predicate, and the value of it with which something runs."""
+Conditions = frozenset[Condition]
+
+
+def is_flat(ops: Iterable[Operation]) -> bool:
+    """Whether `ops` has conditionals or loops of TensorFlow 1."""
+    return any(op.type in PLUMBING for op in ops)
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """An operation, or all operations of a loop."""
+
+    ops: tuple[Operation, ...]
+    loop: Any
+    """The loop's context, or None."""
+
+    @property
+    def op(self) -> Operation:
+        """The operation, or the first of the loop."""
+        return self.ops[0]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of the operations."""
+        return frozenset(op.name for op in self.ops)
+
+    @cached_property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """What is taken from other nodes."""
+        taken = {tensor.name: tensor for op in self.ops for tensor in op.inputs}
+        return tuple(one for one in taken.values() if one.op.name not in self.names)
+
+    @cached_property
+    def waits_for(self) -> tuple[Operation, ...]:
+        """The control inputs from other nodes."""
+        found = {other.name: other for op in self.ops for other in op.control_inputs}
+        return tuple(op for op in found.values() if op.name not in self.names)
+
+    @cached_property
+    def has_effects(self) -> bool:
+        """Whether to run it twice is not to run it once."""
+        return any(op.op_def.is_stateful for op in self.ops)
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """What runs in one frame: the nodes of the computation, of a loop's test or of its body."""
+
+    nodes: tuple[Node, ...]
+    conditions: Mapping[Node, Conditions]
+    """With which predicates each runs."""
+    owner: Mapping[str, Node]
+    """The node of each operation, by the operation's name."""
+
+    @staticmethod
+    def of(ops: Sequence[Operation], context: Any) -> Level:
+        """The level of `ops`, which are in the loop `context` or deeper; None is outside all."""
+        nodes = tuple(_nodes(ops, context))
+        owner = {name: node for node in nodes for name in node.names}
+        return Level(nodes, _conditions(nodes, owner), owner)
+
+    def sources(self, node: Node) -> list[Node]:
+        """The nodes that `node` needs."""
+        names = [tensor.op.name for tensor in node.inputs]
+        names += [op.name for op in node.waits_for]
+        return [self.owner[name] for name in names if name in self.owner]
+
+    @cached_property
+    def users(self) -> Mapping[Node, frozenset[Node]]:
+        """For each node those that need it."""
+        found: dict[Node, set[Node]] = {}
+        for node in self.nodes:
+            for source in self.sources(node):
+                found.setdefault(source, set()).add(node)
+        return {node: frozenset(users) for node, users in found.items()}
+
+    def has_effects(self, node: Node) -> bool:
+        """Whether `node`, or what is in the branches that it joins, has effects."""
+        if is_merge(node):  # what is in inner branches is in outer ones as well
+            return any(one.has_effects for one in self._inside(node))
+        return node.has_effects
+
+    def _inside(self, merge: Node) -> list[Node]:
+        around = self.conditions[merge]
+        found: dict[Node, None] = {}
+        unread = self.sources(merge)
+        while unread:
+            node = unread.pop()
+            if node not in found and around < self.conditions[node]:
+                found[node] = None
+                unread += self.sources(node)
+        return list(found)
+
+    def roots(self) -> list[Node]:
+        """What TensorFlow's passes let run though nobody takes anything of it.
+
+        Outside conditionals that is what has effects, each loop, and each conditional: they become
+        stateful operations, and the compiler removes none (RemoveDeadNodes, graph_optimizer.cc).
+        What stands in a branch and leads to no Merge is removed with its Switch
+        (DeleteReachableAndDeadNodes, functionalize_cond.cc), what stands in a loop and leads to no
+        NextIteration is not copied into its body (functionalize_while.cc).
+        """
+        free = [node for node in self.nodes if not self.conditions[node]]
+        return [node for node in free if node.has_effects or node.loop or self.joins(node)]
+
+    def joins(self, node: Node) -> str | None:
+        """The predicate of the conditional whose result `node` is."""
+        if not is_merge(node):
+            return None
+        return _predicate_of_merge(*(self.at(tensor) for tensor in node.op.inputs))
+
+    def at(self, tensor: Tensor) -> Conditions:
+        """With which predicates `tensor` has a value."""
+        return _of_tensor(tensor, self.conditions, self.owner)
+
+
+def predicate_of(switch: Operation) -> str:
+    """The name of the predicate of `switch`; a conditional has several copies of it."""
+    tensor = switch.inputs[1]
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    name: str = tensor.name
+    return name
+
+
+def is_variable(op: Operation) -> bool:
+    """Whether `op` is the Merge that begins an iteration with a loop's variable."""
+    return op.type == "Merge" and any(one.op.type == "NextIteration" for one in op.inputs)
+
+
+def splits(op: Operation) -> bool:
+    """Whether `op` is the Switch that ends a loop."""
+    return bool(op.type == "Switch" and op.inputs[1].op.type == "LoopCond")
+
+
+def loops_around(op: Operation) -> Iterator[Any]:
+    """The loops around `op`, innermost first."""
+    context = tensorflow_internals.context_of(op)
+    for each in tensorflow_internals.contexts_outwards(context):
+        if tensorflow_internals.is_while(each):
+            yield each
+
+
+def _nodes(ops: Sequence[Operation], context: Any) -> Iterator[Node]:
+    """The nodes of `ops` in program order: a loop has the place of its first operation."""
+    together: dict[Any, list[Operation]] = {}
+    for op in ops:
+        inner = None
+        for loop in loops_around(op):
+            if loop is context:
+                break
+            inner = loop
+        together.setdefault(op.name if inner is None else inner, []).append(op)
+    for key, own in together.items():
+        yield Node(tuple(own), None if isinstance(key, str) else key)
+
+
+def _conditions(nodes: Iterable[Node], owner: Mapping[str, Node]) -> dict[Node, Conditions]:
+    found: dict[Node, Conditions] = {}
+
+    def before(node: Node) -> list[Node]:
+        names = [*(tensor.op.name for tensor in node.inputs), *(op.name for op in node.waits_for)]
+        return [owner[name] for name in names if name in owner]
+
+    for node in in_order(nodes, before):
+        if node.inputs:
+            taken = [_of_tensor(tensor, found, owner) for tensor in node.inputs]
+        else:  # in a branch, this waits for the operation that marks the branch
+            taken = [found[owner[op.name]] for op in node.waits_for if op.name in owner]
+        if is_merge(node):
+            taken = [_of_tensor(tensor, found, owner) for tensor in node.op.inputs]
+            joined = _predicate_of_merge(*taken)
+            found[node] = frozenset(
+                one for one in frozenset.intersection(*taken) if one[0] != joined
+            )
+        else:
+            found[node] = frozenset[Condition]().union(*taken)
+    return found
+
+
+def is_merge(node: Node) -> bool:
+    """Whether `node` is the Merge of a conditional."""
+    return node.loop is None and node.op.type == "Merge"
+
+
+def _of_tensor(
+    tensor: Tensor, found: Mapping[Node, Conditions], owner: Mapping[str, Node]
+) -> Conditions:
+    if tensor.op.name not in owner:
+        return frozenset()
+    around = found[owner[tensor.op.name]]
+    if tensor.op.type == "Switch" and not splits(tensor.op):
+        return around | {(predicate_of(tensor.op), tensor.value_index)}
+    return around
+
+
+def _predicate_of_merge(*taken: Conditions) -> str | None:
+    """The predicate of which one input needs the one value and the other input the other."""
+    if len(taken) != 2:
+        return None
+    one, other = taken
+    return min((name for name, value in one if (name, 1 - value) in other), default=None)

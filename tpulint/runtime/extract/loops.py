@@ -1,0 +1,61 @@
+"""The operations of a loop of TensorFlow 1, sorted by the part that they play in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.extract.flat import PLUMBING, is_variable, splits
+from tpulint.runtime.extract.region import Operation, Tensor, needed
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """The operations of a loop, apart: loop variables in order, the test, the body."""
+
+    context: Any
+    constants: list[Operation]
+    merges: list[Operation]
+    switches: list[Operation]
+    initial_values: list[Tensor]
+    next_values: list[Tensor]
+    awaited: list[Operation]
+    """What an iteration waits for though it takes nothing of it."""
+    predicate: Tensor
+    test: list[Operation]
+    body: list[Operation]
+
+    @staticmethod
+    def of(ops: Sequence[Operation], context: Any) -> Loop:
+        """The parts of the loop `context`, of which `ops` are all operations."""
+        own = [op for op in ops if tensorflow_internals.context_of(op) is context]
+        merges = [op for op in own if is_variable(op)]
+        (loop_cond,) = [op for op in own if op.type == "LoopCond"]
+        switches = [
+            next(user for user in merge.outputs[0].consumers() if splits(user)) for merge in merges
+        ]
+        turns = [merge.inputs[1].op for merge in merges]
+        plumbing = {op.name for op in own if op.type in PLUMBING - {"Switch", "Merge"}}
+        plumbing |= {op.name for op in (*merges, *switches)}
+        inside = {op.name for op in ops} - plumbing
+        test = needed([loop_cond.inputs[0].op], lambda op: op.name in inside)
+        return Loop(
+            context=context,
+            constants=[op for op in own if op.type == "Enter" and op.get_attr("is_constant")],
+            merges=merges,
+            switches=switches,
+            initial_values=[merge.inputs[0].op.inputs[0] for merge in merges],
+            next_values=[turn.inputs[0] for turn in turns],
+            awaited=[op for turn in turns for op in turn.control_inputs if op.name in inside],
+            predicate=loop_cond.inputs[0],
+            test=[op for op in ops if op.name in test],
+            body=[op for op in ops if op.name not in test and op.name not in plumbing],
+        )
+
+    @property
+    def exits(self) -> list[Operation | None]:
+        """For each variable what hands its last value out, if anything takes it."""
+        users = [switch.outputs[0].consumers() for switch in self.switches]
+        return [found[0] if found else None for found in users]
