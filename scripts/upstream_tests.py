@@ -97,8 +97,7 @@ def _run_here(path: Path, options: argparse.Namespace) -> None:
     import tpulint.runtime as tpu
 
     sys.modules["tensorflow.python.framework.summary_test_util"] = _summary_test_util()
-    # TensorFlow's tests begin without what `import tensorflow` switches on.
-    if "python.eager import test" not in path.read_text("utf-8"):
+    if not _begins_with_v2_behavior(path.read_text("utf-8")):
         tf.compat.v1.disable_v2_behavior()
     told = options.report.read_text("utf-8").splitlines()
     done = {json.loads(line)[0] for line in told}
@@ -106,6 +105,8 @@ def _run_here(path: Path, options: argparse.Namespace) -> None:
     sys.path.insert(0, str(path.parent))
     names = runpy.run_path(str(path), run_name="upstream")
     flags.FLAGS([str(path)])
+    if "test_num_shards" in flags.FLAGS:
+        flags.FLAGS.test_num_shards = options.cores
     with options.report.open("a", encoding="utf-8") as file:
         for test in _tests(names):
             name = test.id().removeprefix("upstream.")
@@ -114,6 +115,16 @@ def _run_here(path: Path, options: argparse.Namespace) -> None:
             if name not in done and options.only in name:
                 with tpu.emulated_tpu(num_replicas=options.cores):
                     _run(test, name, file, options.seconds)
+
+
+def _begins_with_v2_behavior(text: str) -> bool:
+    """Whether a test file of this text keeps what `import tensorflow` switches on.
+
+    TensorFlow's own tests do not, as they import its modules one by one.
+    """
+    if "tensorflow_estimator" in text:
+        return "disable_v2_behavior()" not in text
+    return "python.eager import test" in text
 
 
 def _summary_test_util() -> ModuleType:

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import (
+    gen_tpu_ops,
     multi_device_iterator_ops,
     tensorflow_tpu,
     tpu_functional,
@@ -59,6 +60,25 @@ def called_on_any_core() -> Iterator[None]:
         replaced(tpu_ops, "tpu_partitioned_call", tpu_partitioned_call),
         replaced(tpu_ops, "tpu_ordinal_selector", tpu_ordinal_selector),
     ):
+        yield
+
+
+@contextlib.contextmanager
+def summed_alone(in_computation: Callable[[], bool]) -> Iterator[None]:
+    """In here, a sum over replicas that a plain graph or an eager call makes is of one replica.
+
+    The operation has a kernel on TPU cores only. So that is where TensorFlow places it, which
+    then compiles it as a program of its own. Programs with `use_tpu=False` come here.
+    """
+    real = gen_tpu_ops.cross_replica_sum
+
+    def cross_replica_sum(input: Any, group_assignment: Any, name: str | None = None) -> Any:
+        is_plain = type(tf.compat.v1.get_default_graph()) is tf.Graph
+        if (is_plain or tf.executing_eagerly()) and not in_computation():
+            return tf.identity(input, name=name)
+        return real(input, group_assignment, name=name)
+
+    with replaced(gen_tpu_ops, "cross_replica_sum", cross_replica_sum):
         yield
 
 

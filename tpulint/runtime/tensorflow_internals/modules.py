@@ -29,6 +29,7 @@ from tensorflow.python.framework import (
     random_seed,
 )
 from tensorflow.python.framework import device as pydev
+from tensorflow.python.framework import function as old_function
 from tensorflow.python.framework.auto_control_deps import AutomaticControlDependencies
 from tensorflow.python.ops import (
     control_flow_ops,
@@ -53,6 +54,7 @@ from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu.ops import tpu_ops
 from tensorflow.python.util import nest, tf_stack, variable_utils
 
+xla_data_pb2 = xla_sharding.xla_data_pb2
 record = getattr(eager, "record", tape)  # 2.12 has it in `tape`
 
 __all__ = [
@@ -75,6 +77,7 @@ __all__ = [
     "kernels",
     "multi_device_iterator_ops",
     "nest",
+    "old_function",
     "ops",
     "packed_distributed_variable",
     "polymorphic_function",
@@ -104,5 +107,6 @@ __all__ = [
     "variable_scope",
     "variable_utils",
     "xla",
+    "xla_data_pb2",
     "xla_sharding",
 ]
