@@ -77,9 +77,7 @@ def _check_assignment(assignment: Any, num_replicas: int) -> None:
         )
     twice = [c for c, count in Counter(map(tuple, coordinates)).items() if count > 1]
     if twice:
-        raise _Refused(
-            f"Duplicate coordinates in device_assignment: {', '.join(map(str, twice))}"
-        )
+        raise _Refused(f"Duplicate coordinates in device_assignment: {', '.join(map(str, twice))}")
 
 
 def _check_is_whole_topology(num_replicas: int) -> None:
