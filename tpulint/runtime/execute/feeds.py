@@ -10,8 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
-from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.execute.feed_queues import Direction, put, queue, take, take_parts
+from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.execute.telling import told
 from tpulint.runtime.execute.waits import Wait
 from tpulint.runtime.extract.feeds import TAKES, core_number, cores_of_replicas
@@ -52,10 +52,9 @@ class Feeds:
     ) -> tuple[list[Tensor], Operation]:
         """What `op`, a feed of the computation, does here: its results, and when it is done."""
         key = _key(op)
-        direction: Direction = "infeed" if op.type.startswith("Infeed") else "outfeed"
         with tf.control_dependencies(waits_for):
             if key is None:
-                here = queue(direction, core_number(0, max(op.get_attr("device_ordinal"), 0)))
+                here = queue(feed_lane(op), core_number(0, max(op.get_attr("device_ordinal"), 0)))
             else:
                 here = in_this_graph(places.feeds[key])
             if "Enqueue" in op.type:
@@ -118,12 +117,13 @@ class Feeds:
             self._waiting.pop(int(replica), None)
 
 
+def feed_lane(op: Operation) -> Direction:
+    """The lane of `op`, an operation that meets the host's own."""
+    return "infeed" if op.type.startswith("Infeed") else "outfeed"
+
+
 def _key(op: Operation) -> FeedKey | None:
     """The feed of a replica's own core; None for what a host cluster does for any core."""
-    if op.type in TAKES:
-        direction: Direction = "infeed"
-    elif op.type.startswith("OutfeedEnqueue"):
-        direction = "outfeed"
-    else:
+    if op.type not in TAKES and not op.type.startswith("OutfeedEnqueue"):
         return None
-    return direction, tfi.DeviceSpec.from_string(op.device).device_index or 0
+    return feed_lane(op), tfi.DeviceSpec.from_string(op.device).device_index or 0
