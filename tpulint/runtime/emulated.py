@@ -67,6 +67,7 @@ def _tensorflow_on_it() -> Iterator[None]:
         tfi.systems_are(_initialize, lambda: note_initialized(is_now=False)),
         tfi.called_on_any_core(),
         tfi.summed_alone(lambda: enclosing_context() is not None),
+        tfi.no_embedding_hardware(),
         tfi.pipelines_not_tuned(),
         tfi.computations_go_to(
             _replicate_on_cores, outside_compilation, experimental_map_outside_compilation

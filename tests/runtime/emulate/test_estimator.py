@@ -15,6 +15,8 @@ from tpulint.runtime.running import running
 tf1 = tf.compat.v1
 
 if hasattr(tf1, "estimator"):
+    from tensorflow.python.tpu import tpu_embedding
+
     tpu1 = tf1.estimator.tpu
 
     def model(host_fn: Any) -> Any:
@@ -148,3 +150,10 @@ if hasattr(tf1, "estimator"):
                     y, text = session.run([y, text], given)
                     np.testing.assert_allclose(y, [[expected]], rtol=1e-5)
                     np.testing.assert_allclose(float(text[0, 0]), expected, rtol=1e-5)
+
+    def test_the_embedding_hardware_is_refused_in_one_sentence() -> None:
+        table = tpu_embedding.TableConfig(vocabulary_size=8, dimension=4)
+        features = {"x": tpu_embedding.FeatureConfig("table")}
+        refused = pytest.raises(NotImplementedError, match="the emulated TPU has no embedding")
+        with tpu.emulated_tpu(num_replicas=2), tf.Graph().as_default(), refused:
+            tpu_embedding.TPUEmbedding({"table": table}, features, 8, "training")

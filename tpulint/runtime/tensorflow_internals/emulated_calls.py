@@ -12,6 +12,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     gen_tpu_ops,
     multi_device_iterator_ops,
     tensorflow_tpu,
+    tpu_embedding,
     tpu_functional,
     tpu_ops,
     tpu_replication,
@@ -79,6 +80,23 @@ def summed_alone(in_computation: Callable[[], bool]) -> Iterator[None]:
         return real(input, group_assignment, name=name)
 
     with replaced(gen_tpu_ops, "cross_replica_sum", cross_replica_sum):
+        yield
+
+
+@contextlib.contextmanager
+def no_embedding_hardware() -> Iterator[None]:
+    """In here, a `TPUEmbedding` of a session, which TPUEstimator makes, is refused."""
+
+    def __init__(self: Any, *_: Any, **__: Any) -> None:
+        raise NotImplementedError(
+            "the emulated TPU has no embedding hardware: TPUEmbedding, and so TPUEstimator's "
+            "embedding_config_spec, needs a TPU, or use_tpu=False, with which the tables are "
+            "plain variables"
+        )
+
+    with contextlib.ExitStack() as places:
+        if tpu_embedding is not None:
+            places.enter_context(replaced(tpu_embedding.TPUEmbedding, "__init__", __init__))
         yield
 
 

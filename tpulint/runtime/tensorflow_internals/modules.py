@@ -54,6 +54,11 @@ from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu.ops import tpu_ops
 from tensorflow.python.util import nest, tf_stack, variable_utils
 
+try:  # of sessions: it left TensorFlow after the Estimator
+    from tensorflow.python.tpu import tpu_embedding
+except ImportError:
+    tpu_embedding = None
+
 xla_data_pb2 = xla_sharding.xla_data_pb2
 record = getattr(eager, "record", tape)  # 2.12 has it in `tape`
 
@@ -95,6 +100,7 @@ __all__ = [
     "topology",
     "topology_pb2",
     "tpu_cluster_resolver",
+    "tpu_embedding",
     "tpu_function",
     "tpu_functional",
     "tpu_name_util",
