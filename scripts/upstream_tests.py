@@ -138,14 +138,17 @@ def _run_here(path: Path, options: argparse.Namespace) -> None:
     flags.FLAGS([str(path)])
     if "test_num_shards" in flags.FLAGS:
         flags.FLAGS.test_num_shards = options.cores
-    with options.report.open("a", encoding="utf-8") as file:
+    # One TPU for all tests: some of them initialize it once.
+    with (
+        options.report.open("a", encoding="utf-8") as file,
+        tpu.emulated_tpu(num_replicas=options.cores),
+    ):
         for test in _tests(names):
             name = test.id().removeprefix("upstream.")
             if test._testMethodName == "test_session":  # a helper of TensorFlow's TestCase
                 continue
             if name not in done and options.only in name:
-                with tpu.emulated_tpu(num_replicas=options.cores):
-                    _run(test, name, file, options.seconds)
+                _run(test, name, file, options.seconds)
 
 
 def _begins_with_v2_behavior(text: str) -> bool:
