@@ -24,13 +24,14 @@ COUNTS = """.wide { overflow-x: auto; }
 .counts .names th:not(:first-child):not(:last-child) { text-align: right; }
 .counts [colspan] { padding-top: .8rem; }
 """
+FEEDS = ("infeed", "outfeed")
 UNFINISHED = "Started, and not ended when the last step of their computation was over:"
 MOST = 10
 EMPTY = "No TPU computation ran to its end."
 
 
 class Lane(NamedTuple):
-    """The work of the device or of one host cluster, over all steps and replicas.
+    """The work of the device, of one host cluster or of a feed, over all steps and replicas.
 
     `place` is the user's line that made it ("file:line"). A run that gives something back to the
     device is a round trip: the device waits for it.
@@ -167,9 +168,9 @@ def title(computation: Computation) -> str:
 
 def cells(computation: Computation) -> Iterator[tuple[str, ...]]:
     for lane in computation.lanes:
-        on_host = lane.name != "device"
         crossing = (lane.round_trips, lane.bytes_to_host, lane.bytes_to_device)
-        counts = [f"{count:,}" if on_host else "" for count in crossing]
+        counted = (lane.name not in ("device", *FEEDS), *[lane.name != "device"] * 2)
+        counts = [f"{count:,}" if on else "" for count, on in zip(crossing, counted, strict=True)]
         yield (lane.name, f"{lane.runs:,}", *counts, f"{lane.seconds * 1e3:,.1f}", lane.place)
 
 

@@ -16,6 +16,7 @@ from tpulint.runtime.emulate.system import (
     note_initialized,
     system_of,
 )
+from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.replicate import split_compile_and_replicate
 
@@ -58,12 +59,15 @@ def _tensorflow_on_it() -> Iterator[None]:
         tfi.placed_softly(),
         tfi.functions_seen(functions.see),
         tfi.said_on_cores(functions),
+        tfi.placed_on_this_host(),
         tfi.unpacked_outside_computations(),
         tfi.one_core_a_replica(),
         tfi.no_shards_by_hand(),
         tfi.resolved_here(),
         tfi.systems_are(_initialize, lambda: note_initialized(is_now=False)),
         tfi.called_on_any_core(),
+        tfi.summed_alone(lambda: enclosing_context() is not None),
+        tfi.no_embedding_hardware(),
         tfi.pipelines_not_tuned(),
         tfi.computations_go_to(
             _replicate_on_cores, outside_compilation, experimental_map_outside_compilation

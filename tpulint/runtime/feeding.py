@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tpulint.runtime import hardware
 from tpulint.runtime import tensorflow_internals as tfi
-from tpulint.runtime.execute.feeds import put, queue, take
+from tpulint.runtime.execute.feed_queues import put, queue, take
 from tpulint.runtime.extract.feeds import core_number
 from tpulint.runtime.mark.context import enclosing_context
 

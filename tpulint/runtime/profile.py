@@ -28,9 +28,10 @@ _NOTHING = "no step was watched: it must be built and run while the profile is o
 
 @dataclass(frozen=True)
 class LaneTotal:
-    """What one lane ("device", or "host cluster C") did in one step, over all replicas.
+    """The sums of a lane of one step: "device", "host cluster C", "infeed" or "outfeed".
 
-    `seconds` is the time that its pieces took, summed; bytes are those of the tensors that crossed.
+    They are over all replicas. `seconds` is the time that its pieces took; bytes are those of the
+    tensors that crossed.
     """
 
     lane: str

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.mark.attributes import is_marked
 from tpulint.runtime.mark.marked import Marked
 
 _OF_EAGER = "_tpulint_marked"
@@ -32,6 +33,23 @@ def remember_same(symbol: Any, value: Any) -> None:
 def twins(graph: Any) -> dict[str, Any]:
     """The marked tensor or operation for each name in `graph` that stands for one."""
     return {name: twin for name, (_, twin) in _known(graph).items()}
+
+
+def unrunnable(graph: Any) -> set[Any]:
+    """The marked nodes that `graph` itself holds; none where other nodes take something of them.
+
+    Those others cannot run either, and TensorFlow must be able to say so.
+    """
+    found = {getattr(twin, "op", twin) for twin in twins(graph).values() if twin.graph is graph}
+    if not found:
+        return found
+    ops = graph.get_operations()
+    found |= {op for op in ops if is_marked(op)}
+    for op in ops:
+        sources = [*(tensor.op for tensor in op.inputs), *op.control_inputs]
+        if op not in found and not found.isdisjoint(sources):
+            return set()
+    return found
 
 
 def marked_graph(outputs: Any) -> Any:
@@ -74,3 +92,6 @@ def _in_graph(graph: Any, name: str | None) -> Marked | None:
 def _known(graph: Any) -> dict[str, tuple[Marked, Any]]:
     known: dict[str, tuple[Marked, Any]] = getattr(graph, _OF_GRAPH, {})
     return known
+
+
+tfi.functions_leave_out(unrunnable)

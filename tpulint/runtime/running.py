@@ -14,13 +14,16 @@ from tpulint.runtime.execute import starved, telling
 from tpulint.runtime.execute.probes import Event, Unfinished, unfinished, watched_by
 from tpulint.runtime.stepping import options
 
+FEEDS = ("infeed", "outfeed")
+"""The lanes in which the device takes from queues of the host, and puts into them."""
+
 
 @dataclass
 class Total:
     """One lane of one computation, over all its steps and replicas.
 
     `place` is the user's line that made it, None where no line of the user's did; `round_trips`
-    counts the runs that gave bytes back to the device.
+    counts the runs of a host cluster that gave bytes back to the device.
     """
 
     place: str | None
@@ -62,7 +65,7 @@ class Watch:
                 computation.last[event.replica] = event.step
             else:
                 total.runs += 1
-                total.round_trips += event.bytes_out > 0
+                total.round_trips += event.bytes_out > 0 and event.lane not in FEEDS
                 total.bytes_to_host += event.bytes_in
                 total.bytes_to_device += event.bytes_out
 

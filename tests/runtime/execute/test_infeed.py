@@ -130,6 +130,30 @@ def test_a_device_assignment_says_whose_core_it_is(session: Any) -> None:
     assert [cores.tpu_ordinal(replica=i) for i in range(2)] == [0, 2]
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_tensors_that_are_split_over_the_cores_of_a_replica(session: Any, replicas: int) -> None:
+    cores = assignment(replicas, 4)
+    dims = [[2, 2], None, [1], [4, 1]]
+    queue = tpu_feed._PartitionedInfeedQueue(4, cores, 0, dims)
+    rows = [
+        [tf.reshape(tf.range(15), [5, 3]) + i, tf.constant([10 * i]), tf.constant([i]), whole]
+        for i in range(replicas)
+        for whole in [tf.reshape(tf.range(6), [6, 1]) * i]
+    ]
+    enqueue = queue.generate_enqueue_ops(rows)
+
+    def total(*given: Any) -> Any:
+        return [tf.identity(x) for x in given]
+
+    empty: list[list[Any]] = [[] for _ in range(replicas)]
+    results = tpu.replicate(total, empty, infeed_queue=queue, device_assignment=cores)
+    for _ in range(2):
+        _, found, expected = session.run([enqueue, results, rows])
+        for replica, row in zip(found, expected, strict=True):
+            for value, wanted in zip(replica, row, strict=True):
+                np.testing.assert_array_equal(value, wanted)
+
+
 def test_inputs_that_the_queue_itself_splits(session: Any) -> None:
     queue = tpu_feed.InfeedQueue(tuple_types=[tf.float32], tuple_shapes=[[4]])
     results = tpu.replicate(lambda x: x * 2.0, [[], []], infeed_queue=queue)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import tensorflow as tf
+from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
 from tpulint.runtime.profile import profile
@@ -47,6 +48,24 @@ def test_bytes_counts_and_times_of_each_cluster(tmp_path):
     assert {event["args"]["name"] for event in events if event["ph"] == "M"} == {
         f"replica {replica} {side}" for replica in (0, 1) for side in ("device", "host")
     }
+
+
+def test_what_goes_through_infeed_and_outfeed():
+    def body(i):
+        (x,) = tpu_ops.infeed_dequeue_tuple([tf.float32], [[4]])
+        with tf.control_dependencies([tpu_ops.outfeed_enqueue(x[:2])]):
+            return i + 1
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session, profile() as seen:
+        enqueue = tpu_ops.infeed_enqueue_tuple([tf.ones([4])], [[4]], device_ordinal=0)
+        result = tpu.rewrite(lambda: tf.while_loop(lambda i: i < 3, body, [0]))
+        for _ in range(3):
+            session.run(enqueue)
+        session.run(result)
+    by_name = {lane.lane: lane for (lanes,) in [seen.steps] for lane in lanes}
+    taken, given = by_name["infeed"], by_name["outfeed"]
+    assert (taken.runs, taken.bytes_to_host, taken.bytes_to_device) == (3, 0, 48)
+    assert (given.runs, given.bytes_to_host, given.bytes_to_device) == (3, 24, 0)
 
 
 def test_what_is_built_outside_has_no_probes():

@@ -172,9 +172,9 @@ ROWS: list[tuple[Callable[[], Any], type[Exception], type[Exception], str]] = [
     (maximum_shapes_and_a_queue, tpu.MaximumShapesError, ValueError, "TPU404"),
     (operation_before_tensor, tpu.OutputOrderError, ValueError, "TPU407"),
     (operation_in_a_structure, tpu.OutputOrderError, ValueError, "TPU407"),
-    (too_few_assigned, tpu.DeviceAssignmentError, ValueError, "TPU408"),
-    (too_many_assigned, tpu.DeviceAssignmentError, ValueError, "TPU408"),
-    (core_that_is_not_there, tpu.DeviceAssignmentError, ValueError, "TPU408"),
+    (too_few_assigned, tpu.DeviceAssignmentError, tf.errors.InvalidArgumentError, "TPU408"),
+    (too_many_assigned, tpu.DeviceAssignmentError, tf.errors.InvalidArgumentError, "TPU408"),
+    (core_that_is_not_there, tpu.DeviceAssignmentError, tf.errors.InvalidArgumentError, "TPU408"),
 ]
 
 
@@ -287,3 +287,10 @@ def test_without_an_assignment_the_replicas_are_the_whole_topology(
         with pytest.raises(tpu.DeviceAssignmentError, match=text) as caught:
             build(replicas)
     assert caught.value.rule == "TPU408"
+
+
+def test_an_assignment_of_a_larger_machine_than_the_emulated_one() -> None:
+    refused = pytest.raises(tpu.DeviceAssignmentError, match="there are only 2 cores")
+    with tpu.emulated_tpu(num_replicas=2), tf.Graph().as_default(), refused:
+        given = [[tf.constant(1.0)] for _ in range(4)]
+        tpu.replicate(lambda v: v, given, device_assignment=assignment(4, 2))

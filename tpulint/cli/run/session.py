@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.cli.run.interrupt import Interrupts
+from tpulint.cli.run.missing_estimator import missing_estimator
 from tpulint.cli.run.program import INTERRUPTED, CannotRun, Ended, Program
 from tpulint.cli.run.say import say
 from tpulint.cli.run.tracebacks import clean
@@ -137,7 +138,11 @@ class Session:
             tuple(computation(place, totals) for place, totals in computations.items()),
             self.explained.faults if self.explained else (),
             unfinished(self.watch) if self.watch else (),
-            (*self.notes, *(self.explained.messages if self.explained else ())),
+            (
+                *self.notes,
+                *(self.explained.messages if self.explained else ()),
+                *missing_estimator(self.ended.error),
+            ),
             self.explained.checked if self.explained else None,
         )
 

@@ -32,7 +32,7 @@ def experimental_map_outside_compilation(
     for index in range(number):
         given = [arg if cut is None else cut[index] for arg, cut in zip(args, pieces)]
         results.append(mapped(computation, *given, **kwargs))
-    return tf.nest.map_structure(lambda *shards: _joined(shards, split), *results)
+    return tf.nest.map_structure(lambda *shards: tfi.joined(shards, split), *results)
 
 
 def _cut(tensor: Any, counts: Sequence[int]) -> list[Any]:
@@ -41,11 +41,3 @@ def _cut(tensor: Any, counts: Sequence[int]) -> list[Any]:
     for axis, count in enumerate(counts):
         shards = [piece for shard in shards for piece in tf.split(shard, count, axis=axis)]
     return shards
-
-
-def _joined(shards: Sequence[Any], counts: Sequence[int]) -> Any:
-    """The tensor of which `shards` are the shards."""
-    left = list(shards)
-    for axis, count in reversed(list(enumerate(counts))):
-        left = [tf.concat(left[i : i + count], axis) for i in range(0, len(left), count)]
-    return left[0]

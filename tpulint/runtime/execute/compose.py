@@ -19,13 +19,13 @@ from tpulint.runtime.execute.compile_errors import remember_segment
 from tpulint.runtime.execute.crossing import ends, lane_of, starts
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
-from tpulint.runtime.execute.feeds import Feeds
+from tpulint.runtime.execute.feeds import Feeds, feed_lane
 from tpulint.runtime.execute.hubs import Hubs
 from tpulint.runtime.execute.locks import Deadlock, Verdicts
 from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.ordering import all_wait_for, waits_of
 from tpulint.runtime.execute.places import Places, constant_or_image, in_this_graph
-from tpulint.runtime.execute.probes import Probes
+from tpulint.runtime.execute.probes import Probes, Watched
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.kernels import unsupported
@@ -33,6 +33,7 @@ from tpulint.runtime.extract.parts import part
 from tpulint.runtime.extract.pieces import Piece, Side
 from tpulint.runtime.extract.plan import Plan, plan
 from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
+from tpulint.runtime.place import place_of_operation
 
 _FREE = frozenset({"Identity", "Const", "NoOp"})
 
@@ -199,10 +200,12 @@ class Composer:
             constant_or_image(region, tensor.name, places, on_host=on_host) for tensor in op.inputs
         ]
         waits_for = waits_of(planned, op, frozenset({op.name}), places)
+        piece = Watched(feed_lane(op), op.name, place_of_operation(op))
+        waits_for += self.probes.start(piece, places.replica, given, waits_for)
         results, done = self.feeds.build(op, given, waits_for, places)
         places.tensors.update({out.name: one for out, one in zip(op.outputs, results, strict=True)})
         places.operations[op.name] = done
-        places.effects.append(done)
+        places.effects += [done, *self.probes.end(piece, places.replica, results, [done])]
 
     def _control(self, planned: Plan, op: Operation, places: Places) -> None:
         region = planned.region

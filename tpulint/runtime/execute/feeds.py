@@ -1,20 +1,16 @@
-"""Infeed and outfeed on this CPU: one queue a core and direction, of serialized tuples.
-
-Serialized, so that a queue can hold tuples of any kind, and what takes one notices when it is not
-of the dtypes or shapes that it was built for. A queue lives as long as its session, or for
-functions as long as the process, and any number of tuples fits in.
-"""
+"""What a computation takes from its infeeds and puts into its outfeeds, core by core."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.execute.feed_queues import Direction, put, queue, take, take_parts
 from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.execute.telling import told
 from tpulint.runtime.execute.waits import Wait
@@ -23,7 +19,6 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.place import place_of_operation
 
-Direction = Literal["infeed", "outfeed"]
 FeedKey = tuple[Direction, int]
 """A direction and a logical core of a replica."""
 
@@ -37,8 +32,9 @@ class Feeds:
     def __init__(self, ops: Iterable[Operation], marked: Marked) -> None:
         ops = list(ops)
         self.may_wait = any(op.type in TAKES for op in ops)
+        self._cores_per_replica: int = marked.metadata.get_attr("num_cores_per_replica")
         self._cores = {
-            key: cores_of_replicas(marked, key[1]) for op in ops for key in [_key(op)] if key
+            key: cores_of_replicas(marked, key[1]) for op in ops for key in self._keys(op)
         }
         self._lock = threading.Lock()
         self._begin()
@@ -56,10 +52,9 @@ class Feeds:
     ) -> tuple[list[Tensor], Operation]:
         """What `op`, a feed of the computation, does here: its results, and when it is done."""
         key = _key(op)
-        direction: Direction = "infeed" if op.type.startswith("Infeed") else "outfeed"
         with tf.control_dependencies(waits_for):
             if key is None:
-                here = queue(direction, core_number(0, max(op.get_attr("device_ordinal"), 0)))
+                here = queue(feed_lane(op), core_number(0, max(op.get_attr("device_ordinal"), 0)))
             else:
                 here = in_this_graph(places.feeds[key])
             if "Enqueue" in op.type:
@@ -68,7 +63,12 @@ class Feeds:
             shapes = [tensor.shape for tensor in op.outputs]
             comes = [told(self._waits_for(op), [in_this_graph(places.replica)])]
             with tf.control_dependencies(comes):
-                results = take(here, dtypes, shapes)
+                parts = self._parts(op)
+                if parts is None:
+                    results = take(here, dtypes, shapes)
+                else:
+                    queues = {key[1]: in_this_graph(places.feeds[key]) for key in self._keys(op)}
+                    results = take_parts(queues, parts, dtypes, shapes)
             with tf.control_dependencies(results):
                 return results, told(self._has, [in_this_graph(places.replica)])
 
@@ -82,6 +82,20 @@ class Feeds:
         with self._lock:
             oldest = min((since for since, _ in self._waiting.values()), default=float("inf"))
         return PATIENCE - (time.monotonic() - oldest)
+
+    def _keys(self, op: Operation) -> list[FeedKey]:
+        """All feeds that `op` needs: those of several cores, where they share its tensors."""
+        key, parts = _key(op), self._parts(op)
+        if key is None:
+            return []
+        if parts is None:
+            return [key]
+        return [(key[0], core) for core in sorted({core for part in parts for core in part.cores})]
+
+    def _parts(self, op: Operation) -> list[tfi.Parts] | None:
+        if op.type not in TAKES or self._cores_per_replica == 1:
+            return None
+        return tfi.parts_of_outputs(op, self._cores_per_replica)
 
     def _begin(self) -> None:
         with self._lock:
@@ -103,42 +117,13 @@ class Feeds:
             self._waiting.pop(int(replica), None)
 
 
+def feed_lane(op: Operation) -> Direction:
+    """The lane of `op`, an operation that meets the host's own."""
+    return "infeed" if op.type.startswith("Infeed") else "outfeed"
+
+
 def _key(op: Operation) -> FeedKey | None:
     """The feed of a replica's own core; None for what a host cluster does for any core."""
-    if op.type in TAKES:
-        direction: Direction = "infeed"
-    elif op.type.startswith("OutfeedEnqueue"):
-        direction = "outfeed"
-    else:
+    if op.type not in TAKES and not op.type.startswith("OutfeedEnqueue"):
         return None
-    return direction, tfi.DeviceSpec.from_string(op.device).device_index or 0
-
-
-def queue(direction: Direction, core: int) -> Tensor:
-    """The queue of the core of this number."""
-    return tf.raw_ops.FIFOQueueV2(
-        component_types=[tf.string],
-        shapes=[],
-        capacity=-1,
-        container="",
-        shared_name=f"tpulint_{direction}_{core}",
-    )
-
-
-def put(handle: Tensor, values: Sequence[Tensor]) -> Operation:
-    """Put the tuple `values` into a queue. None when it is done eagerly."""
-    row = tf.stack([tf.io.serialize_tensor(value) for value in values])
-    return tf.raw_ops.QueueEnqueueV2(handle=handle, components=[row], timeout_ms=-1)
-
-
-def take(handle: Tensor, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Tensor]:
-    """Take a tuple out of a queue, when there is one.
-
-    An InvalidArgumentError comes out of the step when it is not of `dtypes` and `shapes`.
-    """
-    (row,) = tf.raw_ops.QueueDequeueV2(handle=handle, component_types=[tf.string], timeout_ms=-1)
-    row = tf.ensure_shape(row, [len(dtypes)], name="tuple_of_another_length")
-    return [
-        tf.ensure_shape(tf.io.parse_tensor(row[place], dtype), shape)
-        for place, (dtype, shape) in enumerate(zip(dtypes, shapes, strict=True))
-    ]
+    return feed_lane(op), tfi.DeviceSpec.from_string(op.device).device_index or 0

@@ -19,7 +19,7 @@ from tpulint.runtime.extract.bodies import (
     WHILE,
     bodies,
 )
-from tpulint.runtime.extract.region import NodeDef, Operation, Region
+from tpulint.runtime.extract.region import NEVER_ON_DEVICE, NodeDef, Operation, Region
 from tpulint.runtime.place import place_of_operation
 
 _ALWAYS = (
@@ -27,7 +27,6 @@ _ALWAYS = (
     | {"Const", "NoOp", "Identity", "IdentityN", "Assert"}
     | {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"}
 )  # fmt: skip
-_ABSENT_DTYPES = frozenset({tf.string.as_datatype_enum, tf.complex128.as_datatype_enum})
 
 
 def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError | None:
@@ -89,7 +88,7 @@ def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
 
 def _absent_dtype(op: Operation) -> str | None:
     for tensor in (*op.inputs, *op.outputs):
-        if tensor.dtype.base_dtype.as_datatype_enum in _ABSENT_DTYPES:
+        if tensor.dtype.base_dtype in NEVER_ON_DEVICE:
             name: str = tensor.dtype.base_dtype.name
             return name
     return None

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import tensorflow as tf
+
 from tpulint.runtime.extract.topological import in_order
 
 Tensor = Any
@@ -23,6 +25,8 @@ NodeDef = Any
 Key = tuple[int, str]
 """An operation among those of all regions of a program."""
 
+NEVER_ON_DEVICE = frozenset({tf.string, tf.complex128})
+"""The dtypes of tensors that no TPU holds."""
 CLUSTER_ATTR = "_xla_outside_compilation"
 REPLICATE_ATTR = "_tpu_replicate"
 
@@ -103,6 +107,12 @@ class Region:
         if CLUSTER_ATTR in attrs:
             name: str = attrs[CLUSTER_ATTR].s.decode()
             return name
+        if op.type == "Identity" and op.outputs[0].dtype in NEVER_ON_DEVICE:
+            # TensorFlow's passes drop it, and move what ends in an output to the host with it.
+            source = op.inputs[0].op
+            found = self.cluster_of(source) if source.name in self.names else None
+            if found is not None:
+                return found
         return self.automatic.clusters.get(key_of(self, op))
 
 

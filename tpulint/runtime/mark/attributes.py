@@ -17,6 +17,15 @@ COMPILATION_STATUS = "_tpu_compilation_status"
 HOST_COMPUTE_CORE = "host_compute_core"
 
 
+_BOUNDARY = frozenset({"TPUReplicatedInput", "TPUReplicatedOutput"})
+
+
+def is_marked(op: tf.Operation) -> bool:
+    """Whether `op` is of a computation, of its boundary, or the pivot that it hangs on."""
+    attrs = op.node_def.attr
+    return op.type in _BOUNDARY or REPLICATE in attrs or PIVOT in attrs
+
+
 def string_attr(value: str) -> Any:
     """An AttrValue that holds `value`."""
     return tf.compat.v1.AttrValue(s=value.encode())

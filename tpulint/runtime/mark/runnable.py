@@ -9,13 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import tensorflow as tf
+
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.emulate.system import current_system
-from tpulint.runtime.errors import DeviceAssignmentError, EscapedTensorError
+from tpulint.runtime.errors import DeviceAssignmentError, EscapedTensorError, joined
 from tpulint.runtime.mark import attributes, escaping
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.place import is_of_gradient, place_of_operation
+
+_Refused = joined(DeviceAssignmentError, tf.errors.InvalidArgumentError)
 
 
 def check(context: TPUReplicateContext, marked: Marked, assignment: Any) -> None:
@@ -55,28 +59,28 @@ def _check_assignment(assignment: Any, num_replicas: int) -> None:
     cores = assignment.core_assignment
     coordinates = cores.reshape(-1, cores.shape[-1]).tolist()
     per_replica = assignment.num_cores_per_replica
-    in_topology = assignment.topology.num_tasks * assignment.topology.num_tpus_per_task
+    system, topology = current_system(), assignment.topology
+    # Those of the system that runs it, of which the topology in the assignment may not be.
+    in_topology = system.num_cores if system else topology.num_tasks * topology.num_tpus_per_task
     if num_replicas > in_topology:
-        raise DeviceAssignmentError(
+        raise _Refused(
             f"Requested num_replicas={num_replicas} but there are only {in_topology} cores in "
             "the TPU topology."
         )
     if num_replicas * per_replica > in_topology:
-        raise DeviceAssignmentError(
+        raise _Refused(
             f"Requested num_replicas={num_replicas} with {per_replica} cores per replica, but "
             f"there are only {in_topology} cores in the TPU topology."
         )
     if len(coordinates) != num_replicas * per_replica:
-        raise DeviceAssignmentError(
+        raise _Refused(
             "Length of device_assignment attribute must be equal to num_replicas "
             f"({num_replicas}) * num_cores_per_replica ({per_replica}) * {cores.shape[-1]} "
             f"got {cores.size}"
         )
     twice = [c for c, count in Counter(map(tuple, coordinates)).items() if count > 1]
     if twice:
-        raise DeviceAssignmentError(
-            f"Duplicate coordinates in device_assignment: {', '.join(map(str, twice))}"
-        )
+        raise _Refused(f"Duplicate coordinates in device_assignment: {', '.join(map(str, twice))}")
 
 
 def _check_is_whole_topology(num_replicas: int) -> None:
@@ -84,11 +88,11 @@ def _check_is_whole_topology(num_replicas: int) -> None:
     if system is None or num_replicas in (1, system.num_cores):
         return
     if num_replicas > system.num_cores:
-        raise DeviceAssignmentError(
+        raise _Refused(
             f"Requested num_replicas={num_replicas} but there are only {system.num_cores} cores "
             "in the TPU topology."
         )
-    raise DeviceAssignmentError(
+    raise _Refused(
         f"TPUReplicate asked to create {num_replicas} replicas, but the number of cores in the "
         f"TPU topology is {system.num_cores} and no TPU device assignment was supplied. A TPU "
         "device assignment is required if the number of replicas is not 1 or the number of cores "
@@ -102,7 +106,7 @@ def _check_cores(context: TPUReplicateContext, cores: int) -> None:
             continue
         device = tfi.DeviceSpec.from_string(op.device)
         if (device.device_index or 0) >= cores:
-            raise DeviceAssignmentError(
+            raise _Refused(
                 f"Invalid core ID: {device.device_index}. The valid core IDs are [0..{cores})",
                 place=place_of_operation(op),
             )

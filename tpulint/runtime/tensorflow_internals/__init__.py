@@ -12,6 +12,7 @@ from tpulint.runtime.tensorflow_internals.contexts import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.cores import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.devices import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_calls import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.emulated_placement import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_system import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.feeds import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.functions import *  # noqa: F403
@@ -19,6 +20,7 @@ from tpulint.runtime.tensorflow_internals.gradients import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.graphs import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.logical_cores import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.made import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.old_functions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.operations import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.replacing import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.running import *  # noqa: F403

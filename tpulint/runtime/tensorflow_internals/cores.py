@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime.tensorflow_internals.emulated_placement import PLACED, asked_for_or
 from tpulint.runtime.tensorflow_internals.modules import (
     eager_context,
     ops,
@@ -18,7 +19,6 @@ from tpulint.runtime.tensorflow_internals.modules import (
 )
 from tpulint.runtime.tensorflow_internals.replacing import replaced
 
-_CORE = "_tpulint_core"
 _TPU = re.compile(r"device:TPU:\d+")
 
 OutputCores = Mapping[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]
@@ -28,7 +28,7 @@ its arguments."""
 
 def core_of(value: Any) -> str | None:
     """The core that an eager tensor is on, or that an operation of a graph has been given to."""
-    core: str | None = getattr(value, _CORE, None)
+    core: str | None = getattr(value, PLACED, None)
     return core
 
 
@@ -40,7 +40,7 @@ def say_on_core(values: Any, device: str | None) -> None:
         if isinstance(value, list):
             say_on_core(value, device)
         elif isinstance(value, ops.EagerTensor):
-            setattr(value, _CORE, device)
+            setattr(value, PLACED, device)
 
 
 @contextlib.contextmanager
@@ -54,8 +54,7 @@ def said_on_cores(functions: OutputCores) -> Iterator[None]:
         for name, new in _executing(functions).items():
             places.enter_context(replaced(pywrap_tfe, name, new))
         for name in ("device", "backing_device"):
-            places.enter_context(replaced(kind, name, _core_or(kind.__dict__[name])))
-        places.enter_context(_graphs_placed_here())
+            places.enter_context(replaced(kind, name, asked_for_or(kind.__dict__[name])))
         yield
 
 
@@ -88,35 +87,6 @@ def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
         "TFE_Py_Execute": execute,
         "TFE_Py_ExecuteCancelable": execute_cancelable,
     }
-
-
-@contextlib.contextmanager
-def _graphs_placed_here() -> Iterator[None]:
-    """In here, operations of graphs that are placed on a core are placed on the CPU, and say not.
-
-    TensorFlow's soft placement refuses what is colocated with a device that is not there.
-    """
-    apply, device = ops.Graph._apply_device_functions, ops.Operation.device
-
-    def apply_device_functions(self: Any, op: Any) -> None:
-        apply(self, op)
-        if isinstance(op, ops.Operation):
-            asked_for = device.fget(op)
-            if _TPU.search(asked_for):
-                setattr(op, _CORE, asked_for)
-                op._set_device_from_string(_TPU.sub("device:CPU:0", asked_for))
-
-    with contextlib.ExitStack() as places:
-        places.enter_context(replaced(ops.Graph, "_apply_device_functions", apply_device_functions))
-        places.enter_context(replaced(ops.Operation, "device", _core_or(device)))
-        if hasattr(ops, "SymbolicTensor"):  # not in 2.12, where tensors ask their operations
-            of_op = property(lambda tensor: tensor.op.device)
-            places.enter_context(replaced(ops.SymbolicTensor, "device", of_op))
-        yield
-
-
-def _core_or(real: Any) -> property:
-    return property(lambda of: getattr(of, _CORE, None) or real.__get__(of))
 
 
 def unpacked(variables: Sequence[Any]) -> list[Any]:

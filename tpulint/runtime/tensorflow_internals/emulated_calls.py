@@ -9,8 +9,10 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import (
+    gen_tpu_ops,
     multi_device_iterator_ops,
     tensorflow_tpu,
+    tpu_embedding,
     tpu_functional,
     tpu_ops,
     tpu_replication,
@@ -59,6 +61,42 @@ def called_on_any_core() -> Iterator[None]:
         replaced(tpu_ops, "tpu_partitioned_call", tpu_partitioned_call),
         replaced(tpu_ops, "tpu_ordinal_selector", tpu_ordinal_selector),
     ):
+        yield
+
+
+@contextlib.contextmanager
+def summed_alone(in_computation: Callable[[], bool]) -> Iterator[None]:
+    """In here, a sum over replicas that a plain graph or an eager call makes is of one replica.
+
+    The operation has a kernel on TPU cores only. So that is where TensorFlow places it, which
+    then compiles it as a program of its own. Programs with `use_tpu=False` come here.
+    """
+    real = gen_tpu_ops.cross_replica_sum
+
+    def cross_replica_sum(input: Any, group_assignment: Any, name: str | None = None) -> Any:
+        is_plain = type(tf.compat.v1.get_default_graph()) is tf.Graph
+        if (is_plain or tf.executing_eagerly()) and not in_computation():
+            return tf.identity(input, name=name)
+        return real(input, group_assignment, name=name)
+
+    with replaced(gen_tpu_ops, "cross_replica_sum", cross_replica_sum):
+        yield
+
+
+@contextlib.contextmanager
+def no_embedding_hardware() -> Iterator[None]:
+    """In here, a `TPUEmbedding` of a session, which TPUEstimator makes, is refused."""
+
+    def __init__(self: Any, *_: Any, **__: Any) -> None:
+        raise NotImplementedError(
+            "the emulated TPU has no embedding hardware: TPUEmbedding, and so TPUEstimator's "
+            "embedding_config_spec, needs a TPU, or use_tpu=False, with which the tables are "
+            "plain variables"
+        )
+
+    with contextlib.ExitStack() as places:
+        if tpu_embedding is not None:
+            places.enter_context(replaced(tpu_embedding.TPUEmbedding, "__init__", __init__))
         yield
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -13,6 +14,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     tf2xla,
     tpu_replicated_variable,
     tpu_util,
+    xla_data_pb2,
     xla_sharding,
 )
 from tpulint.runtime.tensorflow_internals.replacing import replaced
@@ -60,6 +62,45 @@ def tiles_of(value: Any) -> list[int] | None:
     sharding = xla_sharding.get_tensor_sharding(value)
     tiles = xla_sharding.get_sharding_tile_shape(sharding)
     return list(tiles) if tiles and max(tiles) > 1 else None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The logical cores that get a part of a tensor, and the number of parts along each axis.
+
+    Without `counts`, each of the cores gets all of it.
+    """
+
+    cores: tuple[int, ...]
+    counts: tuple[int, ...] = ()
+
+
+def parts_of_outputs(op: Any, num_cores: int) -> list[Parts] | None:
+    """How the outputs of `op` are spread over the cores; None where nothing is said of them."""
+    try:
+        sharding = xla_data_pb2.OpSharding.FromString(op.get_attr("_XlaSharding"))
+    except ValueError:
+        return None
+    if sharding.type != xla_data_pb2.OpSharding.TUPLE:
+        return None
+    return [_parts_of(one, num_cores) for one in sharding.tuple_shardings]
+
+
+def _parts_of(sharding: Any, num_cores: int) -> Parts:
+    if sharding.type == xla_data_pb2.OpSharding.REPLICATED:
+        return Parts(tuple(range(num_cores)))
+    cores = tuple(sharding.tile_assignment_devices)
+    if sharding.type == xla_data_pb2.OpSharding.MAXIMAL:
+        return Parts(cores)
+    return Parts(cores, tuple(sharding.tile_assignment_dimensions))
+
+
+def joined(shards: Sequence[Any], counts: Sequence[int]) -> Any:
+    """The tensor of which `shards` are the shards, `counts` along its axes, the last fastest."""
+    left = list(shards)
+    for axis, count in reversed(list(enumerate(counts))):
+        left = [tf.concat(left[i : i + count], axis) for i in range(0, len(left), count)]
+    return left[0]
 
 
 @contextlib.contextmanager

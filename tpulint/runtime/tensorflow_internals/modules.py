@@ -29,6 +29,7 @@ from tensorflow.python.framework import (
     random_seed,
 )
 from tensorflow.python.framework import device as pydev
+from tensorflow.python.framework import function as old_function
 from tensorflow.python.framework.auto_control_deps import AutomaticControlDependencies
 from tensorflow.python.ops import (
     control_flow_ops,
@@ -53,6 +54,12 @@ from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu.ops import tpu_ops
 from tensorflow.python.util import nest, tf_stack, variable_utils
 
+try:  # of sessions: it left TensorFlow after the Estimator
+    from tensorflow.python.tpu import tpu_embedding
+except ImportError:
+    tpu_embedding = None
+
+xla_data_pb2 = xla_sharding.xla_data_pb2
 record = getattr(eager, "record", tape)  # 2.12 has it in `tape`
 
 __all__ = [
@@ -75,6 +82,7 @@ __all__ = [
     "kernels",
     "multi_device_iterator_ops",
     "nest",
+    "old_function",
     "ops",
     "packed_distributed_variable",
     "polymorphic_function",
@@ -92,6 +100,7 @@ __all__ = [
     "topology",
     "topology_pb2",
     "tpu_cluster_resolver",
+    "tpu_embedding",
     "tpu_function",
     "tpu_functional",
     "tpu_name_util",
@@ -104,5 +113,6 @@ __all__ = [
     "variable_scope",
     "variable_utils",
     "xla",
+    "xla_data_pb2",
     "xla_sharding",
 ]

@@ -1,0 +1,69 @@
+"""The queues behind infeed and outfeed on this CPU: one a core and direction, of serialized tuples.
+
+Serialized, so that a queue can hold tuples of any kind, and what takes one notices when it is not
+of the dtypes or shapes that it was built for. A queue lives as long as its session, or for
+functions as long as the process, and any number of tuples fits in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.execute import queues
+from tpulint.runtime.extract.region import Operation, Tensor
+
+Direction = Literal["infeed", "outfeed"]
+
+
+def queue(direction: Direction, core: int) -> Tensor:
+    """The queue of the core of this number."""
+    return queues.queue([tf.string], f"tpulint_{direction}_{core}")
+
+
+def put(handle: Tensor, values: Sequence[Tensor]) -> Operation:
+    """Put the tuple `values` into a queue. None when it is done eagerly."""
+    row = tf.stack([tf.io.serialize_tensor(value) for value in values])
+    return queues.put(handle, [row])
+
+
+def take(handle: Tensor, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Tensor]:
+    """Take a tuple out of a queue, when there is one.
+
+    An InvalidArgumentError comes out of the step when it is not of `dtypes` and `shapes`.
+    """
+    (row,) = queues.take(handle, [tf.string])
+    row = tf.ensure_shape(row, [len(dtypes)], name="tuple_of_another_length")
+    return [
+        tf.ensure_shape(tf.io.parse_tensor(row[place], dtype), shape)
+        for place, (dtype, shape) in enumerate(zip(dtypes, shapes, strict=True))
+    ]
+
+
+def take_parts(
+    handles: Mapping[int, Tensor],
+    parts: Sequence[tfi.Parts],
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any],
+) -> list[Tensor]:
+    """Take a tuple out of the queue of each core of a replica, and join the parts of its tensors.
+
+    A core whose number stands in no `parts` gets nothing.
+    """
+    taken: list[list[Tensor]] = [[] for _ in parts]
+    for core, handle in handles.items():
+        mine = [place for place, part in enumerate(parts) if core in part.cores]
+        here = take(
+            handle,
+            [dtypes[place] for place in mine],
+            [None if parts[place].counts else shapes[place] for place in mine],
+        )
+        for place, tensor in zip(mine, here, strict=True):
+            taken[place].append(tensor)
+    return [
+        tf.ensure_shape(tfi.joined(shards, part.counts), shape)
+        for shards, part, shape in zip(taken, parts, shapes, strict=True)
+    ]

@@ -1,0 +1,82 @@
+"""Where operations of graphs run that are placed on what is emulated: on this host's CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime.tensorflow_internals.modules import ops, session
+from tpulint.runtime.tensorflow_internals.replacing import replaced
+
+PLACED = "_tpulint_core"
+"""The attribute of an operation or tensor that holds the device that was asked for."""
+
+_VERSION = "_tpulint_placed"
+_PLACING = threading.Lock()
+_EMULATED = re.compile(r"device:TPU(_SYSTEM)?:[\d*]+")
+_FIRST_TASK = re.compile(r"/job:(?!localhost(/|$))[^/]+(/replica:0)?(/task:0)?(?=/device|$)")
+
+
+@contextlib.contextmanager
+def placed_on_this_host() -> Iterator[None]:
+    """In here, operations of graphs that are placed on emulated devices run on the CPU.
+
+    They say that they are where they were placed. Soft placement would not do: it is off in the
+    sessions of programs that give a `ConfigProto`, and it refuses what is colocated with a device
+    that is not there.
+    """
+    apply, extend = ops.Graph._apply_device_functions, session.BaseSession._extend_graph
+    device = ops.Operation.device
+
+    def apply_device_functions(self: Any, op: Any) -> None:
+        apply(self, op)
+        if isinstance(op, ops.Operation):
+            asked_for = device.fget(op)
+            _place(op, asked_for, _EMULATED.sub("device:CPU:0", asked_for))
+
+    def extend_graph(self: Any) -> None:
+        if not self._target:  # what serves it is this process: it has no other job
+            _place_jobs_here(self._graph, device.fget)
+        extend(self)
+
+    with contextlib.ExitStack() as places:
+        places.enter_context(replaced(ops.Graph, "_apply_device_functions", apply_device_functions))
+        places.enter_context(replaced(session.BaseSession, "_extend_graph", extend_graph))
+        places.enter_context(replaced(ops.Operation, "device", asked_for_or(device)))
+        if hasattr(ops, "SymbolicTensor"):  # not in 2.12, where tensors ask their operations
+            of_op = property(lambda tensor: tensor.op.device)
+            places.enter_context(replaced(ops.SymbolicTensor, "device", of_op))
+        yield
+
+
+def asked_for_or(real: Any) -> property:
+    """The device that was asked for, where it is another than that of the property `real`."""
+    return property(lambda of: getattr(of, PLACED, None) or real.__get__(of))
+
+
+def _place_jobs_here(graph: Any, device_of: Any) -> None:
+    """Place on this process what `graph` has for the first task of any job.
+
+    That is where the host of a TPU is in a program that names it; and graphs that were imported
+    name devices, too.
+    """
+    with _PLACING:  # an operation that a session knows must not be placed once more
+        if getattr(graph, _VERSION, 0) == graph.version:
+            return
+        for op in graph.get_operations():
+            asked_for = device_of(op)
+            if asked_for:
+                here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", asked_for)
+                _place(op, asked_for, _EMULATED.sub("device:CPU:0", here))
+        setattr(graph, _VERSION, graph.version)
+
+
+def _place(op: tf.Operation, asked_for: str, device: str) -> None:
+    if device != asked_for:
+        setattr(op, PLACED, asked_for)
+        op._set_device_from_string(device)
