@@ -45,6 +45,7 @@ def parser() -> Parser:
         prog="tpulint", title="commands", required=True, metavar="COMMAND"
     )
     check = command(commands, "check", "report findings in files and directories")
+    check.usage = "tpulint check [OPTIONS] [PATH ...]"
     add_check(check)
     check.set_defaults(run=run_check)
     rule = command(commands, "rule", "explain a rule")
