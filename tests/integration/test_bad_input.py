@@ -13,6 +13,7 @@ import pytest
 
 from tests.integration.conftest import Answer, run, tpulint
 from tests.integration.programs import NESTED
+from tpulint.output import FORMATS
 
 WORD = "# outside_compilation\n"  # lets a file through the screening of bytes
 
@@ -134,7 +135,7 @@ def test_links_that_lead_nowhere_or_in_circles(folder: Path) -> None:
 def test_a_name_that_is_no_unicode(folder: Path) -> None:
     name = os.fsdecode(b"caf\xe9.py")
     (folder / name).write_text("print 'outside_compilation'\n")
-    for style in ("text", "full", "sarif", "html", "junit", "github", "gitlab"):
+    for style in FORMATS:
         said = tpulint(folder, "check", "--output-format", style, "--output-file", "o")
         assert (said.status, said.err) == (1, "")
         assert b"TPU001" in (folder / "o").read_bytes()

@@ -194,6 +194,22 @@ def git(folder: Path, *arguments: str) -> None:
     assert answer.status == 0, answer.err
 
 
+def test_each_file_is_analyzed_under_its_own_settings(tmp_path: Path) -> None:
+    wrapped = NESTED.replace(
+        "tf.compat.v1.tpu.outside_compilation(inner", "lib.on_host(inner"
+    ).replace("import ", "import lib\nimport ", 1)
+    for name in ("with_it", "without"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.py").write_text(wrapped)
+    answer = tpulint(tmp_path, "check", "-n", "--output-format", "json")
+    assert rows(answer) == []
+    (tmp_path / "with_it/tpulint.toml").write_text('wrappers = ["lib.on_host"]\n')
+    answer = tpulint(tmp_path, "check", "--output-format", "json")
+    assert rows(answer) == [("with_it.py", "TPU201")]
+    again = tpulint(tmp_path, "check", "--output-format", "json")
+    assert again == answer, "from the cache"
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -66,16 +66,22 @@ def test_ctrl_c_ends_it_within_a_second(running: subprocess.Popen[str]) -> None:
     begun = time.monotonic()
     os.killpg(running.pid, signal.SIGINT)  # as a terminal sends it: to workers too
     out, err = running.communicate(timeout=START)
-    assert time.monotonic() - begun < END
+    took = time.monotonic() - begun
+    assert took < patience()
     assert running.returncode == 130
     assert (out, err) == ("", "tpulint: interrupted\n")
-    wait_for(lambda: not group(running.pid), END)
+    wait_for(lambda: not group(running.pid), patience())
 
 
 def test_no_worker_outlives_a_killed_run(running: subprocess.Popen[str]) -> None:
     running.kill()
     running.wait()
-    wait_for(lambda: not group(running.pid), END)
+    wait_for(lambda: not group(running.pid), patience())
+
+
+def patience() -> float:
+    """A second, or as much longer as the machine has more to do than it can."""
+    return END * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def group(leader: int) -> list[int]:

@@ -80,7 +80,7 @@ def in_lines(pattern: str, said: str) -> list[Row]:
 
 def test_text_and_github(folder: Path) -> None:
     expected = rows(folder)
-    assert in_lines(r"^(.+?):(\d+):(\d+): (TPU\d+) ", check(folder, "text")) == expected
+    assert in_lines(r"^(.+?):(\d+):(\d+): (TPU\d+) ", check(folder, "concise")) == expected
     pattern = r"^::.*?::(.+?):(\d+):(\d+): (TPU\d+) "
     assert in_lines(pattern, check(folder, "github")) == expected
 

@@ -104,7 +104,8 @@ def test_a_row_is_enough(fact: Fact, copy: Path, tmp_path: Path) -> None:
     program.parent.mkdir()
     program.write_text(fact.program, encoding="utf-8")
     (program.parent / "requirements.txt").write_text("tensorflow==2.15\n", encoding="utf-8")
-    check = ("-m", "tpulint", "check", "--no-cache", "--certainty", "possible", str(program.parent))
+    check = ("-m", "tpulint", "check", "--no-cache", "--certainty", "possible")
+    check += ("--output-format", "concise", str(program.parent))
     before = python(copy, *check)
     assert before.returncode in (0, 1), before.stderr
     assert fact.said not in before.stdout

@@ -136,7 +136,7 @@ def test_statistics(tpulint: Terminal) -> None:
         (("config", "gone.py"), "gone.py: no such file"),
         (("check", "--config", "gone.toml"), "gone.toml: cannot read"),
         (("check", "--config", "x", "--isolated"), "not allowed with argument"),
-        (("check", "--baseline", "gone.json"), "gone.json: cannot read"),
+        (("check", "--baseline", "gone.json"), "tpulint: gone.json: cannot read"),
         (("check", "--stdin-filename", "x.py"), "goes with - only"),
         (("check", "-", "a.py"), "cannot stand beside other paths"),
         (("check", "--add-suppressions", " "), "give the reason in words"),
@@ -152,6 +152,7 @@ def test_wrong_usage_is_one_line_and_exit_2(
     assert tpulint(*arguments) == 2
     assert said in tpulint.err
     assert tpulint.err.startswith("tpulint: ")
+    assert "internal error" not in tpulint.err
     assert tpulint.err.count("\n") == 1
 
 

@@ -89,7 +89,7 @@ def show_files(options: argparse.Namespace, task: driver.Task, run: driver.Run) 
     """--show-files: absolute, one a line, as ruff shows them."""
     say(options, run)
     for filename in task.filenames:
-        print(os.path.abspath(filename))
+        print(filename if filename == driver.STDIN else os.path.abspath(filename))
     return 2 if run.failed else 0
 
 

@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tpulint import __version__
 from tpulint.cli.check_options import add_check, add_configuration
@@ -17,7 +16,7 @@ from tpulint.config import ConfigError
 def run(given: Sequence[str]) -> int:
     """Run the command that is `given`; the answer is the exit status."""
     try:
-        options = parser().parse_args(given)
+        options = parsed(given)
         work: Callable[[argparse.Namespace], int] = options.run
         status = work(options)
         if work is not run_program:  # that one may have closed it
@@ -38,47 +37,70 @@ def run(given: Sequence[str]) -> int:
         return 2
 
 
+def parsed(given: Sequence[str]) -> argparse.Namespace:
+    """The options of the command in use; the parsers of the others are not made for it."""
+    if given and given[0] in COMMANDS:
+        return made(given[0]).parse_args(given[1:])
+    return parser().parse_args(given)
+
+
 def parser() -> Parser:
+    """The parser of all commands."""
     top = Parser(prog="tpulint", description="Finds the faults between TPU device and host code.")
     top.add_argument("-V", "--version", action="version", version=f"tpulint {__version__}")
     commands = top.add_subparsers(
         prog="tpulint", title="commands", required=True, metavar="COMMAND"
     )
-    check = command(commands, "check", "report findings in files and directories")
+    for name, (text, add) in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        add(command)
+    return top
+
+
+def made(name: str) -> Parser:
+    """The parser of one command alone."""
+    text, add = COMMANDS[name]
+    command = Parser(prog=f"tpulint {name}", description=f"{text[0].upper()}{text[1:]}.")
+    add(command)
+    return command
+
+
+def add_checking(check: Parser) -> None:
+    check.usage = "tpulint check [OPTIONS] [PATH ...]"
     add_check(check)
     check.set_defaults(run=run_check)
-    rule = command(commands, "rule", "explain a rule")
+
+
+def add_rule(rule: Parser) -> None:
     rule.add_argument("code", nargs="?", metavar="CODE")
     rule.add_argument("--all", action="store_true", help="explain every rule")
     rule.add_argument("--output-format", choices=("text", "markdown", "json"), default="text")
     rule.set_defaults(run=run_rule)
-    add_run(command(commands, "run", "run a TPU program on this CPU"))
-    config = command(commands, "config", "show every key of the configuration")
+
+
+def add_config(config: Parser) -> None:
     config.add_argument("path", nargs="?", default=".", metavar="PATH", help="the file it is for")
     config.add_argument("--schema", action="store_true", help="show its JSON schema instead")
     add_configuration(config)
     config.set_defaults(run=run_config)
-    clean = command(commands, "clean", "remove the cache")
+
+
+def add_clean(clean: Parser) -> None:
     add_configuration(clean)
     clean.add_argument("--cache-dir", metavar="DIR")
     clean.set_defaults(run=run_clean)
-    completion = command(
-        commands, "generate-shell-completion", "print a completion script for a shell"
-    )
+
+
+def add_completion(completion: Parser) -> None:
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL")
     completion.set_defaults(run=run_completion)
-    version = command(commands, "version", "show the version")
+
+
+def add_version(version: Parser) -> None:
     version.set_defaults(run=run_version)
-    return top
 
 
-def command(commands: Any, name: str, text: str) -> Parser:
-    """The parser of one command, with a line on what it is for."""
-    made: Parser = commands.add_parser(name, help=text, description=f"{text.capitalize()}.")
-    return made
-
-
-def add_run(command: argparse.ArgumentParser) -> None:
+def add_run(command: Parser) -> None:
     """Its own options come first; from SCRIPT or -m on, all words are the program's."""
     command.usage = (
         "tpulint run [--replicas N | --topology SPEC] [--deadline SECONDS] [--report FORMAT] "
@@ -166,3 +188,15 @@ def run_completion(options: argparse.Namespace) -> int:
 def run_version(options: argparse.Namespace) -> int:
     print(f"tpulint {__version__}")
     return 0
+
+
+# By name: a line on what it is for, and what gives a parser its options.
+COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
+    "check": ("report findings in files and directories", add_checking),
+    "rule": ("explain a rule", add_rule),
+    "run": ("run a TPU program on this CPU", add_run),
+    "config": ("show every key of the configuration", add_config),
+    "clean": ("remove the cache", add_clean),
+    "generate-shell-completion": ("print a completion script for a shell", add_completion),
+    "version": ("show the version", add_version),
+}

@@ -22,6 +22,10 @@ def report(options: argparse.Namespace, run: driver.Run, fixed: int, stream: Tex
         from tpulint.output.statistics import statistics
 
         written = statistics(run.findings, run.times, style)
+    elif for_people and not run.findings:  # they end alike, and that is all they say of nothing
+        from tpulint.output.summary import summary
+
+        written = summary((), context)
     else:
         written = load(style)(run.findings, context)
     if run.hidden and not options.quiet and (not for_people or options.statistics):

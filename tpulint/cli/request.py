@@ -26,6 +26,10 @@ def request_of(options: argparse.Namespace) -> driver.Request:
     start = start_of(paths, options.stdin_filename)
     way = closest(options, start)
     config = way.of(start)
+    if options.baseline:
+        from tpulint.diagnostics import baseline
+
+        baseline.read(options.baseline)  # what is wrong with it is said before the work
     layer = Layer(
         listed("--select", options.select, codes),
         listed("--extend-select", options.extend_select, codes) or (),

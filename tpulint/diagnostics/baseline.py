@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from tpulint.config import ConfigError
 from tpulint.finding import Finding
 from tpulint.source import Source
 
@@ -21,7 +22,7 @@ VERSION = 1
 Key = tuple[str, str, str]
 
 
-class BaselineError(Exception):
+class BaselineError(ConfigError):
     """A baseline file that cannot be read."""
 
 

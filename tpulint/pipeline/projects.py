@@ -156,7 +156,10 @@ def one_program(job: Job, given: Mapping[str, bytes], progress: Progress | None 
     files = itertools.count(1)
 
     def watch(filename: str, data: bytes) -> None:
-        progress.step("files read:", next(files), len(job.filenames))
+        done = next(files)
+        progress.step("files read:", done, len(job.filenames))
+        if done == len(job.filenames):
+            progress.step("following the programs")
         if may_name_own_codes(data):
             found.marked.append(filename)
 
