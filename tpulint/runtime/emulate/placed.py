@@ -99,7 +99,7 @@ def _of_call(core: Core, device: str, arguments: Sequence[str | None]) -> str | 
 
 
 def _is_core(device: str) -> bool:
-    return tfi.DeviceSpec.from_string(device).device_type == "TPU"
+    return bool(tfi.DeviceSpec.from_string(device).device_type == "TPU")
 
 
 def _cores_in(graph: Any) -> dict[str, str]:
