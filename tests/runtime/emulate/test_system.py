@@ -119,6 +119,18 @@ def test_a_program_sees_the_placement_that_it_sets() -> None:
             assert tf.identity(1.0).device.endswith("TPU:1")
 
 
+def test_what_a_function_makes_on_a_core_says_so() -> None:
+    @tf.function
+    def made() -> Any:
+        with tf.device("/device:TPU:1"):
+            on_core = tf.constant(3.0) + 1.0
+        return tf.identity(on_core), tf.constant(2.0)
+
+    with tpu.emulated_tpu(num_replicas=2):
+        devices = [value.backing_device.rpartition("/device:")[2] for value in made()]
+    assert devices[0] == "TPU:1" and devices[1] == "CPU:0"
+
+
 def test_sessions_see_the_cores_and_initialize_them() -> None:
     with tpu.emulated_tpu(num_replicas=2), tf.Graph().as_default():
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver("grpc://10.0.0.2:8470")

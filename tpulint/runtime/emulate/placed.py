@@ -64,6 +64,8 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
         """The core that `tensor`, of a graph, comes from."""
         known = getattr(tensor.graph, _CORES, {})
         while tensor.name not in known and tensor.op.type == "Identity":
+            if _is_core(tensor.op.device):
+                break
             tensor = tensor.op.inputs[0]
         op = tensor.op
         if op.type in _CALLS:
@@ -80,6 +82,8 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
             given = [one.name for one in tensor.graph.inputs]
             return given.index(tensor.name) if tensor.name in given else None
         found: str | None = known.get(tensor.name)
+        if found is None and _is_core(tensor.op.device):
+            return tfi.canonical_device(tensor.op.device)  # type: ignore[no-any-return]
         return found
 
     def _with(self, core: Core, arguments: Sequence[Any]) -> Core:
@@ -92,6 +96,10 @@ def _of_call(core: Core, device: str, arguments: Sequence[str | None]) -> str | 
     if isinstance(core, int):
         return arguments[core]
     return device if core == _CALLERS else core
+
+
+def _is_core(device: str) -> bool:
+    return bool(tfi.DeviceSpec.from_string(device).device_type == "TPU")
 
 
 def _cores_in(graph: Any) -> dict[str, str]:
