@@ -99,7 +99,12 @@ def test_two_replicas_deadlock_over_a_variable_of_all():
     def computation(x):
         with tf.control_dependencies([shared[0].assign_add(x)]):
             y = x * 2.0
-        return outside_compilation(lambda a: a + shared[0].read_value(), y) * 2.0
+
+        def host(a):
+            with tf.control_dependencies([a]):
+                return a + shared[0].read_value()
+
+        return outside_compilation(host, y) * 2.0
 
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         shared = variables(1)
