@@ -136,6 +136,14 @@ SILENT = {
         import tensorflow as tf
         layer = tf.keras.layers.experimental.SyncBatchNormalization()
     """,
+    "a name of TensorFlow 2 where the project's top requires TensorFlow 1": """
+        # file: requirements.txt
+        tensorflow==1.15
+        # file: tf2/train.py
+        import tensorflow as tf
+        gpus = tf.config.list_physical_devices("GPU")
+        writer = tf.summary.create_file_writer("logs")
+    """,
 }
 
 UNSURE = {

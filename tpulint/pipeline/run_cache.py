@@ -106,10 +106,10 @@ def stamp(path: str) -> str | None:
 def source_stamp() -> int:
     """The age of the tool's own files: a developer's change is another version."""
     newest = 0
-    for folder, folders, names in os.walk(os.path.dirname(__file__)):
+    for folder, folders, names in os.walk(os.path.dirname(tpulint.__file__)):
         folders[:] = [each for each in folders if each not in ("runtime", "__pycache__")]
         for name in names:
-            if name.endswith((".py", ".json")):
+            if name.endswith((".py", ".toml", ".tsv")):
                 newest = max(newest, os.stat(os.path.join(folder, name)).st_mtime_ns)
     return newest
 

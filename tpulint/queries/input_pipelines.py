@@ -153,6 +153,11 @@ def keeps_remainder(batch: ExternalObject) -> bool | None:
     return False if Const(True) in options(given) else None
 
 
+def asks_for_remainder(batch: ExternalObject) -> bool:
+    """Return whether `drop_remainder=False` is there in so many words."""
+    return batch.argument("drop_remainder", BATCHES.get(batch.last)) == Const(False)
+
+
 def is_endless(data: Value) -> bool:
     """Return whether every way to `data` repeats without end: then no batch is the last."""
     queue, seen = [data], set[int]()

@@ -56,6 +56,8 @@ def absent(program: Program) -> Iterator[Absent]:
         if each.name.paths[0].startswith(BESIDE):
             continue
         now, same = _now(each) or ("", False)
+        if not now and _is_for_the_next_generation(each):
+            continue
         module = next((one for one in names.NEVER if each.name.paths[0].startswith(one)), None)
         if module is not None and not now:
             if (each.span.filename, module) in reported:
@@ -69,6 +71,16 @@ def _fails_at_import(spelled: Spelled) -> bool:
     """Return whether the alias itself stands for what is missing: then its import is the fault."""
     bases = spelled.aliases.get(spelled.name.root, ())
     return all(is_missing(having_of(base), spelled.target) for base in bases)
+
+
+def _is_for_the_next_generation(spelled: Spelled) -> bool:
+    """Return whether the file is TensorFlow 2's, in a project that requires TensorFlow 1.
+
+    Projects with both have one requirement at their top, and run such files with another release.
+    """
+    second = names.generation(2)
+    is_second = spelled.having != 0 and spelled.having & ~second == 0
+    return is_second and not spelled.target.configured and not spelled.target.mask & second
 
 
 def _certainty(spelled: Spelled) -> Certainty:

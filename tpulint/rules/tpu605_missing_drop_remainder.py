@@ -8,6 +8,7 @@ from tpulint.analysis.domain.values import NONE, UNKNOWN, Strategy
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.queries.input_pipelines import (
+    asks_for_remainder,
     before,
     calls_of,
     data_of,
@@ -52,6 +53,8 @@ def _say(feed: Feed, batch: ExternalObject, sure: bool, report: Report) -> None:
     if isinstance(feed.owner, Strategy):
         if is_endless(before(batch) or UNKNOWN):
             return
+        if feed.kind == "evaluate" and not asks_for_remainder(batch):
+            return  # Keras evaluates batches of any size, and most authors want all examples
         sure = False  # today's TPUStrategy compiles some programs with a bounded dimension
         why = "the TPU compiles for one size, and what it does with a smaller batch varies"
     else:
