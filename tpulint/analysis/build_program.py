@@ -41,4 +41,5 @@ def link(
             store.refuse(module.filename, *module.pieces.problem)
     store.keep()
     store.messages += interpreter.errors
+    interpreter.program.skipped = interpreter.skipped()
     return interpreter.program

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
+
+NAMED = b"TPUEstimator"
 
 
 def drop(program: Program) -> None:
@@ -14,13 +17,13 @@ def drop(program: Program) -> None:
     says: dict[str, set[bool]] = {}
     for call in program.all_calls():
         if call.last == "TPUEstimator":
-            says.setdefault(_home(call.site.module.path), set()).add(_refuses(call))
+            says.setdefault(home_of(call.site.module.path), set()).add(_refuses(call))
     without = {home for home, answers in says.items() if answers == {True}}
     if without:
         program.computations = [
             each
             for each in program.computations
-            if not (_is_guess(each) and _home(each.site.module.path) in without)
+            if not (_is_guess(each) and home_of(each.site.module.path) in without)
         ]
 
 
@@ -34,7 +37,19 @@ def _is_guess(computation: Computation) -> bool:
     return computation.kind == "model_fn" and not computation.call.arguments
 
 
-def _home(path: str) -> str:
+def of_one_home(seeds: Iterable[str], data: Callable[[str], bytes]) -> list[list[str]]:
+    """The files of each home that name a TPUEstimator or a specification for one.
+
+    Nothing need import one for the other: model_fns are found in registries, and by flags.
+    """
+    found: dict[str, list[str]] = {}
+    for path in seeds:
+        if NAMED in data(path):
+            found.setdefault(home_of(path), []).append(path)
+    return list(found.values())
+
+
+def home_of(path: str) -> str:
     """The folder of a module's outermost package, or its own."""
     folder = os.path.dirname(path)
     while os.path.exists(os.path.join(folder, "__init__.py")):

@@ -119,7 +119,7 @@ def _read_once(
 ) -> None:
     site = Site(function.module, function.code.place)
     context = interpreter.new_run()
-    if function.name != MAIN:
+    if function.name != MAIN and id(function.code) not in interpreter.mains:
         context = context.inside(Scope(UNSEEN_CALLER, site))
     frame = interpreter.frame(function.module, Env({}), context)
     if makes_spec(function):

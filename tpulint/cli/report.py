@@ -19,9 +19,10 @@ def report(options: argparse.Namespace, run: driver.Run, fixed: int, stream: Tex
     for_people = style in FOR_PEOPLE
     context = context_of(options, run, fixed, for_people)
     if options.statistics:
-        from tpulint.output.statistics import statistics
+        from tpulint.output.statistics import skipped_lines, statistics
 
         written = statistics(run.findings, run.times, style)
+        run.say(skipped_lines(run.skipped))
     elif for_people and not run.findings:  # they end alike, and that is all they say of nothing
         from tpulint.output.summary import summary
 

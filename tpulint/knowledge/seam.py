@@ -283,6 +283,10 @@ SIGNS = (
 # Signs only where one is made or gets another name: many a file just talks of these classes.
 SIGN_CLASSES = (b"TPUEstimator", b"TPUStrategy", b"TPUDistributionStrategy", b"TpuReplicator")
 
+# Classes that projects copy into themselves, each with a parameter that a copy has. Their other
+# parameters are not TensorFlow's: copies are made to have some more.
+FORKED = {"TPUEstimator": "model_fn", "TPUEstimatorSpec": "mode"}
+
 TENSORFLOW_ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
 
 

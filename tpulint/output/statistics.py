@@ -26,6 +26,12 @@ def statistics(findings: Sequence[Finding], times: Mapping[str, float], style: s
     return "".join(line(each, width) for each in rows)
 
 
+def skipped_lines(skipped: Mapping[str, int]) -> list[str]:
+    """Lines that say how many functions were reached and not followed, and why."""
+    rows = sorted(skipped.items(), key=lambda row: (-row[1], row[0]))
+    return [f"{number:,} reached functions were not followed: {why}" for why, number in rows]
+
+
 def row(code: str, number: int, safe: int, seconds: float | None) -> dict[str, Any]:
     """One rule; `seconds` is None where no rule of its own finds it (TPU001, TPU002)."""
     return {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.pipeline.discover import discover
 from tpulint.pipeline.progress import Progress
+from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.request import STDIN, Request, settings_of
 from tpulint.pipeline.run import Run, fail
 from tpulint.pipeline.verdict import judge, trimmed
@@ -43,13 +44,13 @@ def prepare(request: Request, progress: Progress | None = None) -> tuple[Task, R
     if request.stdin is not None:
         wanted = not request.force_exclude or not closest.excludes(stdin_path(request))
         filenames = (request.stdin_filename,) if wanted else ()
-        task = in_context(request, filenames, frozenset(filenames))
+        task = in_context(request, filenames, filenames, frozenset(filenames))
     else:
         run.progress.step("looking for files")
         found = discover(request.paths, closest=closest, force_exclude=request.force_exclude)
         run.say(found.messages)
         run.failed = bool(found.unread)
-        task = in_context(request, found.filenames, found.named)
+        task = in_context(request, request.paths, found.filenames, found.named)
     if not task.filenames and not run.failed:
         run.say(["warning: no Python files found under the given path(s)"])
     if request.changed_since is not None:
@@ -74,28 +75,20 @@ def stdin_path(request: Request) -> str:
     return os.path.abspath(request.stdin_filename)
 
 
-def in_context(request: Request, filenames: tuple[str, ...], named: frozenset[str]) -> Task:
-    """The task; files named one by one come with the project that holds their callers."""
-    files = [os.path.abspath(each) for each in named if each != STDIN]
-    project = project_of(os.path.commonpath(files)) if files else None
+def in_context(
+    request: Request, paths: Sequence[str], filenames: tuple[str, ...], named: frozenset[str]
+) -> Task:
+    """The task; files come with the project around `paths`, which holds their callers."""
+    around = [os.path.abspath(each) for each in paths if each != STDIN]
+    project = project_of(os.path.commonpath(around)) if around and filenames else None
     if project is None:
         return Task(request, filenames, named)
+    if project in around:
+        return Task(request, filenames, frozenset())
     whole = discover([project], closest=request.closest_or_one(), force_exclude=False)
     asked = frozenset(filenames)
     context = tuple(each for each in whole.filenames if each not in asked)
     return Task(request, filenames, frozenset(), context)
-
-
-def project_of(path: str) -> str | None:
-    """The nearest directory at or above `path` that bears a project's mark."""
-    from tpulint.pipeline.projects import MARKS
-
-    while not any(os.path.exists(os.path.join(path, mark)) for mark in MARKS):
-        above = os.path.dirname(path)
-        if above == path:
-            return None
-        path = above
-    return path
 
 
 def check(task: Task, run: Run, given: Mapping[str, bytes]) -> Run:
@@ -106,7 +99,8 @@ def check(task: Task, run: Run, given: Mapping[str, bytes]) -> Run:
         given = {request.stdin_filename: request.stdin, **given}
     if not task.filenames:
         return now
-    analysis = analyse(sorted(task.filenames + task.context), given, request, now)
+    analysis = analyse(task.filenames, given, request, now, task.context)
+    now.skipped = analysis.skipped
     wanted = frozenset(task.filenames)
     found = [each for each in analysis.findings if is_asked_for(each, wanted)]
     marked = wanted.intersection(analysis.marked)
@@ -128,23 +122,28 @@ def is_asked_for(finding: Finding, wanted: Collection[str]) -> bool:
 
 
 def analyse(
-    filenames: Sequence[str], given: Mapping[str, bytes], request: Request, run: Run
+    filenames: Sequence[str],
+    given: Mapping[str, bytes],
+    request: Request,
+    run: Run,
+    context: Sequence[str] = (),
 ) -> Analysis:
     """The findings of the rules, under each file's own settings.
 
     A program has no borders between configurations: under each of their settings it is analyzed
-    as a whole, and each file's findings are those under its own.
+    as a whole, and each file's findings are those under its own. Of the files of `context`, which
+    are of the same programs, nothing is asked.
     """
     from tpulint.pipeline.projects import Analysis
 
     if not filenames:
         return Analysis()
-    several = request.every_setting(filenames)
+    several = request.every_setting([*filenames, *context])
     if len(several) == 1:
-        return with_settings(several[0], filenames, given, request, run)
+        return with_settings(several[0], filenames, context, given, request, run)
     whole = Analysis()
     for settings in several:
-        found = with_settings(settings, filenames, given, request, run)
+        found = with_settings(settings, filenames, context, given, request, run)
         found.findings = [
             each
             for each in found.findings
@@ -157,6 +156,7 @@ def analyse(
 def with_settings(
     settings: Settings,
     filenames: Sequence[str],
+    context: Sequence[str],
     given: Mapping[str, bytes],
     request: Request,
     run: Run,
@@ -164,12 +164,14 @@ def with_settings(
     """Return the findings of the rules, recalled where no file has changed since the last run."""
     from tpulint.pipeline.projects import analyse
 
-    codes = request.every_code(filenames)
+    codes = request.every_code([*filenames, *context])
     cache = None if given else request.cache
+    key = None
     if cache is not None and not request.timed:
         from tpulint.pipeline import run_cache
 
-        known = run_cache.recall(cache, filenames, codes, settings)
+        key = run_cache.key_of(filenames, context, codes, settings)
+        known = run_cache.recall(cache, key)
         if known is not None:
             run.say(known.messages)
             run.notes.append(f"{len(filenames)} files: nothing changed since the last run")
@@ -179,6 +181,7 @@ def with_settings(
         given,
         codes,
         settings,
+        context=context,
         cache=request.cache,
         processes=request.config.jobs or os.cpu_count() or 1,
         progress=run.progress,
@@ -190,7 +193,8 @@ def with_settings(
     if cache is not None:
         from tpulint.pipeline import run_cache
 
-        run_cache.remember(cache, filenames, codes, settings, found)
+        key = key or run_cache.key_of(filenames, context, codes, settings)
+        run_cache.remember(cache, key, found)
     return found
 
 

@@ -19,6 +19,7 @@ from tpulint.diagnostics.rule_selection import Layer
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import SUFFIXES, discover, shown
+from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.request import codes_by
 
 
@@ -59,7 +60,7 @@ def check(filename: str, data: bytes) -> Answer:
 @functools.cache
 def setting(folder: str) -> tuple[str | None, Closest]:
     """The project that the folder is in, and the way to its files' configurations."""
-    root = driver.project_of(folder)
+    root = project_of(folder)
     return root, Closest(root or folder)
 
 

@@ -1,28 +1,32 @@
-"""From files to findings: projects side by side, and nothing twice.
+"""From files to findings: each program by itself, side by side, and nothing twice.
 
-Files of one project are one program and are understood together. Where a run spans
-several projects, each is a task for a process of its own.
+A program is what imports bind together: files that show the seam are of one program where they
+reach a common file. So what is found depends on the files alone, not on how many processes
+share the work, on the order of the files or on the folder that they were found from.
 """
 
 from __future__ import annotations
 
 import gc
-import itertools
 import os
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding
 from tpulint.pipeline.progress import Progress
+from tpulint.pipeline.screen import Screened, screen, together
 
 if TYPE_CHECKING:
+    from tpulint.analysis.domain.program import Program
     from tpulint.analysis.options import Settings
 
-MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 FEW = 200  # files below which a second process costs more than it saves
+CHUNK = 100  # files that one process looks at in a turn
 
 
 class Analysis:
@@ -40,6 +44,7 @@ class Analysis:
         self.read = False  # whether any file held something to read
         self.imported: list[str] = []  # files read that were not asked for
         self.marked = list(marked)  # files that may hold suppressions
+        self.skipped: Counter[str] = Counter()  # functions not followed, by the reason
         self.times: defaultdict[str, float] = defaultdict(float)  # seconds by rule
 
     def add(self, other: Analysis) -> None:
@@ -49,18 +54,31 @@ class Analysis:
         self.read = self.read or other.read
         self.imported += other.imported
         self.marked += other.marked
+        self.skipped.update(other.skipped)
         for code, seconds in other.times.items():
             self.times[code] += seconds
 
 
-class Job(NamedTuple):
-    """The work of one process."""
+class Run(NamedTuple):
+    """All files of a run, in one order wherever it was started, and how they are read.
+
+    context: those among them that nothing is reported of.
+    """
 
     filenames: tuple[str, ...]
+    context: frozenset[str]
+    given: Mapping[str, bytes]
     codes: frozenset[str]
     settings: Settings
     cache: str | None
-    processes: int
+
+
+class Job(NamedTuple):
+    """One program: its seeds, and how surely soft placement is on in some, by their paths."""
+
+    seeds: tuple[str, ...]
+    placed: Mapping[str, str]
+    processes: int  # that parse it
 
 
 def analyse(
@@ -69,68 +87,115 @@ def analyse(
     codes: frozenset[str],
     settings: Settings,
     *,
+    context: Sequence[str] = (),
     cache: str | None = None,
     processes: int = 1,
     progress: Progress | None = None,
 ) -> Analysis:
-    """Return the findings in `filenames`; `given` holds bytes to use instead of the disk's."""
-    groups = projects(filenames) if processes > 1 and len(filenames) > FEW and not given else []
-    if len(groups) < 2:
-        job = Job(tuple(filenames), codes, settings, cache, processes)
-        return one_program(job, given, progress)
-    jobs = [Job(tuple(group), codes, settings, cache, 1) for group in groups]
-    return side_by_side(jobs, processes, progress or Progress())
+    """What the rules find in `filenames`; `given` holds bytes to use instead of the disk's.
+
+    The files of `context` are of the same programs, and nothing is asked about them.
+    """
+    ordered = tuple(sorted((*filenames, *context), key=os.path.abspath))
+    run = Run(ordered, frozenset(context), given, codes, settings, cache)
+    if processes > 1 and len(ordered) > FEW and not given:
+        return side_by_side(run, processes, progress or Progress())
+    progress = progress or Progress()
+    progress.step("reading files")
+    screened = screen(ordered, given, settings, run.context)
+    whole = of_names(run, screened)
+    jobs = programs(run, screened, processes)
+    for number, job in enumerate(jobs):
+        progress.step("programs checked:", number, len(jobs))
+        whole.add(one_program(run, job))
+    return whole
 
 
-def projects(filenames: Sequence[str]) -> list[list[str]]:
-    """The files by project: the folders below their common one, unless that is a project's."""
-    paths = [os.path.abspath(each) for each in filenames]
-    common = os.path.commonpath(paths)
-    above = common
-    while True:
-        if any(os.path.exists(os.path.join(above, mark)) for mark in MARKS):
-            return [list(filenames)]
-        parent = os.path.dirname(above)
-        if parent == above:
-            break
-        above = parent
-    groups: dict[str, list[str]] = {}
-    for filename, path in zip(filenames, paths, strict=True):
-        first = path[len(common) :].lstrip(os.sep).split(os.sep)[0]
-        groups.setdefault(first, []).append(filename)
-    return list(groups.values())
+def programs(run: Run, screened: Screened, processes: int) -> list[Job]:
+    """The seeds by program; a program that reaches none of the files asked for is left out.
+
+    One that is larger than all others together is parsed by several processes.
+    """
+    if not screened.seeds:
+        return []
+    from tpulint.analysis.disabled_estimators import of_one_home
+    from tpulint.analysis.resolver.files import Files
+    from tpulint.analysis.resolver.import_graph import ImportGraph, connected
+    from tpulint.analysis.resolver.soft_programs import SoftPlacement
+
+    graph = ImportGraph(Files(run.given))
+    names = {os.path.abspath(each): each for each in screened.seeds}
+    setters = {os.path.abspath(name): state for name, state in screened.setters}
+    asked = {os.path.abspath(each) for each in run.filenames if each not in run.context}
+    placement = SoftPlacement(graph, [*map(os.path.abspath, run.filenames)], setters)
+    found = []
+    for group in connected(graph, names, of_one_home(names, graph.data)):
+        if not run.context or not asked.isdisjoint(group.all):
+            placed = {path: state for path in group.seeds if (state := placement.of(path))}
+            alone = processes if 2 * len(group.seeds) > len(names) else 1
+            found.append(Job(tuple(names[path] for path in group.seeds), placed, alone))
+    return found
 
 
-def side_by_side(jobs: list[Job], processes: int, progress: Progress) -> Analysis:
-    """Each project in a process; one whose process dies is understood again, file by file safe."""
+def side_by_side(run: Run, processes: int, progress: Progress) -> Analysis:
+    """Look at the files in several processes, then understand the programs in them.
+
+    A program whose process dies is understood again, file by file safe. One that is larger
+    than all others together is read here, and its files are parsed by several processes.
+    """
     from concurrent.futures.process import BrokenProcessPool
 
     from tpulint.worker_pool import worker_pool
 
-    results: list[Analysis | None] = [None] * len(jobs)
-    # Each process reads several projects, and gives back the memory of one before the next.
-    with worker_pool(processes, gc.enable) as pool:
-        order = sorted(range(len(jobs)), key=lambda number: -weight(jobs[number]))
-        futures = {number: pool.submit(one_program, jobs[number], {}) for number in order}
-        progress.step("projects checked:", 0, len(jobs))
-        for done, (number, future) in enumerate(futures.items(), 1):
+    with worker_pool(processes, partial(_begin, run)) as pool:
+        progress.step("reading files")
+        screened = _screened(run, pool)
+        jobs = programs(run, screened, processes)
+        order = sorted(jobs, key=lambda job: -len(job.seeds))
+        futures = {job.seeds: pool.submit(_elsewhere, job) for job in order if job.processes == 1}
+        whole = of_names(run, screened)
+        for number, job in enumerate(jobs):
+            progress.step("programs checked:", number, len(jobs))
             try:
-                results[number] = future.result()
+                done = (
+                    futures[job.seeds].result() if job.seeds in futures else one_program(run, job)
+                )
             except BrokenProcessPool:
-                continue
-            progress.step("projects checked:", done, len(jobs))
-    whole = Analysis()
-    for job, result in zip(jobs, results, strict=True):
-        if result is None:
-            again = Job(job.filenames, job.codes, job.settings, job.cache, max(processes, 2))
-            result = one_program(again, {})
-        whole.add(result)
+                done = one_program(run, job._replace(processes=max(processes, 2)))
+            whole.add(done)
     return whole
 
 
-def weight(job: Job) -> int:
-    """Return a rough measure of how much there is to read: the number of files."""
-    return len(job.filenames)
+def _screened(run: Run, pool: Executor) -> Screened:
+    """What the bytes of the files say, found by all processes."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    starts = range(0, len(run.filenames), CHUNK)
+    try:
+        return together(list(pool.map(_screen_part, starts)))
+    except BrokenProcessPool:
+        return screen(run.filenames, run.given, run.settings, run.context)
+
+
+_run: Run | None = None  # of a process that works for another
+
+
+def _begin(run: Run) -> None:
+    """Start a process that works for another: it gives back the memory of each program."""
+    global _run
+    _run = run
+    gc.enable()
+
+
+def _screen_part(start: int) -> Screened:
+    assert _run is not None
+    part = _run.filenames[start : start + CHUNK]
+    return screen(part, _run.given, _run.settings, _run.context)
+
+
+def _elsewhere(job: Job) -> Analysis:
+    assert _run is not None
+    return one_program(_run, job)
 
 
 @contextmanager
@@ -145,66 +210,71 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
+def of_names(run: Run, screened: Screened) -> Analysis:
+    """What is found in names alone, whatever program they are of."""
+    found = Analysis(screened.findings, marked=screened.marked)
+    if screened.spelled:
+        from tpulint.analysis.domain.program import Program
+        from tpulint.analysis.names.target_release import Targets
+
+        targets = Targets(run.settings.target_tensorflow)
+        judge(Program(spelled=list(screened.spelled), targets=targets), run, found)
+        found.imported += screened.consulted
+    return found
+
+
 @uncollected()
-def one_program(job: Job, given: Mapping[str, bytes], progress: Progress | None = None) -> Analysis:
+def one_program(run: Run, job: Job) -> Analysis:
     """Understand the files of one program and run the rules; a file that breaks it is left out."""
-    from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
     from tpulint.pipeline.analyze import understand
 
     found = Analysis()
-    progress = progress or Progress()
-    files = itertools.count(1)
-
-    def watch(filename: str, data: bytes) -> None:
-        done = next(files)
-        progress.step("files read:", done, len(job.filenames))
-        if done == len(job.filenames):
-            progress.step("following the programs")
-        if may_name_own_codes(data):
-            found.marked.append(filename)
-
     try:
         understanding = understand(
-            job.filenames,
-            given=given,
-            settings=job.settings,
-            cache=job.cache,
+            job.seeds,
+            given=run.given,
+            settings=run.settings,
+            cache=run.cache,
             jobs=job.processes,
-            watch=watch,
+            files=run.filenames,
+            placed=job.placed,
         )
     except Exception as error:
-        if len(job.filenames) == 1:
+        if len(job.seeds) == 1:
             found.failed = True
-            found.messages.append(f"{job.filenames[0]}: internal error: {describe(error)}")
+            found.messages.append(f"{job.seeds[0]}: internal error: {describe(error)}")
             return found
-        half = len(job.filenames) // 2
-        for part in (job.filenames[:half], job.filenames[half:]):
-            found.add(one_program(Job(part, job.codes, job.settings, job.cache, 1), given))
+        half = len(job.seeds) // 2
+        for part in (job.seeds[:half], job.seeds[half:]):
+            found.add(one_program(run, job._replace(seeds=part, processes=1)))
         return found
     found.findings += understanding.findings
     found.messages += understanding.messages
     found.failed = any(each.startswith("internal error") for each in understanding.messages)
     program = understanding.program
-    if program is None:
-        return found
-    found.read = True
-    modules = program.modules
-    asked = set(job.filenames)
-    found.imported = [each.path for each in modules if each.filename not in asked]
+    if program is not None:
+        judge(program, run, found)
+        found.skipped.update(program.skipped)
+        asked = set(run.filenames)
+        found.imported += [each.path for each in program.modules if each.filename not in asked]
+    return found
+
+
+def judge(program: Program, run: Run, found: Analysis) -> None:
+    """Add what the rules find; one that fails costs its own findings only."""
     from tpulint import rules
 
-    codes = [code for code in rules.written() if code in job.codes]
-    for number, code in enumerate(codes, 1):
-        progress.step("rules run:", number, len(codes))
-        begun = time.perf_counter()
-        try:
-            found.findings += rules.run(program, {code})
-        except Exception as error:
-            found.failed = True
-            found.messages.append(f"internal error in rule {code}: {describe(error)}")
-        found.times[code] += time.perf_counter() - begun
+    found.read = True
+    for code in rules.written():
+        if code in run.codes:
+            begun = time.perf_counter()
+            try:
+                found.findings += rules.run(program, {code})
+            except Exception as error:
+                found.failed = True
+                found.messages.append(f"internal error in rule {code}: {describe(error)}")
+            found.times[code] += time.perf_counter() - begun
     found.imported += program.targets.consulted
-    return found
 
 
 def describe(error: BaseException) -> str:

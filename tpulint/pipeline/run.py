@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from tpulint.pipeline.progress import Progress
@@ -38,6 +38,7 @@ class Run:
         self.files: int | None = None
         self.unparsed = 0
         self.times: dict[str, float] = {}
+        self.skipped: Mapping[str, int] = {}  # functions reached and not followed, by the reason
         self.unset: frozenset[str] = frozenset()  # configuration keys without a value
         self.progress = progress or Progress()
 

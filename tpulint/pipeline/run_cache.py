@@ -29,16 +29,13 @@ RUNS = "runs"
 KEPT = 32
 
 
-def recall(
-    cache: str, filenames: Sequence[str], codes: Iterable[str], settings: Any
-) -> Analysis | None:
+def recall(cache: str, key: str | None) -> Analysis | None:
     """Return the findings of the same run before, if its imported files have not changed."""
     folder = os.path.join(cache, RUNS)
     if not os.path.isdir(folder):
         return None
     import json
 
-    key = key_of(filenames, codes, settings)
     if key is None:
         return None
     try:
@@ -47,17 +44,16 @@ def recall(
         if any(stamp(path) != known for path, known in data["imported"]):
             return None
         findings = [_finding(row) for row in data["findings"]]
-        return Analysis(findings, data["messages"], marked=data["marked"])
+        known = Analysis(findings, data["messages"], marked=data["marked"])
+        known.skipped.update(data["skipped"])
+        return known
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def remember(
-    cache: str, filenames: Sequence[str], codes: Iterable[str], settings: Any, found: Analysis
-) -> None:
+def remember(cache: str, key: str | None, found: Analysis) -> None:
     """Keep what the run found, unless it failed or there was nothing to read."""
-    key = None if found.failed or not found.read else key_of(filenames, codes, settings)
-    if key is None:
+    if key is None or found.failed or not found.read:
         return
     import json
     import tempfile
@@ -67,6 +63,7 @@ def remember(
         "messages": found.messages,
         "imported": [[path, stamp(path)] for path in sorted(set(found.imported))],
         "marked": found.marked,
+        "skipped": dict(found.skipped),
     }
     folder = os.path.join(cache, RUNS)
     try:
@@ -81,13 +78,16 @@ def remember(
         return  # a cache that cannot be written was already spoken of by the summaries' store
 
 
-def key_of(filenames: Sequence[str], codes: Iterable[str], settings: Any) -> str | None:
+def key_of(
+    filenames: Sequence[str], context: Sequence[str], codes: Iterable[str], settings: Any
+) -> str | None:
     """The name of a run; None where a file has just gone."""
     import hashlib
 
     head = [tpulint.__version__, sys.version, source_stamp(), sorted(codes), settings, os.getcwd()]
     digest = hashlib.sha256(repr(head).encode())
-    for filename in filenames:
+    digest.update(str(len(filenames)).encode())
+    for filename in (*sorted(filenames), *sorted(context)):
         found = stamp(filename)
         if found is None:
             return None

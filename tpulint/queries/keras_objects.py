@@ -37,7 +37,7 @@ def has_variables(program: Program, weights: Variable) -> bool:
     """Return whether the model or layer of `weights` has them before the step: others get them
     there.
     """
-    call = next((each for each in program.calls if each.site == weights.site), None)
+    call = next(iter(program.at.get(weights.site, ())), None) if weights.site else None
     if call is None:
         return False
     if ".applications." in call.path or call.last in MODELS_WITH_VARIABLES:
@@ -47,7 +47,9 @@ def has_variables(program: Program, weights: Variable) -> bool:
     if call.last == "Sequential" and call.arguments and _begins_with_input(call.arguments[0].value):
         return True
     return any(
-        each.last in MAKE_VARIABLES and each.receiver is call.result for each in program.calls
+        each.receiver is call.result
+        for name in MAKE_VARIABLES
+        for each in program.named.get(name, ())
     )
 
 

@@ -37,6 +37,13 @@ def device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
                 yield computation, call
 
 
+def compiled_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
+    """Yield those of the calls that no soft placement moves to the host instead."""
+    for computation, call in device_calls(program):
+        if not placed_softly(program, computation):
+            yield computation, call
+
+
 def is_compiled(context: Context) -> bool:
     """Return whether what is built at `context` is the device's, as far as one sees."""
     return context.on_device and LEADS_OUT.isdisjoint(_contexts(context))
@@ -51,16 +58,23 @@ def _is_over(gpus: set[Site], context: Context) -> bool:
     return any(getattr(each.payload, "site", None) in gpus for each in context.since(COMPUTATION))
 
 
-def placed_softly(program: Program) -> bool:
-    """Return whether what has no kernel is moved to the host."""
-    return program.soft_placement == ON
+def placed_softly(program: Program, computation: Computation) -> bool:
+    """Return whether every program that runs this moves what has no kernel to the host."""
+    return placement(program, computation) == ON
+
+
+def placement(program: Program, computation: Computation) -> str | None:
+    """The soft placement of the programs that run the computation, found where each starts."""
+    calls = computation.context.call_chain
+    first = calls[0].site if calls else computation.site
+    return program.soft_placement.get(first.module.path)
 
 
 def certainty(program: Program, computation: Computation, context: Context) -> Certainty:
     """Return the certainty that an operation built at `context` is compiled for a TPU."""
     sure = computation.certainty is Certainty.DEFINITE and not context.is_guess
-    sure = sure and UNSEEN not in _contexts(context)
-    return Certainty.DEFINITE if sure and not program.soft_placement else Certainty.POSSIBLE
+    sure = sure and UNSEEN not in _contexts(context) and not placement(program, computation)
+    return Certainty.DEFINITE if sure else Certainty.POSSIBLE
 
 
 def way(computation: Computation, context: Context, site: Site, message: str) -> tuple[Step, ...]:

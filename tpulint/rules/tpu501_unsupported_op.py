@@ -14,7 +14,7 @@ from tpulint.finding import Certainty
 from tpulint.knowledge.operations import Built, builds
 from tpulint.queries.branch_tests import is_for_gpu
 from tpulint.rules.base import Report
-from tpulint.rules.device_rules import certainty, device_calls, is_compiled, placed_softly, way
+from tpulint.rules.device_rules import certainty, compiled_calls, is_compiled, placed_softly, way
 
 # What a table or a queue does is never compiled: its state lives on the host.
 HELD_BY_THE_HOST = {"table": "a lookup table", "queue": "a queue"}
@@ -30,10 +30,8 @@ OF_INPUTS = re.compile(r"strings?[._]|lookup|decode|parse|read_file|regex|sparse
 
 
 def check(program: Program, report: Report) -> None:
-    if placed_softly(program):
-        return
     emptied = set(_emptied(program))
-    for computation, call in device_calls(program):
+    for computation, call in compiled_calls(program):
         built = builds(call.path)
         if built is None or is_for_gpu(call.context):
             continue
@@ -50,6 +48,8 @@ def check(program: Program, report: Report) -> None:
                 trace=way(computation, call.context, call.site, f"builds {what} on the device"),
             )
     for computation, site, context, kind, name in _host_state(program):
+        if placed_softly(program, computation):
+            continue
         report(
             site.span,
             f"`{name}` is {kind} of the host: its operations have no TPU kernel; {AHEAD}",

@@ -13,7 +13,7 @@ from tpulint.analysis.domain.structures import told_apart
 from tpulint.analysis.domain.values import NONE, Value
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report
-from tpulint.rules.device_rules import certainty, device_calls, placed_softly, way
+from tpulint.rules.device_rules import certainty, compiled_calls, way
 
 TENSORFLOW = ("tensorflow.", "keras.")
 # The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,
@@ -51,10 +51,8 @@ MASK = "sequence_mask"
 
 
 def check(program: Program, report: Report) -> None:
-    if placed_softly(program):
-        return
     loops = _loop_sources(program)
-    for computation, call in device_calls(program):
+    for computation, call in compiled_calls(program):
         if not _is_meant(call) or call.site in loops:
             continue
         for argument, what in _dynamic(call):

@@ -13,7 +13,7 @@ from tpulint.knowledge import names
 from tpulint.knowledge.operations import builds, dtypes, lacks
 from tpulint.queries.branch_tests import asks_for_dtype, is_for_gpu, is_handler
 from tpulint.rules.base import Report
-from tpulint.rules.device_rules import certainty, device_calls, placed_softly, way
+from tpulint.rules.device_rules import certainty, compiled_calls, placed_softly, way
 
 # What computes in another way than was meant: why, and what is meant.
 SLOW = {
@@ -50,16 +50,15 @@ MIXED = "mixed_float16"
 
 
 def check(program: Program, report: Report) -> None:
-    if not placed_softly(program):
-        _check_calls(program, report)
-        _check_kernels(program, report)
-        _check_inputs(program, report)
+    _check_calls(program, report)
+    _check_kernels(program, report)
+    _check_inputs(program, report)
     _check_transfers(program, report)
     _check_policies(program, report)
 
 
 def _check_calls(program: Program, report: Report) -> None:
-    for computation, call in device_calls(program):
+    for computation, call in compiled_calls(program):
         for argument, dtype in _asked(call):
             lacking = dtype not in dtypes()
             if not lacking and asks_for_dtype(call.context):
@@ -79,7 +78,7 @@ def _check_calls(program: Program, report: Report) -> None:
 
 def _check_kernels(program: Program, report: Report) -> None:
     """Tensors whose dtype is seen, given to what has a kernel for others only."""
-    for computation, call in device_calls(program):
+    for computation, call in compiled_calls(program):
         missing = lacks(call.path)
         for argument in call.arguments[:1] if missing else ():
             for tensor, alternative in told_apart(argument.value):
@@ -125,6 +124,8 @@ def named(value: Value) -> str | None:
 def _check_inputs(program: Program, report: Report) -> None:
     """Check the values given to the computation whose dtype is seen."""
     for computation in program.computations:
+        if placed_softly(program, computation):
+            continue
         for argument in computation.call.arguments:
             for tensor, alternative in told_apart(argument.value):
                 if tensor.dtype in ("string", "complex128"):

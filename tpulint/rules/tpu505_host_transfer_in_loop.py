@@ -33,8 +33,7 @@ def check(program: Program, report: Report) -> None:
                 traces.step(HOST_LANE, cluster.named, "crosses to the host, and back"),
             ),
         )
-    if placed_softly(program):
-        check_what_is_moved(program, report)
+    check_what_is_moved(program, report)
 
 
 def check_what_is_moved(program: Program, report: Report) -> None:
@@ -42,6 +41,8 @@ def check_what_is_moved(program: Program, report: Report) -> None:
     for computation, call in device_calls(program):
         built, loop = builds(call.path), loop_around(call.context)
         if built is None or loop is None or asks_for_shape(call.context):
+            continue
+        if not placed_softly(program, computation):
             continue
         sure = certainty(computation, call.context)
         report(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.objects import Class, ExternalObject, Function, Instance
@@ -18,6 +20,8 @@ from tpulint.rules.trace_steps import device, way
 
 UPDATES = ("minimize", "apply_gradients")
 WRAPPER = "CrossShardOptimizer"
+# What wrappers that sum gradients call themselves, in packages that are not seen.
+SUMS = re.compile(r"shard|distributed|replica|allreduce|all_reduce|horovod|tpu", re.IGNORECASE)
 
 
 def check(program: Program, report: Report) -> None:
@@ -53,10 +57,22 @@ def _is_bare(receiver: Value | None) -> bool:
     """
     if isinstance(receiver, Instance):
         return _is_bare_class(receiver)
-    if not isinstance(receiver, ExternalObject) or not is_tensorflow(receiver.path):
+    if not isinstance(receiver, ExternalObject):
         return False
+    if not is_tensorflow(receiver.path):
+        return _is_from_elsewhere(receiver)
     named = receiver.last.endswith("Optimizer") or ".optimizers." in receiver.path
     return named and not _wraps(receiver)
+
+
+def _is_from_elsewhere(optimizer: ExternalObject) -> bool:
+    """Return whether another package's optimizer, or wrapper of one, shows nothing that sums
+    gradients.
+    """
+    if SUMS.search(optimizer.path):
+        return False
+    held = [v for _, v in optimizer.arguments if isinstance(v, (ExternalObject, Instance))]
+    return optimizer.last.endswith("Optimizer") or (bool(held) and all(map(_is_bare, held)))
 
 
 def _is_bare_class(optimizer: Instance) -> bool:
@@ -99,7 +115,8 @@ def _say(computation: Computation, update: ApiCall, report: Report) -> None:
     name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
     made = receiver.site or update.site
     unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
-    guess = unseen or update.context.is_guess
+    seen = isinstance(receiver, Instance) or is_tensorflow(receiver.path)
+    guess = unseen or not seen or update.context.is_guess
     report(
         update.site.span,
         f"`{name}` is not wrapped in `{WRAPPER}`: no replica would see the "

@@ -43,7 +43,8 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
     sure = remoteness(estimator.result)
     given = estimator.argument("model_dir", 1)
     config = run_config(estimator)
-    for call in program.named.get("RunConfig", ()):
+    made = program.at.get(config.site, ()) if isinstance(config, ExternalObject) else ()
+    for call in made:
         if given is None and call.result is config:
             given = call.argument("model_dir")
     if sure is not None and given is not None and _is_local(given.value):
@@ -58,9 +59,8 @@ def _calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
     """Yield the calls that make the pipeline and those inside its functions, each once."""
     sites = dict.fromkeys(step.site for step in steps(data_of(program, feed)))
     found = list(calls_of(program, feed))
-    for call in program.piped:
-        if any(each.site in sites for each in call.context.scopes):
-            found.append(call)
+    for site in sites:
+        found += program.piped_at.get(site, ())
     found += [call for site in sites for call in program.at.get(site, ())]
     yield from {id(call): call for call in found}.values()
 

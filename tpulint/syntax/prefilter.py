@@ -25,14 +25,18 @@ _IMPORTS = re.compile(
 
 
 # What a module must hold to be read because another one imports it: the seam, collectives,
-# or arrays that grow.
+# or arrays that grow; or records, in which strategies and functions are handed on.
 _MATTERS = (b"merge_call", b"cross_replica_sum", b"all_reduce", b"dynamic_size")
+_RECORDS = (b"namedtuple(", b"NamedTuple", b"@dataclass", b"dataclasses.dataclass")
+_LARGE = 20_000  # bytes: what a larger module holds is not mainly records
 _KERAS_OBJECTS = (b"Model(", b"Sequential(", b".applications.", b".optimizers.", b".metrics.")
 
 
 def may_matter(data: bytes) -> bool:
     """Whether an imported module with these bytes can change a finding."""
-    return passes(data) or any(word in data for word in _MATTERS)
+    if passes(data) or any(word in data for word in _MATTERS):
+        return True
+    return len(data) < _LARGE and any(word in data for word in _RECORDS)
 
 
 def opens_clusters(data: bytes, wrappers: Iterable[str] = ()) -> bool:
@@ -49,11 +53,6 @@ def builds_computations(data: bytes) -> bool:
 def makes_keras_objects(data: bytes) -> bool:
     """Whether Keras models, optimizers or metrics are made here, perhaps under no scope."""
     return b"keras" in data and any(word in data for word in _KERAS_OBJECTS)
-
-
-def applies_gradients(data: bytes) -> bool:
-    """Whether variables are updated here: then a model_fn's optimizer may be made here."""
-    return b"apply_gradients(" in data or b".minimize(" in data
 
 
 def makes_tpu_strategy(data: bytes) -> bool:

@@ -8,7 +8,7 @@ conditions the place is reached.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -32,6 +32,7 @@ CALLEE, CALLED, ALTERNATIVE = "callee", "called", "alternative"
 GUESSES = frozenset([CALLEE, CALLED, ALTERNATIVE])
 VALUE, NAME = "value", "name"
 FLAGS = (VALUE, NAME)  # keys of tests that have one answer in a whole run
+COVERED = 6  # tests between two places that are looked at
 PLACE = "site"  # the key of a test that is only known by its place
 GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
 STATE = "state"  # a test of what is open just now: the TPU context, a flag that changes
@@ -133,3 +134,23 @@ class BaseContext(NamedTuple):
     def reached_whenever(self, other: BaseContext) -> bool:
         """Whether this place is reached on every run that reaches `other`."""
         return self.conditions <= other.conditions
+
+
+def cover(places: Iterable[BaseContext], other: BaseContext) -> bool:
+    """Return whether each run that reaches `other` reaches one of the places, by any branch."""
+    return _exhaust([each.conditions - other.conditions for each in places], COVERED)
+
+
+def _exhaust(rows: list[frozenset[tuple[Any, Any]]], depth: int) -> bool:
+    """Return whether one of the conjunctions holds whatever the answers to the tests are."""
+    if not all(rows):
+        return True
+    tests = [key for row in rows for key, branch in row if isinstance(branch, bool)]
+    tests = [key for key in tests if key[0] not in GUESSES]
+    if not tests or depth == 0:
+        return False
+    key = max(tests, key=tests.count)
+    return all(
+        _exhaust([row - {(key, answer)} for row in rows if (key, not answer) not in row], depth - 1)
+        for answer in (True, False)
+    )

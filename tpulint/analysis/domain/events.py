@@ -7,10 +7,11 @@ same `Variable` object.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import CLUSTER, COMPUTATION, WITH, BaseContext
+from tpulint.analysis.domain.context import CLUSTER, COMPUTATION, WITH, BaseContext, cover
 from tpulint.analysis.domain.effects import SCOPE
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Strategy, Value
@@ -228,25 +229,22 @@ class Cluster:
     def waits(self, place: Context | None = None) -> Certainty | None:
         """Return whether the device waits for this cluster: results cross back.
 
-        With `place`: on every run that reaches it.
+        With `place`: on every run that reaches it, whichever branch it takes from there.
         """
-        return self._waits(set(), place)
+        uses = [each for each in self._taken(set()) if each.taker not in CONTROL_TAKERS]
+        sure = [each.context for each in uses if each.certainty is Certainty.DEFINITE]
+        if not uses:
+            return None
+        always = bool(sure) if place is None else cover(sure, place)
+        return Certainty.DEFINITE if always else Certainty.POSSIBLE
 
-    def _waits(self, seen: set[int], place: Context | None) -> Certainty | None:
-        if id(self) in seen:
-            return None
-        seen.add(id(self))
-        found = [
-            use.certainty
-            if place is None or use.context.reached_whenever(place)
-            else Certainty.POSSIBLE
-            for use in self.uses
-            if use.taker not in CONTROL_TAKERS
-        ]
-        found += [sure for fed in self.feeds if (sure := fed._waits(seen, place)) is not None]
-        if not found:
-            return None
-        return Certainty.DEFINITE if Certainty.DEFINITE in found else Certainty.POSSIBLE
+    def _taken(self, seen: set[int]) -> Iterator[Use]:
+        """Where the device takes its results, or those of a cluster that it feeds."""
+        if id(self) not in seen:
+            seen.add(id(self))
+            yield from self.uses
+            for each in self.feeds:
+                yield from each._taken(seen)
 
 
 @dataclass(eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -49,7 +49,8 @@ class Program:
     outside_compilation where no computation is being built. calls, uses, accesses:
     those outside every computation. modules: those that were read. feeds: the input
     pipelines of TPUs. spelled: names that the TensorFlow of their files lacks; targets:
-    which TensorFlow that is. soft_placement: as `placement` finds it.
+    which TensorFlow that is. soft_placement: how surely it is on, by entry point's path.
+    skipped: how many functions were reached and not followed, by the reason.
     """
 
     computations: list[Computation] = field(default_factory=list)
@@ -61,7 +62,8 @@ class Program:
     feeds: list[Feed] = field(default_factory=list)
     spelled: list[Spelled] = field(default_factory=list)
     targets: Targets = field(default_factory=Targets)
-    soft_placement: str | None = None
+    soft_placement: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def piped(self) -> list[ApiCall]:
@@ -75,6 +77,15 @@ class Program:
             (feed, each)
             for each in self.piped
             for feed in {id(one.payload) for one in each.context.scopes if one.kind == DATA}
+        )
+
+    @cached_property
+    def piped_at(self) -> dict[Site, list[ApiCall]]:
+        """Those calls by the places of the scopes around them, each once a place."""
+        return _grouped(
+            (site, each)
+            for each in self.piped
+            for site in {one.site for one in each.context.scopes}
         )
 
     @cached_property

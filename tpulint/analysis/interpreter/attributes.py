@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Names
 from dataclasses import replace
 
 from tpulint.analysis.domain.class_order import mro
@@ -32,11 +33,13 @@ from tpulint.analysis.domain.values import (
     Strategy,
     Value,
     join,
+    options,
 )
 from tpulint.analysis.interpreter import calls
 from tpulint.analysis.interpreter.frame import Frame, christen
 from tpulint.analysis.interpreter.opaque_arguments import opaque_arguments
 from tpulint.knowledge import seam
+from tpulint.syntax import ir
 
 METHOD = "?."  # the path of a method whose receiver the call carries
 
@@ -212,3 +215,27 @@ def put(frame: Frame, base: Value, name: str, item: Value) -> None:
     if before is not None and not frame.context.runs_once_with(since):
         item = join([before, item])
     store[name] = item
+
+
+def is_dict_of(node: ir.Node) -> bool:
+    """Return whether an expression is `something.__dict__`."""
+    return bool(node[0] == "attr" and node[3] == "__dict__")
+
+
+def put_any(base: Value) -> None:
+    """`setattr(base, name, item)` where the name is not seen: plain attributes may be others now.
+
+    Those that hold methods, strategies or what TensorFlow made are not what is set so.
+    """
+    for each in options(base):
+        if isinstance(each, Instance):
+            for cls in reversed(mro(each.cls)):
+                names = cls.names if isinstance(cls, Class) else {}
+                _make_unknown(each, names)
+            _make_unknown(each, dict(each.attributes))
+
+
+def _make_unknown(instance: Instance, names: Names[str, Value]) -> None:
+    for name, value in names.items():
+        if all(isinstance(option, Const) for option in options(value)):
+            instance.attributes[name] = Opaque(f"self.{name}")

@@ -111,6 +111,8 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
     """A new object; `__init__` is read with it."""
     made = Instance(cls, site, frame.context)
     bases = mro(cls)
+    if cls.code.name in seam.FORKED and _is_fork(cls, bases):
+        return frame.library.call(frame, External(cls.code.name), None, args, site)
     if any(isinstance(each, External) for each in bases):
         frame.may_build()
     for each in bases:
@@ -119,6 +121,17 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
             return made
     dataclass_fields.fill(made, args)
     return made
+
+
+def _is_fork(cls: Class, bases: list[Value]) -> bool:
+    """Return whether a class of the project is a copy of TensorFlow's: by name and parameters."""
+    made = cls.names.get("__init__") or cls.names.get("__new__")
+    if not isinstance(made, Function):
+        return any(isinstance(each, External) and each.last == cls.code.name for each in bases)
+    code = made.code.parameters
+    return seam.FORKED[cls.code.name] in [
+        name for name, _ in (*code.positional, *code.keyword_only)
+    ]
 
 
 def call_function(frame: Frame, function: Function, args: Arguments, site: Site) -> Value:

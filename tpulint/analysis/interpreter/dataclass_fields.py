@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Argument
-from tpulint.analysis.domain.objects import Class, Instance
-from tpulint.analysis.domain.values import UNKNOWN
+from tpulint.analysis.domain.objects import Class, Instance, Sequence
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import UNKNOWN, Const, External, Value
+from tpulint.syntax import ir
+
+TUPLES = ("typing.NamedTuple", "collections.namedtuple")
 
 
 def fill(made: Instance, args: tuple[Argument, ...]) -> None:
@@ -35,3 +39,43 @@ def _declared(cls: Class) -> Iterator[str]:
             for statement in each.code.body:
                 if statement[0] == "ann" and statement[1][0] == "name":
                     yield statement[1][2]
+
+
+def items(value: Value) -> list[Value] | None:
+    """The fields of a named tuple in their order; None where it is none or one is not seen."""
+    if not isinstance(value, Instance):
+        return None
+    bases = mro(value.cls)
+    if not any(isinstance(each, External) and each.path in TUPLES for each in bases):
+        return None
+    found = [_field(value, name) for name in dict.fromkeys(_declared(value.cls))]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(found) else None
+
+
+def _field(value: Instance, name: str) -> Value | None:
+    return value.attributes.get(name) or value.cls.names.get(name)
+
+
+def named_tuple(name: Value | None, fields: Value | None, site: Site) -> Class | None:
+    """The class that `namedtuple(name, fields)` makes; None where the fields are not seen."""
+    if isinstance(fields, Const) and isinstance(fields.value, str):
+        names = fields.value.replace(",", " ").split()
+    elif isinstance(fields, Sequence) and not fields.open:
+        names = [text for each in fields.items if (text := _text(each))]
+        if len(names) != len(fields.items):
+            return None
+    else:
+        return None
+    body: list[ir.Node] = [
+        ["ann", ["name", site.place, each], ["const", None], None] for each in names
+    ]
+    code = ir.Class(_text(name) or "tuple", site.place, [], [], [], body, [], {}, None)
+    return Class(code, site.module, None, (External("collections.namedtuple"),), {})
+
+
+def _text(value: Value | None) -> str | None:
+    """A field's name, given by itself or with its type."""
+    if isinstance(value, Sequence) and value.items:
+        value = value.items[0]
+    return value.value if isinstance(value, Const) and isinstance(value.value, str) else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Protocol
 
+from tpulint.analysis.domain.context import COMPUTATION, DATA, WITH, Scope
 from tpulint.analysis.domain.effects import SCOPE
-from tpulint.analysis.domain.events import MODEL_FN, Context
+from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.objects import Env
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
@@ -16,6 +17,7 @@ from tpulint.analysis.domain.values import (
     External,
     Imported,
     ModuleValue,
+    Strategy,
     Value,
 )
 from tpulint.analysis.resolver.project import Project
@@ -30,6 +32,20 @@ class Importer(Protocol):
     module: Module
 
 
+def _in_program(context: Context) -> bool:
+    """Return whether what is called at `context` is part of what a TPU program runs."""
+    return any(
+        scope.kind in (COMPUTATION, DATA) or (scope.kind == WITH and _is_a_tpus(scope))
+        for scope in context.scopes
+    )
+
+
+def _is_a_tpus(block: Scope) -> bool:
+    """Return whether this is the scope of a strategy that surely is a TPU's."""
+    name, strategy = block.payload
+    return name == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"
+
+
 class ModuleLinker(ABC):
     """Resolves names of modules, which are read when they are first asked for.
 
@@ -42,6 +58,7 @@ class ModuleLinker(ABC):
         self.program = program
         self.follow_all = False
         self.passed_by = False
+        self.passed: set[tuple[str, str]] = set()  # what was called of modules passed by
         self._envs: dict[Module, Env] = {}
         self._star_imports: dict[Module, list[Value]] = {}
 
@@ -57,6 +74,11 @@ class ModuleLinker(ABC):
             self.program.modules.append(module)
             self.read_body(module, env)
         return env
+
+    def is_read(self, path: str) -> bool:
+        """Return whether the module at `path` has been read."""
+        module = self.project.known(path)
+        return module is not None and module in self._envs
 
     def import_all(self, module: Module, source: Value) -> None:
         """`from source import *` in `module`."""
@@ -81,26 +103,20 @@ class ModuleLinker(ABC):
     def follows(self, path: str, asking: Importer | None = None) -> bool:
         """Whether the module at `path` is read.
 
-        It is where it matters by itself, where host clusters are opened around here, where
-        computations are built by hand in the module that imports it, in device code and
-        under a strategy's scope where that module makes the TPUStrategy (anywhere in that
-        one, where it makes what belongs under a scope), and in a model_fn where it updates
-        variables.
+        It is where it matters by itself, in what a TPU program runs (device code, host
+        clusters, input pipelines, a strategy's scope), and where computations are built by
+        hand in the module that imports it. Elsewhere on the host it is not: there it only
+        costs time, and what is handed on to an entry point is read after all.
         """
         if self.follow_all or self.project.matters(path):
             return True
-        if asking is not None:
-            context, module = asking.context, asking.module
-            if context.cluster is not None or module.builds_computations:
-                return True
-            of_strategy = context.computation is not None or bool(context.with_blocks(SCOPE))
-            if module.makes_tpu_strategy and (
-                of_strategy or self.project.makes_keras_objects(path)
-            ):
-                return True
-            of_estimator = context.computation is not None and context.computation.kind == MODEL_FN
-            if of_estimator and self.project.applies_gradients(path):
-                return True
+        if asking is not None and (
+            _in_program(asking.context) or asking.module.builds_computations
+        ):
+            return True
+        makes_strategy = asking is not None and asking.module.makes_tpu_strategy
+        if makes_strategy and self.project.makes_keras_objects(path):
+            return True
         self.passed_by = True
         return False
 
@@ -115,7 +131,7 @@ class ModuleLinker(ABC):
             again = Imported(base.path, base.dotted, name)
             if found is not None and not isinstance(found, External) and found != again:
                 return self.looked_up(found, asking, hops + 1)
-        inner = self.project.child(base.path, name)
+        inner = self.project.files.child(base.path, name)
         if inner is not None:
             return ModuleValue(inner, f"{base.dotted}.{name}")
         return found if found is not None else DeferredName(f"{base.dotted}.{name}", base, name)
@@ -139,7 +155,7 @@ class ModuleLinker(ABC):
 
     def imported(self, module: Module, dotted: str, level: int) -> Value:
         """What `import dotted` binds; outside names stay dotted names."""
-        found = self.project.locate(module, dotted, level)
+        found = self.project.files.locate(module.path, dotted, level)
         name = dotted if level == 0 else f"{'.' * level}{dotted}"
         return External(name) if found is None else ModuleValue(found, name)
 
@@ -150,5 +166,5 @@ class ModuleLinker(ABC):
         if isinstance(source, ModuleValue):
             return Imported(source.path, source.dotted, name)
         whole = f"{dotted}.{name}" if dotted else name
-        inner = self.project.locate(module, whole, level)
+        inner = self.project.files.locate(module.path, whole, level)
         return External(whole) if inner is None else ModuleValue(inner, whole)

@@ -31,7 +31,7 @@ from tpulint.analysis.domain.values import (
     join,
     options,
 )
-from tpulint.analysis.interpreter import trace_time_value, transfer
+from tpulint.analysis.interpreter import dataclass_fields, trace_time_value, transfer
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
 
@@ -167,6 +167,9 @@ def folded(op: str, left: object, right: object) -> Value:
 def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
     if isinstance(base, Choice):
         return join(subscript(frame, option, index, site) for option in base.options)
+    fields = dataclass_fields.items(base)
+    if fields is not None:
+        base = Sequence("tuple", fields)
     if isinstance(base, Sequence) and isinstance(index, Const) and isinstance(index.value, int):
         if -len(base.items) <= index.value < len(base.items) and not base.open:
             return base.items[index.value]
@@ -177,6 +180,8 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         if isinstance(index, Const):
             known = base.items.get(index.value, UNKNOWN)
             keyless = [item for key, item in base.items.items() if isinstance(key, tuple)]
+            if all(_of_one_family(known, each) for each in keyless):
+                return known
             return join([known, *keyless])
         return join([*base.items.values(), UNKNOWN]) if base.items else UNKNOWN
     if isinstance(base, Tensor):
@@ -220,11 +225,21 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
     return UNKNOWN
 
 
+def _of_one_family(known: Value, other: Value) -> bool:
+    """Return whether both are objects of one class: then each has a key of its own in the dict."""
+    if not isinstance(known, ExternalObject) or not isinstance(other, ExternalObject):
+        return False
+    return known.path == other.path
+
+
 def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
     """The values that `a, b = value` binds."""
     if isinstance(value, Choice):
         rows = [unpack(frame, option, count, site) for option in value.options]
         return [join(row[n] for row in rows) for n in range(count)]
+    fields = dataclass_fields.items(value)
+    if fields is not None and len(fields) == count:
+        return fields
     if isinstance(value, Sequence):
         if not value.open and len(value.items) == count:
             return list(value.items)

@@ -28,6 +28,7 @@ class Session(ModuleLinker):
     """One reading: findings go into `program`, faults of the interpreter's own into `errors`.
 
     called: functions (by the id of their code) that something calls: they are no roots.
+    mains: functions that a program starts with.
     wanted: names of functions whose callers may know more than a reading without them.
     operations: how many operations were built so far, those that may have been included.
     """
@@ -38,10 +39,12 @@ class Session(ModuleLinker):
         self.errors: list[str] = []
         self.global_step = Variable("global_step", "step", None, None)
         self.called: set[int] = set()
+        self.mains: set[int] = set()
         self.wanted: set[str] = set()
         self.operations = 0
         self._variables: dict[Any, Variable] = {}
         self._generic: dict[int, Instance] = {}
+        self._not_read: dict[str, set[int]] = {}  # functions, by the reason
         self._active: list[int] = []
         self._visits: Counter[int] = Counter()
         self._calls = 0
@@ -61,12 +64,29 @@ class Session(ModuleLinker):
         code = id(function.code)
         self._calls += 1
         self._visits[code] += 1
-        return (
-            self._calls <= CALLS
-            and len(self._active) <= DEPTH
-            and self._visits[code] <= max(VISITS, SMALL // (len(function.code.mentions) + 1))
-            and self._active.count(code) < 2
-        )
+        reason = self._left_out(function, code)
+        if reason is not None:
+            self._not_read.setdefault(reason, set()).add(code)
+        return reason is None
+
+    def _left_out(self, function: Function, code: int) -> str | None:
+        """Return why `function` is not read here, None where it is."""
+        if self._calls > CALLS:
+            return f"more than {CALLS:,} calls in one run"
+        if len(self._active) > DEPTH:
+            return f"calls more than {DEPTH} deep"
+        if self._active.count(code) >= 2:
+            return "recursion"
+        if self._visits[code] > max(VISITS, SMALL // (len(function.code.mentions) + 1)):
+            return "read often enough"
+        return None
+
+    def skipped(self) -> dict[str, int]:
+        """Return how many functions were reached and never followed, by the reason."""
+        counted = {why: len(codes - self.called) for why, codes in self._not_read.items()}
+        passed = {name for path, name in self.passed if not self.is_read(path)}
+        counted["on the host, in a module without TPU code"] = len(passed)
+        return {why: number for why, number in sorted(counted.items()) if number}
 
     def is_active(self, function: Function) -> bool:
         """Return whether the function is being read."""

@@ -45,7 +45,9 @@ def assign(frame: Frame, target: Any, item: Value) -> None:
     elif op == "sub":
         base, index = value(frame, target[2]), value(frame, target[3])
         if isinstance(base, Mapping):
-            if isinstance(index, Const):
+            if not isinstance(index, Const) and attributes.is_dict_of(target[2]):
+                attributes.put_any(value(frame, target[2][2]))
+            elif isinstance(index, Const):
                 put(base, index.value, item, frame.context)
             else:
                 base.open = True

@@ -25,7 +25,7 @@ from tpulint.analysis.domain.values import (
     Text,
     Value,
 )
-from tpulint.analysis.interpreter import attributes, operators
+from tpulint.analysis.interpreter import attributes, dataclass_fields, operators
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.interpreter.operators import items_of
 from tpulint.analysis.models.call import Call
@@ -58,6 +58,8 @@ def _setattr(this: Call) -> Value:
     values = this.values
     if len(values) == 3 and isinstance(values[1], Const):
         attributes.put(this.frame, values[0], str(values[1].value), values[2])
+    elif len(values) == 3:
+        attributes.put_any(values[0])
     return NONE
 
 
@@ -67,6 +69,12 @@ def _partial(this: Call) -> Value:
         return UNKNOWN
     named = tuple((str(each.keyword), each.value) for each in this.arguments if each.keyword)
     return Partial(plain[0].value, tuple(each.value for each in plain[1:]), named)
+
+
+def _named_tuple(this: Call) -> Value:
+    """A class with these fields."""
+    name, fields = this.get("typename", 0), this.get("field_names", 1) or this.get("fields", 1)
+    return dataclass_fields.named_tuple(name, fields, this.site) or UNKNOWN
 
 
 def _range(this: Call) -> Value:
@@ -198,6 +206,8 @@ _HANDLERS: dict[str, Callable[[Call], Value]] = {
     "os.path.join": _path,
     "builtins.setattr": _setattr,
     "functools.partial": _partial,
+    "collections.namedtuple": _named_tuple,
+    "typing.NamedTuple": _named_tuple,
     "builtins.range": _range,
     "builtins.list": _listed,
     "builtins.tuple": _listed,

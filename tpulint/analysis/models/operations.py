@@ -116,4 +116,10 @@ def unseen(this: Call) -> Value:
     transfer.touch(this.frame, values, this.site, this.name, Certainty.POSSIBLE, "unknown")
     if any(True for each in values for _ in tensors(each)):
         return transfer.result(this.frame, values, this.site, "unseen")
+    if any(_is_optimizer(each) for each in values):
+        return _object(this)  # a wrapper of what it is given, by all that is seen of it
     return UNKNOWN
+
+
+def _is_optimizer(value: Value) -> bool:
+    return isinstance(value, ExternalObject) and value.last.endswith("Optimizer")

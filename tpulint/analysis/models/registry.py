@@ -19,6 +19,7 @@ from tpulint.analysis.models import (
     estimators,
     feeds,
     keras_steps,
+    mains,
     methods,
     operations,
     side_effects,
@@ -43,6 +44,7 @@ FAMILIES: tuple[Answer, ...] = (
     keras_steps.answer,
     datasets.answer,
     strategies.answer,
+    mains.answer,
     variables.answer,
     control.answer,
     collectives.answer,
@@ -89,6 +91,7 @@ class Models:
                 return operations.run_given(Call(frame, record))
         found = _ask(frame, record, FAMILIES) or UNKNOWN
         if isinstance(callee, DeferredName):
+            frame.session.passed.add((callee.base.path, callee.path))
             found = deferred_modules.kept(record, callee, found)
         return _recorded(frame, record, found)
 

@@ -25,6 +25,7 @@ class Files:
         self._roots: dict[str, tuple[str, ...]] = {}
         self._located: dict[tuple[str, str], str | None] = {}
         self._listings: dict[str, frozenset[str]] = {}
+        self._begun: dict[tuple[str, str], bool] = {}
 
     def locate(self, path: str, dotted: str, level: int) -> str | None:
         """The file that `import dotted` in the file at `path` means; None where it is outside."""
@@ -40,6 +41,17 @@ class Files:
         if key not in self._located:
             self._located[key] = self._search(path, parts)
         return self._located[key]
+
+    def may_hold(self, path: str, dotted: str) -> bool:
+        """Whether some root has anything of the name that `dotted` begins with."""
+        first = dotted.partition(".")[0]
+        if first in OUTSIDE:
+            return False
+        key = (os.path.dirname(path), first)
+        if key not in self._begun:
+            roots = self._roots_of(key[0])
+            self._begun[key] = any(first in self._listing(root) for root in roots)
+        return self._begun[key]
 
     def _search(self, path: str, parts: list[str]) -> str | None:
         """The first root that holds the module; a mere folder counts where it is a package's."""

@@ -57,6 +57,8 @@ class ImportGraph:
         module = locate(path, statement.dotted, statement.level)
         if module is not None:
             yield module
+        elif statement.level == 0 and not self._files.may_hold(path, statement.dotted):
+            return
         if module is None or os.path.basename(module) == PACKAGE:
             for name in statement.names:
                 dotted = f"{statement.dotted}.{name}" if statement.dotted else name
@@ -72,10 +74,13 @@ class Connected(NamedTuple):
     all: set[str]
 
 
-def connected(graph: ImportGraph, seeds: Iterable[str]) -> list[Connected]:
+def connected(
+    graph: ImportGraph, seeds: Iterable[str], bound: Iterable[list[str]] = ()
+) -> list[Connected]:
     """The seeds in groups: two are of one where they reach a common file, directly or not.
 
-    Groups, and the seeds of each, are in alphabetical order.
+    Seeds that are `bound` are of one group, too. Groups, and the seeds of each, are in
+    alphabetical order.
     """
     owner: dict[str, str] = {}  # of each file reached, the seed that reached it first
     parent: dict[str, str] = {}
@@ -97,6 +102,10 @@ def connected(graph: ImportGraph, seeds: Iterable[str]) -> list[Connected]:
                 continue
             owner[path] = seed
             waiting.extend(graph.imported(path))
+    for together in bound:
+        for seed in together[1:]:
+            one, other = sorted((group_of(together[0]), group_of(seed)))
+            parent[other] = one
     groups: dict[str, Connected] = {}
     for seed in parent:
         groups.setdefault(group_of(seed), Connected([], set())).seeds.append(seed)

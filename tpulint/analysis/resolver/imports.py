@@ -11,7 +11,7 @@ _FROM = re.compile(rb"(?:^|[:;])[ \t]*from[ \t]+(\.*)[ \t]*([\w.]*)[ \t]+$")
 _PLAIN = re.compile(rb"(?:^|[:;])[ \t]*$")
 _LISTED = re.compile(rb"[ \t]*(\([^)]*\)|(?:[^\n#;\\]|\\\r?\n)*)")
 _COMMENT = re.compile(rb"#[^\n]*")
-_NAME = re.compile(rb"(?:^|,)[\s(]*([\w.]+|\*)")
+_NAME = re.compile(rb"(?:^|,)[\s(\\]*([\w.]+|\*)")
 
 
 class Import(NamedTuple):

@@ -41,7 +41,7 @@ def explain(failures: list[Failure], program: str, ran: Sequence[str] = ()) -> E
     everything = config._replace(certainty=Certainty.POSSIBLE, jobs=1)
     task, started = driver.prepare(driver.Request(everything, frozenset(CODES), files))
     run.messages += started.messages
-    analysis = driver.analyse(sorted(task.filenames + task.context), {}, task.request, run)
+    analysis = driver.analyse(task.filenames, {}, task.request, run, task.context)
     findings = analysis.findings
     faults: list[Fault] = []
     for failure in failures:

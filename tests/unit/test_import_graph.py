@@ -1,0 +1,71 @@
+"""Which files a file imports, by its bytes, and which files that binds together."""
+
+from __future__ import annotations
+
+import pytest
+
+from tpulint.analysis.resolver.files import Files
+from tpulint.analysis.resolver.import_graph import ImportGraph, connected
+from tpulint.analysis.resolver.imports import Import, imports
+
+STATEMENTS = {
+    b"import a.b as c, d\n": [Import("a.b", 0, ()), Import("d", 0, ())],
+    b"from . import x, y as z  # and why\n": [Import("", 1, ("x", "y"))],
+    b"  from ..a.b import (p,  # one\n    q as r,\n)\n": [Import("a.b", 2, ("p", "q"))],
+    b"if x: import k\n": [Import("k", 0, ())],
+    b"from m import a, \\\n  b\n": [Import("m", 0, ("a", "b"))],
+    b"from t import *\n": [Import("t", 0, ("*",))],
+    b"x = 'to import y'\nreimport = 1\nimport_it(z)\n": [],
+}
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_each_way_to_write_an_import(text: bytes) -> None:
+    assert list(imports(text)) == STATEMENTS[text]
+
+
+def meant(path: str, dotted: str, *others: str) -> str | None:
+    """The file that `import dotted` in `path` means, where there are these files."""
+    given = dict.fromkeys((path, *others), b"")
+    return Files(given).locate(path, dotted, 0)
+
+
+def test_a_package_needs_no_init() -> None:
+    found = meant("/x/net/train.py", "net.layers.dense", "/x/net/layers/dense.py")
+    assert found == "/x/net/layers/dense.py"
+
+
+def test_an_init_at_the_root_moves_no_import() -> None:
+    root = "/x/repository/__init__.py"
+    found = meant("/x/repository/bin/train.py", "net.dense", root, "/x/repository/net/dense.py")
+    assert found == "/x/repository/net/dense.py"
+
+
+def test_a_folder_in_a_package_may_be_on_the_path() -> None:
+    inits = ("/x/net/__init__.py", "/x/net/zoo/__init__.py", "/x/net/zoo/tall/__init__.py")
+    found = meant("/x/net/zoo/tall/train.py", "wide.dense", *inits, "/x/net/zoo/wide/dense.py")
+    assert found == "/x/net/zoo/wide/dense.py"
+
+
+def test_modules_stand_below_src() -> None:
+    assert meant("/x/bin/train.py", "net.dense", "/x/src/net/dense.py") == "/x/src/net/dense.py"
+
+
+def test_another_project_beside_this_one_is_no_package() -> None:
+    beside = ("/x/kfac/setup.py", "/x/kfac/kfac/__init__.py", "/x/kfac/notes.py")
+    assert meant("/x/trainer/train.py", "kfac", *beside) is None
+
+
+def test_programs_share_a_file_or_are_others() -> None:
+    given = {
+        "/x/one.py": b"from net import dense\n",
+        "/x/two.py": b"import net.dense\n",
+        "/x/three.py": b"import os\n",
+        "/x/net/dense.py": b"",
+    }
+    graph = ImportGraph(Files(given))
+    groups = connected(graph, ["/x/one.py", "/x/two.py", "/x/three.py"])
+    assert [each.seeds for each in groups] == [["/x/one.py", "/x/two.py"], ["/x/three.py"]]
+    assert "/x/net/dense.py" in groups[0].all
+    groups = connected(graph, ["/x/one.py", "/x/three.py"], [["/x/one.py", "/x/three.py"]])
+    assert [each.seeds for each in groups] == [["/x/one.py", "/x/three.py"]]

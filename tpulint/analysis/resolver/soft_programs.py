@@ -1,0 +1,80 @@
+"""Which entry points start programs that turn soft device placement on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.analysis.soft_placement import ON, PERHAPS, is_script
+
+TEST_FOLDERS = ("test", "tests", "testing")
+
+
+class SoftPlacement:
+    """Answers by entry point. `setters` are the files that ask for it, by absolute path."""
+
+    def __init__(
+        self, graph: ImportGraph, files: Sequence[str], setters: Mapping[str, str]
+    ) -> None:
+        self._graph = graph
+        self._setters = setters
+        self._scripts: dict[str, bool] = {}
+        self._asked: dict[str, str | None] = {}
+        self._importers: dict[str, list[str]] = {}
+        for each in files if setters else ():
+            for imported in graph.imported(each):
+                self._importers.setdefault(imported, []).append(each)
+
+    def of(self, path: str) -> str | None:
+        """Return what holds where the module at `path` is run: ON in every program, or PERHAPS."""
+        if not self._setters:
+            return None
+        states = {self._in_program(each) for each in self._programs(path)}
+        return ON if states == {ON} else PERHAPS if states != {None} else None
+
+    def _in_program(self, entry: str) -> str | None:
+        """Return what the program that starts at `entry` asks for; tests that it imports do not."""
+        if entry in self._asked:
+            return self._asked[entry]
+        states = {
+            state
+            for path in self._graph.reached(entry)
+            if (state := self._setters.get(path)) and (path == entry or not is_test(path))
+        }
+        found = ON if ON in states else PERHAPS if states else None
+        return self._asked.setdefault(entry, found)
+
+    def _programs(self, path: str) -> list[str]:
+        """The files that a program which runs the module at `path` starts from, tests left out.
+
+        Where nothing but tests leads there, it is a program of its own.
+        """
+        seen = {path}
+        waiting = [path]
+        found = []
+        while waiting:
+            each = waiting.pop()
+            above = self._importers.get(each, [])
+            if not above or self._is_script(each):
+                found.append(each)
+            for other in above:
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+        if is_test(path):
+            return found or [path]
+        return [each for each in found if not is_test(each)] or [path]
+
+    def _is_script(self, path: str) -> bool:
+        known = self._scripts.get(path)
+        if known is None:
+            known = self._scripts[path] = is_script(self._graph.data(path))
+        return known
+
+
+def is_test(path: str) -> bool:
+    """Return whether a file holds tests, by its name or its folder's."""
+    name = os.path.basename(path)
+    folder = os.path.basename(os.path.dirname(path))
+    return name.startswith("test_") or name.endswith("_test.py") or folder in TEST_FOLDERS
