@@ -24,7 +24,7 @@ class Env:
 class Function(Value):
     """A function of the project with the names it closes over."""
 
-    code: ir.Function
+    code: ir.FunctionCode
     module: Module
     env: Env | None
     owner: Class | None = None
@@ -41,7 +41,7 @@ class Function(Value):
 class Class(Value):
     """A class of the project."""
 
-    code: ir.Class
+    code: ir.ClassCode
     module: Module
     env: Env | None
     bases: tuple[Value, ...]

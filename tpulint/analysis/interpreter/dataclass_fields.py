@@ -8,6 +8,8 @@ from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.objects import Class, Instance
 from tpulint.analysis.domain.values import UNKNOWN
+from tpulint.syntax.expression_nodes import Name
+from tpulint.syntax.statement_nodes import AnnotatedAssign
 
 
 def fill(made: Instance, args: tuple[Argument, ...]) -> None:
@@ -33,5 +35,6 @@ def _declared(cls: Class) -> Iterator[str]:
     for each in reversed(mro(cls)):
         if isinstance(each, Class):
             for statement in each.code.body:
-                if statement[0] == "ann" and statement[1][0] == "name":
-                    yield statement[1][2]
+                match statement:
+                    case AnnotatedAssign(target=Name(id=name)):
+                        yield name
