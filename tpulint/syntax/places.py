@@ -6,6 +6,7 @@ from tpulint.syntax.expression_nodes import (
     Attribute,
     CallNode,
     Conditional,
+    Constant,
     DictDisplay,
     Display,
     Lambda,
@@ -37,9 +38,12 @@ def own_place(of: Node) -> int:
 
 def first_place(of: Node) -> int:
     """Return the place of an expression, or of its first part that has one."""
-    for each in walk(of):
-        if isinstance(each, PLACED):
-            return each.place
+    if isinstance(of, PLACED):
+        return of.place
+    if not isinstance(of, Constant):
+        for each in walk(of):
+            if isinstance(each, PLACED):
+                return each.place
     return NOWHERE
 
 

@@ -91,15 +91,16 @@ def _encode_nodes(nodes: list[Node] | None) -> Array | None:
     return None if nodes is None else [_encode_node(each) for each in nodes]
 
 
-def _decode_node(row: Array | None) -> Node | None:
-    if row is None:
-        return None
-    make, reads = _READ[row[0]]
-    return make(*[read(field) for read, field in zip(reads, row[1:], strict=True)])
-
-
-def _decode_nodes(rows: Array | None) -> list[Node | None] | None:
-    return None if rows is None else [_decode_node(each) for each in rows]
+def _decode_node(row: Array) -> Node:
+    make, nodes, lists = _READ[row[0]]
+    fields = row[1:]
+    for at in nodes:
+        if fields[at] is not None:
+            fields[at] = _decode_node(fields[at])
+    for at in lists:
+        if fields[at]:
+            fields[at] = [_decode_node(each) for each in fields[at]]
+    return make(*fields)
 
 
 def _as_is(value: Any) -> Any:
@@ -107,16 +108,17 @@ def _as_is(value: Any) -> Any:
 
 
 _WRITERS: dict[str, Callable[[Any], Any]] = {"-": _as_is, "n": _encode_node, "l": _encode_nodes}
-_READERS: dict[str, Callable[[Any], Any]] = {"-": _as_is, "n": _decode_node, "l": _decode_nodes}
 _WRITTEN = {
-    cls: (
-        number,
-        [(name, _WRITERS[how]) for name, how in zip(cls.__slots__, form, strict=True)],
-    )
+    cls: (number, [(name, _WRITERS[how]) for name, how in zip(cls.__slots__, form, strict=True)])
     for number, (cls, form) in enumerate(FORMS)
 }
-_READ: list[tuple[Callable[..., Node], list[Callable[[Any], Any]]]] = [
-    (cls, [_READERS[how] for how in form]) for cls, form in FORMS
+_READ: list[tuple[Callable[..., Node], list[int], list[int]]] = [
+    (
+        cls,
+        [at for at, how in enumerate(form) if how == "n"],
+        [at for at, how in enumerate(form) if how == "l"],
+    )
+    for cls, form in FORMS
 ]
 
 
@@ -165,11 +167,11 @@ def loads(text: str | bytes) -> ModuleFacts:
 
 
 def _block(rows: Array) -> Block:
-    return cast("Block", _decode_nodes(rows))
+    return cast("Block", [_decode_node(each) for each in rows])
 
 
 def _expressions(rows: Array) -> list[Expression]:
-    return cast("list[Expression]", _decode_nodes(rows))
+    return cast("list[Expression]", [_decode_node(each) for each in rows])
 
 
 def _encode_function(code: FunctionCode) -> Array:
@@ -226,7 +228,10 @@ def _encode_parameters(rows: list[Parameter]) -> Array:
 
 
 def _decode_parameters(rows: Array) -> list[Parameter]:
-    return [Parameter(name, cast("Expression | None", _decode_node(row))) for name, row in rows]
+    return [
+        Parameter(name, None if row is None else cast("Expression", _decode_node(row)))
+        for name, row in rows
+    ]
 
 
 def _encode_body(body: FunctionBody) -> Array:
@@ -264,7 +269,7 @@ def _decode_class(row: Array) -> ClassCode:
         name,
         place,
         _expressions(bases),
-        cast("list[e.CallArgument]", _decode_nodes(keywords)),
+        cast("list[e.CallArgument]", [_decode_node(each) for each in keywords]),
         _expressions(decorators),
         _block(body),
         methods,

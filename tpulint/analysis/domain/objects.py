@@ -46,6 +46,7 @@ class Class(Value):
     env: Env | None
     bases: tuple[Value, ...]
     names: dict[str, Value]
+    order: list[Value] | None = field(default=None, repr=False)  # see `class_order.mro`
 
 
 @dataclass(eq=False)

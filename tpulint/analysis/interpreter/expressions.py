@@ -26,6 +26,7 @@ from tpulint.syntax.expression_nodes import (
     Await,
     BinaryOperation,
     BoolOperation,
+    CallArgument,
     CallNode,
     Compare,
     Comprehension,
@@ -48,7 +49,7 @@ from tpulint.syntax.expression_nodes import (
     last_name,
 )
 from tpulint.syntax.nodes import Expression, walk
-from tpulint.syntax.places import first_place, own_place
+from tpulint.syntax.places import NOWHERE, first_place, own_place
 
 UNROLL = 16
 
@@ -86,7 +87,7 @@ def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
     for each in call.arguments:
         node = each.value
         item = value(frame, node)
-        site = frame.site(_placed(each.place, first_place(node), call.place))
+        site = frame.site(_place_of_argument(each, call))
         if each.star == "*" and isinstance(item, Sequence) and not item.open:
             found += [Argument(None, "", one, site, node) for one in item.items]
         elif each.star == "**" and isinstance(item, Mapping) and not item.open:
@@ -96,11 +97,12 @@ def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-def _placed(own: int, first: int, call: int) -> int:
-    """Return the first place that is one."""
-    if own >= 0:
-        return own
-    return first if first >= 0 else call
+def _place_of_argument(argument: CallArgument, call: CallNode) -> int:
+    """Return the place of the keyword, else of the value, else of the call."""
+    if argument.place != NOWHERE:
+        return argument.place
+    found = first_place(argument.value)
+    return found if found != NOWHERE else call.place
 
 
 def _display(frame: Frame, node: Display) -> Value:
