@@ -7,6 +7,7 @@ import pytest
 from tpulint.analysis.interpreter.tpu_flags import says_tpu
 from tpulint.syntax.lower import lower
 from tpulint.syntax.parse import parse
+from tpulint.syntax.statement_nodes import If
 
 YES = (
     "use_tpu",
@@ -44,7 +45,8 @@ NEITHER = (
 
 def answer(test: str) -> bool | None:
     (statement,) = lower(parse(f"if {test}:\n    pass\n")).body
-    return says_tpu(statement[2])
+    assert isinstance(statement, If)
+    return says_tpu(statement.test)
 
 
 @pytest.mark.parametrize("test", YES)

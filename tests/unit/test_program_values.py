@@ -60,7 +60,7 @@ def test_the_value_that_is_one_of_several(values: list[Value], joined: Value) ->
 
 def call(*arguments: tuple[str | None, str, int]) -> ApiCall:
     """A call with such arguments: keyword, star, number."""
-    given = tuple(Argument(name, star, Const(number), SITE, []) for name, star, number in arguments)
+    given = tuple(Argument(name, star, Const(number), SITE) for name, star, number in arguments)
     return ApiCall("library.call", SITE, Context(), given, None, UNKNOWN)
 
 

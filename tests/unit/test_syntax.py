@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 import sysconfig
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tpulint.finding import Location
-from tpulint.syntax import ir
+from tpulint.syntax import expression_nodes, ir, serialize, statement_nodes
+from tpulint.syntax.expression_nodes import BinaryOperation, CallNode
 from tpulint.syntax.lower import lower, lower_with_nodes
+from tpulint.syntax.nodes import Node, walk
 from tpulint.syntax.parse import NESTED_TOO_DEEPLY, SyntaxProblem, parse
 from tpulint.syntax.positions import Positions, paired, provided
+from tpulint.syntax.statement_nodes import Assign, Match
 
 # Files of Python's own library with the widest choice of syntax; all are in 3.10 and later.
 SAMPLES = (
@@ -34,12 +36,9 @@ def facts_of(text: str) -> ir.ModuleFacts:
     return lower(parse(text))
 
 
-def calls(node: Any) -> list[list[Any]]:
-    """Every call in a part of a summary, outermost first."""
-    if not isinstance(node, list):
-        return []
-    own = [node] if node[:1] == ["call"] and len(node) == 4 else []
-    return own + [each for part in node for each in calls(part)]
+def calls(*roots: Node) -> list[CallNode]:
+    """Every call in parts of a summary, outermost first."""
+    return [each for each in walk(*roots) if isinstance(each, CallNode)]
 
 
 def call_texts(text: str) -> list[str]:
@@ -47,7 +46,7 @@ def call_texts(text: str) -> list[str]:
     facts = facts_of(text)
     positions = Positions(text, facts.counts)
     bodies = [facts.body, *(function.body for function in facts.functions)]
-    places = sorted({call[1] for body in bodies for call in calls(body)})
+    places = sorted({call.place for body in bodies for call in calls(*body)})
     return [piece(text, *positions.range(place)) for place in places]
 
 
@@ -76,11 +75,34 @@ def test_places_pair_with_ast_and_are_those_of_the_provider(name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_summary_survives_json(name: str) -> None:
-    import json
-
     facts = facts_of(sample(name))
-    again = ir.from_json(json.loads(json.dumps(ir.to_json(facts))))
-    assert ir.to_json(again) == json.loads(json.dumps(ir.to_json(facts)))
+    again = serialize.read(serialize.written(facts))
+    assert again.body == facts.body
+    assert [each.body for each in again.functions] == [each.body for each in facts.functions]
+    assert again.classes == facts.classes
+    assert serialize.written(again) == serialize.written(facts)
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"[]", b"{}\n[]", b"\xff"])
+def test_what_is_no_summary_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="was changed"):
+        serialize.read(data)
+
+
+def test_a_changed_summary_is_refused() -> None:
+    data = serialize.written(facts_of("x = f(1)\n"))
+    with pytest.raises(ValueError, match="was changed"):
+        serialize.read(data.replace(b'"x"', b'"y"'))
+
+
+def test_every_class_of_node_can_be_written() -> None:
+    classes = {
+        each
+        for module in (expression_nodes, statement_nodes)
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, Node) and each.__module__ == module.__name__
+    }
+    assert {cls for cls, _ in serialize.FORMS} == classes
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -110,7 +132,7 @@ def test_calls_over_several_lines_are_whole() -> None:
 def test_what_stands_in_an_f_string_is_read_and_has_no_place() -> None:
     text = 'x = f"{g(a)!r:>{width(b)}} {h(c)}" + k(d)\n'
     facts = facts_of(text)
-    assert [call[1] for call in calls(facts.body)].count(-1) == 2
+    assert [call.place for call in calls(*facts.body)].count(-1) == 2
     assert call_texts(text)[-1] == "k(d)"
     assert {"g", "h", "k"} <= set(facts.mentions)
 
@@ -126,8 +148,8 @@ def test_match_keeps_its_cases() -> None:
         "        wait()\n"
     )
     (statement,) = facts_of(text).body
-    assert statement[0] == "match"
-    assert len(statement[2]) == 3
+    assert isinstance(statement, Match)
+    assert len(statement.cases) == 3
     assert call_texts(text) == ["command(x)", "ready(first)", "run(first)", "stop(x)", "wait()"]
 
 
@@ -145,9 +167,11 @@ def test_a_walrus_binds_in_the_function() -> None:
 
 def test_a_chain_of_operators_does_not_nest_the_walk() -> None:
     facts = facts_of("x = " + " + ".join(["a"] * 900) + "\n")
-    node, depth = facts.body[0][2], 0
-    while node[0] == "bin":
-        node, depth = node[2], depth + 1
+    (statement,) = facts.body
+    assert isinstance(statement, Assign)
+    node, depth = statement.value, 0
+    while isinstance(node, BinaryOperation):
+        node, depth = node.left, depth + 1
     assert depth == 899
 
 
@@ -156,7 +180,7 @@ def test_what_is_too_deep_is_left_out_and_the_rest_stays() -> None:
     text = f"def f(x):\n    return {deep}\nafter(1)\n"
     facts = facts_of(text)
     last = calls(facts.body[-1])[0]
-    start, end = Positions(text, facts.counts).range(last[1])
+    start, end = Positions(text, facts.counts).range(last.place)
     assert piece(text, start, end) == "after(1)"
 
 
@@ -180,7 +204,7 @@ def test_a_place_of_another_text_is_looked_up_by_the_provider() -> None:
     wrong[ir.CALL] += 1
     assert paired(text, wrong) is None
     last = calls(facts.body[-1])[0]
-    assert piece(text, *Positions(text, wrong).range(last[1])) == "second(2)"
+    assert piece(text, *Positions(text, wrong).range(last.place)) == "second(2)"
 
 
 def test_no_place_is_the_first_character() -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sysconfig
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tpulint.finding import Location
-from tpulint.syntax import ir
+from tpulint.syntax import ir, serialize
+from tpulint.syntax.expression_nodes import Attribute, CallNode, Name
 from tpulint.syntax.lazy_module import Pieces
 from tpulint.syntax.lazy_parse import outside, summarize
 from tpulint.syntax.lower import lower
+from tpulint.syntax.nodes import walk
 from tpulint.syntax.parse import SyntaxProblem, parse
+from tpulint.syntax.statement_nodes import If, Return
 
 SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
-KINDS = ("call", "name", "attr", "return", "if")
+KINDS = (CallNode, Name, Attribute, Return, If)
 
 CLASS = """
 import a
@@ -66,18 +68,24 @@ def whole(text: str) -> tuple[ir.ModuleFacts, Pieces]:
     return facts, Pieces(text, facts)
 
 
-def placed(facts: ir.ModuleFacts, pieces: Pieces) -> list[tuple[Any, ...]]:
+def placed(facts: ir.ModuleFacts, pieces: Pieces) -> list[tuple[str, Location, Location]]:
     """Each expression that has a place, with where that is."""
-    found: list[tuple[Any, ...]] = []
-    stack: list[Any] = [facts.body, *(each.body for each in facts.functions)]  # which grows
-    stack += [each.body for each in facts.classes]
-    while stack:
-        part = stack.pop()
-        if not isinstance(part, list):
-            continue
-        if part and part[0] in KINDS and len(part) > 2 and type(part[1]) is int:
-            found.append((part[0], *pieces.range(part[1])))
-        stack.extend(part)
+    waiting = [facts.body]
+    waiting += [each.body for each in facts.functions]  # reading a body adds those in it
+    found: list[tuple[str, Location, Location]] = []
+    seen = len(facts.functions)
+    while waiting:
+        for node in walk(*waiting.pop()):
+            if isinstance(node, KINDS):
+                found.append((type(node).__name__, *pieces.range(node.place)))
+        waiting += [each.body for each in facts.functions[seen:]]
+        seen = len(facts.functions)
+    for code in facts.classes:
+        found += [
+            (type(node).__name__, *pieces.range(node.place))
+            for node in walk(*code.body)
+            if isinstance(node, KINDS)
+        ]
     found += [(each.name, *pieces.range(each.place)) for each in facts.functions]
     found += [(each.name, *pieces.range(each.place)) for each in facts.classes]
     return sorted(found)
@@ -130,7 +138,7 @@ def test_the_end_of_what_holds_a_body_left_out_is_its_own_end() -> None:
 def test_what_was_read_travels_through_json() -> None:
     facts, _ = opened(CLASS)
     assert facts.names_any(frozenset(["third"]))
-    again = ir.from_json(ir.to_json(facts))
+    again = serialize.loads(serialize.dumps(facts))
     assert again.pieces_read() == facts.pieces_read() > 0
     assert placed(again, Pieces(CLASS, again)) == placed(*whole(CLASS))
 

@@ -8,6 +8,7 @@ from tpulint.analysis.domain.values import Bound
 from tpulint.finding import Applicability, Edit, Fix, Location
 from tpulint.queries.nesting_guards import path_of
 from tpulint.queries.variable_conflicts import Conflict
+from tpulint.syntax.expression_nodes import Attribute, Name
 
 READS = ("read_value", "value")
 
@@ -49,18 +50,18 @@ def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
     direct = len(access.context.call_chain) == len(cluster.context.call_chain) + 1
     if not isinstance(callee, Function) or not direct:
         return False
-    path = path_of(argument.node).split(".")
+    path = path_of(argument.node).split(".") if argument.node is not None else [""]
     seen = [name for name in {path[0], path[-1]} if name in callee.code.mentions]
     if len(path) > 1:
         return len(seen) < 2
     rows = callee.code.parameters
-    names = [name for name, _ in [*rows.positional_only, *rows.positional, *rows.keyword_only]]
+    names = [each.name for each in rows.named]
     return not seen or path[0] in names
 
 
 def _read_before(argument: Argument) -> Edit | None:
     """`v` becomes `v.read_value()`; only names and attributes are that simple."""
-    if not argument.node or argument.node[0] not in ("name", "attr"):
+    if not isinstance(argument.node, (Name, Attribute)):
         return None
     end = argument.site.span.end
     return Edit(end, end, ".read_value()")

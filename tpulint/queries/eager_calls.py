@@ -12,6 +12,7 @@ from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import Bound, Choice, Partial, Value
 from tpulint.finding import Certainty
 from tpulint.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
+from tpulint.syntax.statement_nodes import Import, ImportFrom
 
 TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 
@@ -69,13 +70,15 @@ def builds_graphs(module: Module) -> bool:
 
 def _imports_version_1(module: Module) -> bool:
     for node in module.facts.body:
-        if node[0] == "import" and any("compat.v1" in dotted for dotted, _ in node[1]):
-            return True
-        if node[0] == "from" and "tensorflow" in node[1]:
-            if "compat.v1" in node[1]:
-                return True
-            if node[1].endswith("compat") and any(name == "v1" for name, _ in node[3]):
-                return True
+        match node:
+            case Import(names=names):
+                if any("compat.v1" in each.name for each in names):
+                    return True
+            case ImportFrom(module=dotted, names=names) if "tensorflow" in dotted:
+                if "compat.v1" in dotted:
+                    return True
+                if dotted.endswith("compat") and any(each.name == "v1" for each in names or ()):
+                    return True
     return False
 
 

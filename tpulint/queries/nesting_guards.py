@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.knowledge import seam
 from tpulint.syntax import ir
+from tpulint.syntax.expression_nodes import (
+    Attribute,
+    BoolOperation,
+    CallNode,
+    Compare,
+    Conditional,
+    Constant,
+    Name,
+    Not,
+)
+from tpulint.syntax.nodes import Block, Expression, Node, Statement, walk
+from tpulint.syntax.places import first_place
+from tpulint.syntax.statement_nodes import Assign, For, If, Try, While, With
 
 COUNTER, FLAG = "counter", "flag"
-BLOCKS = {"if": (3, 4), "for": (4, 5), "while": (3, 4), "with": (3,), "try": (1, 3, 4)}
 
 
 @dataclass(frozen=True)
@@ -35,111 +46,124 @@ def guards(module: Module) -> Iterator[Guard]:
             yield Guard(FLAG, name, Site(module, place))
 
 
-def nodes(part: Any) -> Iterator[ir.Node]:
-    """Every node in a summary, outermost first."""
-    stack = [part]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, list):
-            if each and isinstance(each[0], str):
-                yield each
-            stack.extend(reversed(each))
-
-
-def counter_tests(body: list[ir.Node]) -> Iterator[int]:
+def counter_tests(body: Block) -> Iterator[int]:
     """The places where the counter is taken for a sign of an open cluster."""
-    for node in nodes(body):
-        tested: list[Any] = []
-        if node[0] in ("if", "while", "ifexp"):
-            tested = [node[2]]
-        elif node[0] == "not":
-            tested = [node[1]]
-        elif node[0] == "bool":
-            tested = node[2]
-        elif node[0] == "cmp" and all(right[0] == "const" for _, right in node[2]):
-            tested = [node[1]]
-        for each in tested:
+    for node in walk(*body):
+        for each in _tested(node):
             place = reads_counter(each)
             if place is not None:
                 yield place
 
 
-def reads_counter(node: Any) -> int | None:
+def _tested(node: Node) -> list[Expression]:
+    """Return the expressions of which a node takes the truth, or compares with constants."""
+    match node:
+        case If(test=test) | While(test=test) | Conditional(test=test):
+            return [test]
+        case Not(operand=operand):
+            return [operand]
+        case BoolOperation(items=items):
+            return items
+        case Compare(left=left, comparisons=comparisons):
+            if all(isinstance(each.right, Constant) for each in comparisons):
+                return [left]
+    return []
+
+
+def reads_counter(node: Expression) -> int | None:
     """The place of `context._outside_compilation_counter`, or of its getattr."""
-    if node[0] == "attr" and node[3] == seam.COUNTER:
-        return int(node[1])
-    called = node[0] == "call" and node[2][0] == "name" and node[2][2] == "getattr"
-    if called and any(argument[2] == ["const", seam.COUNTER] for argument in node[3]):
-        return int(node[1])
+    match node:
+        case Attribute(place=place, name=seam.COUNTER):
+            return place
+        case CallNode(place=place, callee=Name(id="getattr"), arguments=arguments):
+            if any(each.value == Constant(seam.COUNTER) for each in arguments):
+                return place
     return None
 
 
-def flags(function: ir.Function) -> Iterator[tuple[str, int]]:
+def flags(function: ir.FunctionCode) -> Iterator[tuple[str, int]]:
     """Flags that are set before a cluster and reset after it, but not when it raises."""
     if not function.names_any(seam.OUTSIDE_COMPILATION):
         return
     tested = {
         path
-        for node in nodes(function.body)
-        if node[0] == "if"
-        for part in nodes(node[2])
-        if (path := path_of(part))
+        for node in walk(*function.body)
+        if isinstance(node, If)
+        for part in walk(node.test)
+        if isinstance(part, Expression) and (path := path_of(part))
     }
     for body in blocks(function.body):
         for index, statement in enumerate(body):
-            name, value = assigned(statement)
-            if name in tested and value is True and _is_reset_too_late(body[index + 1 :], name):
-                yield name, statement[1][0][1]
+            target, value = assigned(statement)
+            if target is None or value is not True or path_of(target) not in tested:
+                continue
+            if _is_reset_too_late(body[index + 1 :], path_of(target)):
+                yield path_of(target), first_place(target)
 
 
-def _is_reset_too_late(rest: list[ir.Node], name: str) -> bool:
+def _is_reset_too_late(rest: Block, name: str) -> bool:
     opened = False
     for statement in rest:
-        if assigned(statement) == (name, False):
+        if _resets(statement, name):
             return opened
-        if statement[0] == "try" and any(assigned(each) == (name, False) for each in statement[4]):
+        if isinstance(statement, Try) and any(_resets(each, name) for each in statement.final):
             return False
         opened = opened or opens_cluster(statement)
     return False
 
 
-def opens_cluster(part: Any) -> bool:
-    for node in nodes(part):
-        if node[0] == "call":
-            callee = path_of(node[2])
-            if callee.rpartition(".")[2] in seam.OUTSIDE_COMPILATION:
-                return True
-    return False
+def _resets(statement: Statement, name: str) -> bool:
+    target, value = assigned(statement)
+    return target is not None and value is False and path_of(target) == name
 
 
-def blocks(body: list[ir.Node]) -> Iterator[list[ir.Node]]:
+def opens_cluster(statement: Statement) -> bool:
+    return any(
+        path_of(node.callee).rpartition(".")[2] in seam.OUTSIDE_COMPILATION
+        for node in walk(statement)
+        if isinstance(node, CallNode)
+    )
+
+
+def blocks(body: Block) -> Iterator[Block]:
     """`body` and the blocks in it."""
     stack = [body]
     while stack:
         each = stack.pop()
         yield each
         for statement in each:
-            for index in BLOCKS.get(statement[0], ()):
-                if statement[index]:
-                    stack.append(statement[index])
+            stack.extend(inner for inner in _inner_blocks(statement) if inner)
 
 
-def assigned(statement: ir.Node) -> tuple[str, bool | None]:
-    """The one path that a statement sets, and the truth of the constant it is set to."""
-    if statement[0] != "assign" or len(statement[1]) != 1 or statement[2][0] != "const":
-        return "", None
-    return path_of(statement[1][0]), bool(statement[2][1])
+def _inner_blocks(statement: Statement) -> tuple[Block, ...]:
+    match statement:
+        case If() | For() | While():
+            return statement.body, statement.orelse
+        case With():
+            return (statement.body,)
+        case Try():
+            return statement.body, statement.orelse, statement.final
+    return ()
 
 
-def path_of(node: Any) -> str:
+def assigned(statement: Statement) -> tuple[Expression | None, bool | None]:
+    """Return the one target that a statement sets, and the truth of the constant it is set to."""
+    match statement:
+        case Assign(targets=[target], value=Constant(value=value)):
+            return target, bool(value)
+    return None, None
+
+
+def path_of(node: Expression) -> str:
     """`self.active` as text; "" for anything but names and attributes of names, getattr's too."""
-    if node[0] == "name":
-        return str(node[2])
-    if node[0] == "attr":
-        base = path_of(node[2])
-        return f"{base}.{node[3]}" if base else ""
-    if node[0] == "call" and path_of(node[2]) == "getattr" and len(node[3]) > 1:
-        (*_, base_node, _), (*_, name_node, _) = node[3][:2]
-        base = path_of(base_node)
-        return f"{base}.{name_node[1]}" if base and name_node[0] == "const" else ""
+    match node:
+        case Name(id=name):
+            return name
+        case Attribute(base=inner, name=name):
+            base = path_of(inner)
+            return f"{base}.{name}" if base else ""
+        case CallNode(callee=Name(id="getattr"), arguments=[first, second, *_]):
+            base = path_of(first.value)
+            if base and isinstance(second.value, Constant):
+                return f"{base}.{second.value.value}"
     return ""

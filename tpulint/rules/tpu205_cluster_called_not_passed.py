@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tpulint.analysis.domain.events import Argument, Cluster, Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.program import Program
@@ -11,19 +9,18 @@ from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.finding import Certainty
 from tpulint.queries.nesting import OPENED_BY_CALL
 from tpulint.rules.base import Report
+from tpulint.syntax.expression_nodes import CallNode, last_name
 
 
 def check(program: Program, report: Report) -> None:
     for cluster in [*program.clusters(), *program.loose_clusters]:
         given = cluster.given
-        if cluster.kind not in OPENED_BY_CALL or given is None or not is_call(given.node):
+        if cluster.kind not in OPENED_BY_CALL or given is None:
+            continue
+        if not isinstance(given.node, CallNode):
             continue
         if all(is_no_function(each) for each in options(given.value)):
             report(given.site.span, message(given.node), certainty=certainty(cluster, given))
-
-
-def is_call(node: list[object]) -> bool:
-    return bool(node) and node[0] == "call"
 
 
 def is_no_function(value: Value) -> bool:
@@ -39,11 +36,8 @@ def certainty(cluster: Cluster, given: Argument) -> Certainty:
     return Certainty.DEFINITE if sure else Certainty.POSSIBLE
 
 
-def message(node: list[Any]) -> str:
-    callee = node[2]
-    name = ""
-    if callee[0] in ("name", "attr"):
-        name = str(callee[2] if callee[0] == "name" else callee[3])
+def message(node: CallNode) -> str:
+    name = last_name(node.callee)
     what = f"`{name}`" if name else "the function"
     return (
         f"{what} is called here, on the device, and its result given to outside_compilation:"

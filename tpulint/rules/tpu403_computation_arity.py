@@ -74,7 +74,7 @@ def arity_of(callee: Value) -> Arity | None:
         return None
     if any(default is None for _, default in function.code.parameters.keyword_only):
         return NEVER
-    rows = [*function.code.parameters.positional_only, *function.code.parameters.positional]
+    rows = function.code.parameters.by_position
     least = sum(default is None for _, default in rows)
     most = None if function.code.parameters.star is not None else len(rows)
     if isinstance(callee, Bound) and most is not None:

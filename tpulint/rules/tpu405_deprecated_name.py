@@ -9,8 +9,17 @@ from tpulint.finding import Applicability, Fix
 from tpulint.rules.base import Report
 from tpulint.rules.dropped_argument import dropped
 from tpulint.rules.entry_calls import certainty, entries
+from tpulint.syntax.expression_nodes import (
+    Await,
+    CallNode,
+    Comprehension,
+    NamedExpression,
+    Yield,
+    YieldFrom,
+)
+from tpulint.syntax.nodes import Expression, walk
 
-ACTS = frozenset(["call", "await", "yield", "yieldfrom", "walrus", "comp"])
+ACTS = (CallNode, Await, Yield, YieldFrom, NamedExpression, Comprehension)
 
 
 def check(program: Program, report: Report) -> None:
@@ -36,8 +45,6 @@ def _fix(entry: Computation, name: Argument) -> Fix | None:
     return Fix(kind, "drop `name=`", edits)
 
 
-def _acts(node: object) -> bool:
+def _acts(node: Expression | None) -> bool:
     """Return whether the value may do something when it is computed, which would be lost."""
-    if not isinstance(node, list):
-        return node in ACTS
-    return any(_acts(part) for part in node)
+    return node is not None and any(isinstance(each, ACTS) for each in walk(node))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from tpulint.analysis.domain.site import Site
-
-LOOPS = frozenset(["for", "while"])
+from tpulint.syntax.nodes import walk
+from tpulint.syntax.statement_nodes import For, While
 
 
 def is_written_in(outer: Site, inner: Site) -> bool:
@@ -15,24 +12,10 @@ def is_written_in(outer: Site, inner: Site) -> bool:
     if outer.module is not inner.module:
         return False
     facts = outer.module.facts
-    bodies = [facts.body, *(each.body for each in facts.functions)]
-    loops = (node for node in _nodes(bodies) if _is_loop_at(node, outer.place))
-    return any(_has_place(node, inner.place) for loop in loops for node in _nodes(loop))
-
-
-def _nodes(tree: Any) -> Iterator[list[Any]]:
-    """Every list of the summary, outermost first; nested functions are not part of it."""
-    stack = [tree]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, list):
-            yield node
-            stack.extend(node)
-
-
-def _has_place(node: list[Any], place: int) -> bool:
-    return len(node) > 1 and isinstance(node[0], str) and node[1] == place
-
-
-def _is_loop_at(node: list[Any], place: int) -> bool:
-    return _has_place(node, place) and node[0] in LOOPS
+    loops = (
+        node
+        for body in (facts.body, *(each.body for each in facts.functions))
+        for node in walk(*body)
+        if isinstance(node, (For, While)) and node.place == outer.place
+    )
+    return any(getattr(node, "place", None) == inner.place for loop in loops for node in walk(loop))

@@ -8,77 +8,114 @@ from typing import Any
 import libcst as cst
 
 from tpulint.syntax import ir
+from tpulint.syntax.expression_nodes import (
+    Attribute,
+    Await,
+    BinaryOperation,
+    BoolOperation,
+    CallArgument,
+    CallNode,
+    Clause,
+    Compare,
+    Comparison,
+    Comprehension,
+    Conditional,
+    Constant,
+    DictDisplay,
+    DictItem,
+    Display,
+    FormattedString,
+    Lambda,
+    Name,
+    NamedExpression,
+    Not,
+    Other,
+    Slice,
+    Starred,
+    Subscript,
+    UnaryOperation,
+    Yield,
+    YieldFrom,
+)
 from tpulint.syntax.literals import literal
+from tpulint.syntax.nodes import Block, Expression
+from tpulint.syntax.places import NOWHERE
 from tpulint.syntax.scopes import DEPTH_LIMIT, LexicalScope, Walk
+from tpulint.syntax.statement_nodes import Return
 
 
 class Expressions(Walk):
     """One method a kind of expression; `expression` chooses."""
 
-    def expression(self, node: Any) -> ir.Node:
+    def expression(self, node: Any) -> Expression:
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            return ["other", []]
+            return Other([])
         self.depth += 1
         if self.depth > DEPTH_LIMIT:
             self.depth -= 1
             self.truncated = True
-            return ["other", []]
+            return Other([])
         try:
             return handler(self, node)
         finally:
             self.depth -= 1
 
-    def name(self, node: cst.Name) -> ir.Node:
+    def name(self, node: cst.Name) -> Expression:
         self.mention(node.value)
         if node.value in ("None", "True", "False"):
-            return ["const", {"None": None, "True": True, "False": False}[node.value]]
-        return ["name", self.place(ir.NAME, node), node.value]
+            return Constant({"None": None, "True": True, "False": False}[node.value])
+        return Name(self.place(ir.NAME, node), node.value)
 
-    def attribute(self, node: cst.Attribute) -> ir.Node:
+    def attribute(self, node: cst.Attribute) -> Expression:
         place = self.place(ir.ATTRIBUTE, node)
         self.mention(node.attr.value)
-        return ["attr", place, self.expression(node.value), node.attr.value]
+        return Attribute(place, self.expression(node.value), node.attr.value)
 
-    def call(self, node: cst.Call) -> ir.Node:
+    def call(self, node: cst.Call) -> Expression:
         place = self.place(ir.CALL, node)
-        return ["call", place, self.expression(node.func), self.arguments(node.args)]
+        return CallNode(place, self.expression(node.func), self.arguments(node.args))
 
-    def arguments(self, args: Sequence[cst.Arg]) -> list[Any]:
+    def arguments(self, args: Sequence[cst.Arg]) -> list[CallArgument]:
         lowered = []
         for arg in args:
             named = arg.keyword is not None or arg.star == "**"
-            place = self.place(ir.KEYWORD, arg) if named else -1
+            place = self.place(ir.KEYWORD, arg) if named else NOWHERE
             keyword = arg.keyword.value if arg.keyword is not None else None
             if keyword is not None:
                 self.mention(keyword)
-            lowered.append([keyword, arg.star, self.expression(arg.value), place])
+            lowered.append(CallArgument(keyword, arg.star, self.expression(arg.value), place))
         return lowered
 
-    def string(self, node: cst.SimpleString) -> ir.Node:
+    def string(self, node: cst.SimpleString) -> Expression:
         value = literal(node.value)
         if not isinstance(value, str):
-            return ["other", []]
+            return Other([])
         if value.isidentifier():
             self.mention(value)
-        return ["const", value]
+        return Constant(value)
 
-    def number(self, node: cst.Integer | cst.Float) -> ir.Node:
+    def number(self, node: cst.Integer | cst.Float) -> Expression:
         value = literal(node.value)
-        return ["other", []] if value is None else ["const", value]
+        return Constant(value) if isinstance(value, (int, float)) else Other([])
 
-    def concatenated(self, node: cst.ConcatenatedString) -> ir.Node:
+    def concatenated(self, node: cst.ConcatenatedString) -> Expression:
         parts: list[Any] = []
         rest: Any = node
         while isinstance(rest, cst.ConcatenatedString):
             parts.append(rest.left)
             rest = rest.right
         lowered = [self.expression(part) for part in [*parts, rest]]
-        if all(part[0] == "const" and isinstance(part[1], str) for part in lowered):
-            return ["const", "".join(part[1] for part in lowered)]
-        return ["fstr", lowered]
+        texts = [
+            each.value
+            for each in lowered
+            if isinstance(each, Constant) and isinstance(each.value, str)
+        ]
+        if len(texts) == len(lowered):
+            return Constant("".join(texts))
+        return FormattedString(lowered)
 
-    def formatted(self, node: cst.FormattedString) -> ir.Node:
+    def formatted(self, node: cst.FormattedString) -> Expression:
         self.in_string += 1
         items = [
             self.expression(part.expression)
@@ -86,46 +123,46 @@ class Expressions(Walk):
             if isinstance(part, cst.FormattedStringExpression)
         ]
         self.in_string -= 1
-        return ["fstr", items]
+        return FormattedString(items)
 
-    def display(self, node: cst.Tuple | cst.List | cst.Set) -> ir.Node:
+    def display(self, node: cst.Tuple | cst.List | cst.Set) -> Expression:
         place = self.place(ir.DISPLAY, node)
         kind = {"Tuple": "tuple", "List": "list", "Set": "set"}[type(node).__name__]
-        return [kind, place, [self.element(item) for item in node.elements]]
+        return Display(kind, place, [self.element(item) for item in node.elements])
 
-    def element(self, item: cst.BaseElement) -> ir.Node:
+    def element(self, item: cst.BaseElement) -> Expression:
         if isinstance(item, cst.StarredElement):
-            return ["star", self.expression(item.value)]
+            return Starred(self.expression(item.value))
         return self.expression(item.value)
 
-    def dictionary(self, node: cst.Dict) -> ir.Node:
+    def dictionary(self, node: cst.Dict) -> Expression:
         place = self.place(ir.DISPLAY, node)
-        pairs: list[list[Any]] = []
+        items: list[DictItem] = []
         for item in node.elements:
             if isinstance(item, cst.DictElement):
                 key = self.expression(item.key)
-                pairs.append([key, self.expression(item.value)])
+                items.append(DictItem(key, self.expression(item.value)))
             else:
-                pairs.append([None, self.expression(item.value)])
-        return ["dict", place, pairs]
+                items.append(DictItem(None, self.expression(item.value)))
+        return DictDisplay(place, items)
 
-    def subscript(self, node: cst.Subscript) -> ir.Node:
+    def subscript(self, node: cst.Subscript) -> Expression:
         place = self.place(ir.SUBSCRIPT, node)
         base = self.expression(node.value)
         if len(node.slice) == 1 and not isinstance(node.slice[0].comma, cst.Comma):
-            return ["sub", place, base, self.slice_part(node.slice[0].slice)]
+            return Subscript(place, base, self.slice_part(node.slice[0].slice))
         inner = self.place(ir.DISPLAY, node)
         parts = [self.slice_part(element.slice) for element in node.slice]
-        return ["sub", place, base, ["tuple", inner, parts]]
+        return Subscript(place, base, Display("tuple", inner, parts))
 
-    def slice_part(self, node: cst.BaseSlice) -> ir.Node:
+    def slice_part(self, node: cst.BaseSlice) -> Expression:
         if isinstance(node, cst.Index):
             return self.expression(node.value)
         assert isinstance(node, cst.Slice)
         bounds = [node.lower, node.upper, node.step]
-        return ["slice", [self.expression(bound) for bound in bounds if bound is not None]]
+        return Slice([self.expression(bound) for bound in bounds if bound is not None])
 
-    def lambda_(self, node: cst.Lambda) -> ir.Node:
+    def lambda_(self, node: cst.Lambda) -> Expression:
         place = self.place(ir.LAMBDA, node)
         parameters = self.parameters(node.params)
         index = self.new_function("<lambda>", place, parameters, [], is_lambda=True)
@@ -133,37 +170,37 @@ class Expressions(Walk):
         scope.bound.update(parameter_names(parameters))
         self.scopes.append(scope)
         body = self.expression(node.body)
-        self.finish_function(index, [["return", -1, body]])
-        return ["lambda", place, index]
+        self.finish_function(index, [Return(NOWHERE, body)])
+        return Lambda(place, index)
 
     def parameters(self, node: cst.Parameters) -> ir.Parameters:
         star = None
         positional_only = [self.parameter(p) for p in node.posonly_params]
         positional = [self.parameter(p) for p in node.params]
         if isinstance(node.star_arg, cst.Param):
-            star = self.parameter(node.star_arg)[0]
+            star = self.parameter(node.star_arg).name
         keyword_only = [self.parameter(p) for p in node.kwonly_params]
-        star_star = self.parameter(node.star_kwarg)[0] if node.star_kwarg else None
+        star_star = self.parameter(node.star_kwarg).name if node.star_kwarg else None
         return ir.Parameters(positional_only, positional, star, keyword_only, star_star)
 
-    def parameter(self, node: cst.Param) -> tuple[str, ir.Node | None]:
+    def parameter(self, node: cst.Param) -> ir.Parameter:
         if node.annotation is not None:
             self.expression(node.annotation.annotation)
         default = self.expression(node.default) if node.default is not None else None
-        return (node.name.value, default)
+        return ir.Parameter(node.name.value, default)
 
     def new_function(
         self,
         name: str,
         place: int,
         parameters: ir.Parameters,
-        decorators: list[ir.Node],
+        decorators: list[Expression],
         *,
         is_lambda: bool = False,
         is_async: bool = False,
     ) -> int:
         inside = self.scopes[-1]
-        function = ir.Function(
+        function = ir.FunctionCode(
             name,
             place,
             parameters,
@@ -177,21 +214,21 @@ class Expressions(Walk):
         self.functions.append(function)
         return function.index
 
-    def finish_function(self, index: int, body: list[ir.Node]) -> None:
+    def finish_function(self, index: int, body: Block) -> None:
         """Leave the scope of the function and write down what was seen in it."""
         scope = self.leave()
         names = sorted(scope.bound - scope.outer)
-        self.functions[index].known = ir.Inside(
+        self.functions[index].known = ir.FunctionBody(
             body, sorted(scope.mentions), names, scope.generator
         )
 
-    def conditional(self, node: cst.IfExp) -> ir.Node:
+    def conditional(self, node: cst.IfExp) -> Expression:
         place = self.place(ir.IFEXP, node)
         body = self.expression(node.body)
         test = self.expression(node.test)
-        return ["ifexp", place, test, body, self.expression(node.orelse)]
+        return Conditional(place, test, body, self.expression(node.orelse))
 
-    def boolean(self, node: cst.BooleanOperation) -> ir.Node:
+    def boolean(self, node: cst.BooleanOperation) -> Expression:
         op = "and" if isinstance(node.operator, cst.And) else "or"
         items = []
         rest: Any = node
@@ -200,9 +237,9 @@ class Expressions(Walk):
                 break
             items.append(rest.right)
             rest = rest.left
-        return ["bool", op, [self.expression(item) for item in [rest, *reversed(items)]]]
+        return BoolOperation(op, [self.expression(item) for item in [rest, *reversed(items)]])
 
-    def binary(self, node: cst.BinaryOperation) -> ir.Node:
+    def binary(self, node: cst.BinaryOperation) -> Expression:
         """A left-leaning chain is unrolled, so that long sums do not nest."""
         chain: list[cst.BinaryOperation] = []
         rest: Any = node
@@ -211,75 +248,71 @@ class Expressions(Walk):
             rest = rest.left
         left = self.expression(rest)
         for link in reversed(chain):
-            left = ["bin", type(link.operator).__name__, left, self.expression(link.right)]
+            op = type(link.operator).__name__
+            left = BinaryOperation(op, left, self.expression(link.right))
         return left
 
-    def unary(self, node: cst.UnaryOperation) -> ir.Node:
+    def unary(self, node: cst.UnaryOperation) -> Expression:
         if isinstance(node.operator, cst.Not):
-            return ["not", self.expression(node.expression)]
+            return Not(self.expression(node.expression))
         item = self.expression(node.expression)
-        if isinstance(node.operator, cst.Minus) and item[0] == "const" and _is_number(item[1]):
-            return ["const", -item[1]]
-        return ["unary", type(node.operator).__name__, item]
+        if isinstance(node.operator, cst.Minus):
+            match item:
+                case Constant(value=int() | float() as number) if not isinstance(number, bool):
+                    return Constant(-number)
+        return UnaryOperation(type(node.operator).__name__, item)
 
-    def comparison(self, node: cst.Comparison) -> ir.Node:
+    def comparison(self, node: cst.Comparison) -> Expression:
         left = self.expression(node.left)
-        pairs = [
-            [type(part.operator).__name__, self.expression(part.comparator)]
+        comparisons = [
+            Comparison(type(part.operator).__name__, self.expression(part.comparator))
             for part in node.comparisons
         ]
-        return ["cmp", left, pairs]
+        return Compare(left, comparisons)
 
-    def comprehension(self, node: Any) -> ir.Node:
+    def comprehension(self, node: Any) -> Expression:
         place = self.place(ir.COMPREHENSION, node)
         kind = {"ListComp": "list", "SetComp": "set", "DictComp": "dict"}.get(
             type(node).__name__, "generator"
         )
-        if kind == "dict":
-            elements = [self.expression(node.key), self.expression(node.value)]
-        else:
-            elements = [self.expression(node.elt)]
+        key = self.expression(node.key) if kind == "dict" else None
+        element = self.expression(node.value if kind == "dict" else node.elt)
         clauses = []
         clause = node.for_in
         while clause is not None:
             target = self.expression(clause.target)
             iterated = self.expression(clause.iter)
             tests = [self.expression(each.test) for each in clause.ifs]
-            clauses.append([target, iterated, tests])
+            clauses.append(Clause(target, iterated, tests))
             clause = clause.inner_for_in
-        return ["comp", kind, place, elements, clauses]
+        return Comprehension(kind, place, key, element, clauses)
 
-    def await_(self, node: cst.Await) -> ir.Node:
-        return ["await", self.expression(node.expression)]
+    def await_(self, node: cst.Await) -> Expression:
+        return Await(self.expression(node.expression))
 
-    def yield_(self, node: cst.Yield) -> ir.Node:
+    def yield_(self, node: cst.Yield) -> Expression:
         self.scopes[-1].generator = True
         place = self.place(ir.YIELD, node)
         if isinstance(node.value, cst.From):
-            return ["yieldfrom", place, self.expression(node.value.item)]
-        value = ["const", None] if node.value is None else self.expression(node.value)
-        return ["yield", place, value]
+            return YieldFrom(place, self.expression(node.value.item))
+        value = Constant(None) if node.value is None else self.expression(node.value)
+        return Yield(place, value)
 
-    def walrus(self, node: cst.NamedExpr) -> ir.Node:
+    def walrus(self, node: cst.NamedExpr) -> Expression:
         target = self.expression(node.target)
         value = self.expression(node.value)
-        if target[0] == "name":
-            self.bind(target[2])
-            return ["walrus", target[2], value]
-        return ["other", [value]]
+        if isinstance(target, Name):
+            self.bind(target.id)
+            return NamedExpression(target.id, value)
+        return Other([value])
 
 
 def parameter_names(parameters: ir.Parameters) -> list[str]:
-    rows = [*parameters.positional_only, *parameters.positional, *parameters.keyword_only]
     starred = [name for name in (parameters.star, parameters.star_star) if name]
-    return [name for name, _ in rows] + starred
+    return [each.name for each in parameters.named] + starred
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-_HANDLERS: dict[type, Callable[[Any, Any], ir.Node]] = {
+_HANDLERS: dict[type, Callable[[Any, Any], Expression]] = {
     cst.Name: Expressions.name,
     cst.Attribute: Expressions.attribute,
     cst.Call: Expressions.call,

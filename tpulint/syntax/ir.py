@@ -1,38 +1,19 @@
-"""The summary language: what is kept of a module once its tree is gone.
-
-Expressions and statements are lists (they travel through JSON as they are), the
-first item is the operation. `place` is an ordinal that `positions` turns into rows
-and columns only when somebody asks, for positions are the dear part of a tree.
-
-Expressions
-    name place id | attr place base name | call place callee arguments | const value
-    tuple|list|set place items | star item | dict place pairs | sub place base index
-    slice parts | lambda place function | ifexp place test body orelse | bool op items
-    not item | cmp left pairs | bin op left right | unary op item
-    comp kind place elements clauses | await item | yield place item | yieldfrom place item
-    walrus name item | fstr items | other items
-    An argument is [keyword or null, star ("", "*" or "**"), expression, place].
-Statements
-    assign targets value | aug op target value | ann target annotation value | expr value
-    return place value | if place test body orelse | for place target iter body orelse
-    while place test body orelse | with place items body | try body handlers orelse final
-    def function | class class | import names | from module level names | global names
-    nonlocal names | del targets | raise items | assert items | pass | break | continue
-    match subject cases
-"""
+"""The summary of a module: its body, its functions and its classes, once its tree is gone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tpulint.syntax import text_scan
+from tpulint.syntax.expression_nodes import CallArgument
+from tpulint.syntax.nodes import Block, Expression
 
-VERSION = 4
+VERSION = 5
 
-Node = list[Any]
 Rows = tuple[int, int, int]  # the first and the last of a body, and the column it ends before
+T = TypeVar("T")
 
 # The kinds of node that have a place; the ordinal of a place counts within its kind.
 NAME, ATTRIBUTE, CALL, LAMBDA, SUBSCRIPT, KEYWORD, DISPLAY, COMPREHENSION = range(8)
@@ -47,67 +28,103 @@ def place(kind: int, ordinal: int, piece: int = 0) -> int:
     return piece * PIECE + ordinal * PLACE_BASE + kind
 
 
+class Parameter(NamedTuple):
+    """A parameter and its default, None where it has none."""
+
+    name: str
+    default: Expression | None
+
+
 @dataclass
 class Parameters:
-    """Names with their defaults (an expression, or None where there is none)."""
+    """The parameters of a function, as Python sorts them."""
 
-    positional_only: list[tuple[str, Node | None]] = field(default_factory=list)
-    positional: list[tuple[str, Node | None]] = field(default_factory=list)
+    positional_only: list[Parameter] = field(default_factory=list)
+    positional: list[Parameter] = field(default_factory=list)
     star: str | None = None
-    keyword_only: list[tuple[str, Node | None]] = field(default_factory=list)
+    keyword_only: list[Parameter] = field(default_factory=list)
     star_star: str | None = None
+
+    @property
+    def by_position(self) -> list[Parameter]:
+        """The parameters that a positional argument can be given to."""
+        return [*self.positional_only, *self.positional]
+
+    @property
+    def named(self) -> list[Parameter]:
+        """All but those with stars."""
+        return [*self.positional_only, *self.positional, *self.keyword_only]
+
+
+class Encoded(Generic[T]):
+    """A part of a summary as the cache has it, decoded at the first question."""
+
+    def __init__(self, rows: object, decode: Callable[[], T]) -> None:
+        self.rows = rows
+        self._decode = decode
+        self._value: T | None = None
+
+    @property
+    def value(self) -> T:
+        if self._value is None:
+            self._value = self._decode()
+        return self._value
 
 
 @dataclass
-class Inside:
-    """What is in a function. `mentions` holds every identifier, nested code included.
+class FunctionBody:
+    """The inside of a function. `mentions` holds every identifier, nested code included.
 
     counts: the places of each kind, where the function is a piece of its own.
     """
 
-    body: list[Node]
+    written: Block | Encoded[Block]
     mentions: list[str]
     local_names: list[str]
     is_generator: bool
     counts: list[int] | None = None
 
+    @property
+    def statements(self) -> Block:
+        return self.written.value if isinstance(self.written, Encoded) else self.written
+
 
 class Reader(Protocol):
     """Reads the functions that nobody asked for when the module was read."""
 
-    def read(self, function: Function) -> Inside: ...
+    def read(self, function: FunctionCode) -> FunctionBody: ...
 
-    def text(self, function: Function) -> str: ...
+    def text(self, function: FunctionCode) -> str: ...
 
 
 @dataclass
-class Function:
+class FunctionCode:
     """A `def` or a lambda. `rows` are those of its body, as long as that is not read."""
 
     name: str
     place: int
     parameters: Parameters
-    decorators: list[Node]
+    decorators: list[Expression]
     is_async: bool
     is_lambda: bool
     class_index: int | None
     parent: int | None
     index: int = -1
-    known: Inside | None = None
+    known: FunctionBody | None = None
     rows: Rows | None = None
     reader: Reader | None = field(default=None, repr=False, compare=False)
 
     @property
-    def inside(self) -> Inside:
-        """What is in it, read at the first question."""
+    def inside(self) -> FunctionBody:
+        """The function's body, read at the first question."""
         if self.known is None:
             assert self.reader is not None
             self.known = self.reader.read(self)
         return self.known
 
     @property
-    def body(self) -> list[Node]:
-        return self.inside.body
+    def body(self) -> Block:
+        return self.inside.statements
 
     @property
     def mentions(self) -> list[str]:
@@ -122,7 +139,7 @@ class Function:
         return self.inside.is_generator
 
     def names_any(self, names: frozenset[str]) -> bool:
-        """Whether one of `names` is an identifier in it; its text may tell that none is."""
+        """Return whether one of `names` is an identifier in it; its text may say that none is."""
         self.read_if(lambda text: any(text_scan.stands(name, text) for name in names))
         return self.known is not None and not names.isdisjoint(self.known.mentions)
 
@@ -133,15 +150,15 @@ class Function:
 
 
 @dataclass
-class Class:
+class ClassCode:
     """A class; `setters`: the methods that set an attribute on self, of those that were read."""
 
     name: str
     place: int
-    bases: list[Node]
-    keywords: list[Node]
-    decorators: list[Node]
-    body: list[Node]
+    bases: list[Expression]
+    keywords: list[CallArgument]
+    decorators: list[Expression]
+    body: Block
     methods: list[int]
     setters: dict[str, list[int]]
     parent: int | None
@@ -155,54 +172,24 @@ class ModuleFacts:
     `mentions` holds every identifier but those in functions that are pieces of their own.
     """
 
-    body: list[Node]
-    functions: list[Function]
-    classes: list[Class]
+    body: Block
+    functions: list[FunctionCode]
+    classes: list[ClassCode]
     mentions: list[str]
     counts: list[int]
 
     def names_any(self, names: frozenset[str]) -> bool:
-        """Whether one of `names` is an identifier in the module."""
+        """Return whether one of `names` is an identifier in the module."""
         if not names.isdisjoint(self.mentions):
             return True
         return any(each.rows is not None and each.names_any(names) for each in self.functions)
 
     def pieces_read(self) -> int:
-        """How many of the functions that were left for later have been read."""
+        """Return how many of the functions that were left for later have been read."""
         return sum(each.rows is not None and each.known is not None for each in self.functions)
 
-    def setters(self, owner: Class, name: str) -> list[int]:
-        """The methods of `owner` that set `self.name`, in source order."""
+    def setters(self, owner: ClassCode, name: str) -> list[int]:
+        """Return the methods of `owner` that set `self.name`, in source order."""
         for index in owner.methods:
             self.functions[index].read_if(lambda text: text_scan.may_be_set(name, text))
         return sorted(owner.setters.get(name, []))
-
-
-def to_json(facts: ModuleFacts) -> dict[str, Any]:
-    """The summary as JSON's types; its lists are shared, not copied."""
-    functions = [
-        {
-            **vars(each),
-            "parameters": vars(each.parameters),
-            "known": None if each.known is None else vars(each.known),
-            "reader": None,
-        }
-        for each in facts.functions
-    ]
-    return {**vars(facts), "functions": functions, "classes": [vars(e) for e in facts.classes]}
-
-
-def from_json(data: dict[str, Any]) -> ModuleFacts:
-    """Rebuild what `to_json` wrote; raises KeyError or TypeError where `data` is something else."""
-    functions = [
-        Function(
-            **{
-                **row,
-                "parameters": Parameters(**row["parameters"]),
-                "known": None if row["known"] is None else Inside(**row["known"]),
-            }
-        )
-        for row in data["functions"]
-    ]
-    classes = [Class(**row) for row in data["classes"]]
-    return ModuleFacts(data["body"], functions, classes, data["mentions"], data["counts"])

@@ -23,22 +23,22 @@ class Pieces:
             if each.rows is not None:
                 each.reader = self
 
-    def text(self, function: ir.Function) -> str:
+    def text(self, function: ir.FunctionCode) -> str:
         """The body of `function` as it is written."""
         assert function.rows is not None
         first, last, _ = function.rows
         return "".join(self._lines[first - 1 : last])
 
-    def read(self, function: ir.Function) -> ir.Inside:
+    def read(self, function: ir.FunctionCode) -> ir.FunctionBody:
         return deeply(lambda: self._read(function))
 
-    def _read(self, function: ir.Function) -> ir.Inside:
+    def _read(self, function: ir.FunctionCode) -> ir.FunctionBody:
         from tpulint.syntax.function_body import inside
 
         found = inside(self._facts, function, self.text(function))
         return self._refused() if found is None else found
 
-    def _refused(self) -> ir.Inside:
+    def _refused(self) -> ir.FunctionBody:
         """Nothing, for libcst does not take what CPython took; the module says why."""
         from tpulint.syntax.parse import SyntaxProblem, parse
 
@@ -46,7 +46,7 @@ class Pieces:
             parse(self._text)
         except SyntaxProblem as problem:
             self.problem = (problem.reason, problem.row, problem.column)
-            return ir.Inside([], [], [], False, [ir.UNCOUNTED])
+            return ir.FunctionBody([], [], [], False, [ir.UNCOUNTED])
         raise AssertionError("a body was cut wrongly")
 
     def range(self, place: int) -> Range:

@@ -1,37 +1,54 @@
-"""Where a node of the summary language stands."""
+"""The place of a node: its own, or that of the first part that has one."""
 
 from __future__ import annotations
 
-from tpulint.syntax import ir
+from tpulint.syntax.expression_nodes import (
+    Attribute,
+    CallNode,
+    Conditional,
+    Constant,
+    DictDisplay,
+    Display,
+    Lambda,
+    Name,
+    Subscript,
+    Yield,
+)
+from tpulint.syntax.nodes import Node, walk
+from tpulint.syntax.statement_nodes import For, If, Return, While, With
 
-
-def own_place(node: ir.Node) -> int:
-    """Return the place of an expression, -1 where it has none of its own."""
-    return int(node[1]) if node[0] in _PLACED else -1
-
-
-def first_place(node: ir.Node) -> int:
-    """The place where an expression stands: its own, or that of its first part that has one."""
-    if node[0] in _PLACED:
-        return int(node[1])
-    stack = [node]
-    while stack:
-        part = stack.pop()
-        if not isinstance(part, list) or not part:
-            continue
-        if isinstance(part[0], str) and part[0] in _PLACED and isinstance(part[1], int):
-            return part[1]
-        stack.extend(reversed(part))
-    return -1
-
-
-_PLACED = frozenset(
-    ["name", "attr", "call", "tuple", "list", "set", "dict", "sub", "lambda", "ifexp", "yield"]
+NOWHERE = -1
+PLACED = (
+    Name,
+    Attribute,
+    CallNode,
+    Display,
+    DictDisplay,
+    Subscript,
+    Lambda,
+    Conditional,
+    Yield,
 )
 
 
-def place_of(statement: ir.Node) -> int:
-    """Where a statement stands, by what in it has a place; -1 where nothing has."""
-    if statement and statement[0] in ("return", "if", "for", "while", "with"):
-        return int(statement[1])
-    return first_place(statement) if statement else -1
+def own_place(of: Node) -> int:
+    """Return the place of an expression, NOWHERE where it has none of its own."""
+    return of.place if isinstance(of, PLACED) else NOWHERE
+
+
+def first_place(of: Node) -> int:
+    """Return the place of an expression, or of its first part that has one."""
+    if isinstance(of, PLACED):
+        return of.place
+    if not isinstance(of, Constant):
+        for each in walk(of):
+            if isinstance(each, PLACED):
+                return each.place
+    return NOWHERE
+
+
+def place_of(statement: Node) -> int:
+    """Return the place of a statement, or of its first part that has one."""
+    if isinstance(statement, (Return, If, For, While, With)):
+        return statement.place
+    return first_place(statement)

@@ -30,8 +30,8 @@ class Walk:
 
     def __init__(self) -> None:
         self.counts = [0] * ir.KINDS
-        self.functions: list[ir.Function] = []
-        self.classes: list[ir.Class] = []
+        self.functions: list[ir.FunctionCode] = []
+        self.classes: list[ir.ClassCode] = []
         self.scopes = [LexicalScope("module")]
         self.depth = 0
         self.in_string = 0

@@ -8,17 +8,46 @@ from typing import Any
 import libcst as cst
 
 from tpulint.syntax import ir
+from tpulint.syntax.expression_nodes import Attribute, Display, Name, Starred
 from tpulint.syntax.expressions import Expressions, parameter_names
+from tpulint.syntax.nodes import Block, Expression, Statement
 from tpulint.syntax.scopes import DEPTH_LIMIT, LexicalScope
+from tpulint.syntax.statement_nodes import (
+    Alias,
+    AnnotatedAssign,
+    Assert,
+    Assign,
+    AugmentedAssign,
+    Case,
+    Define,
+    DefineClass,
+    Delete,
+    ExpressionStatement,
+    For,
+    Handler,
+    If,
+    Import,
+    ImportFrom,
+    Jump,
+    Match,
+    Pass,
+    Raise,
+    Return,
+    Scoping,
+    Try,
+    While,
+    With,
+    WithItem,
+)
 
 
 class Statements(Expressions):
     """One method a kind of statement; `block` chooses."""
 
-    def block(self, body: Iterable[Any]) -> list[ir.Node]:
+    def block(self, body: Iterable[Any]) -> Block:
         """The statements of a suite, the small ones of a line one by one."""
         self.depth += 1
-        lowered: list[ir.Node] = []
+        lowered: Block = []
         if self.depth > DEPTH_LIMIT:
             self.truncated = True
         else:
@@ -31,105 +60,103 @@ class Statements(Expressions):
         self.depth -= 1
         return lowered
 
-    def suite(self, node: cst.BaseSuite) -> list[ir.Node]:
+    def suite(self, node: cst.BaseSuite) -> Block:
         return self.block(node.body)
 
-    def target(self, node: Any) -> ir.Node:
+    def target(self, node: Any) -> Expression:
         """An assigned expression; the names in it are bound in this scope."""
         lowered = self.expression(node)
         self.bind_all(lowered)
         return lowered
 
-    def bind_all(self, target: ir.Node) -> None:
-        if target[0] == "name":
-            self.bind(target[2])
-        elif target[0] in ("tuple", "list"):
-            for item in target[2]:
-                self.bind_all(item)
-        elif target[0] == "star":
-            self.bind_all(target[1])
-        elif target[0] == "attr":
-            self.note_setter(target)
+    def bind_all(self, target: Expression) -> None:
+        match target:
+            case Name(id=name):
+                self.bind(name)
+            case Display(items=items):
+                for item in items:
+                    self.bind_all(item)
+            case Starred(value=inner):
+                self.bind_all(inner)
+            case Attribute():
+                self.note_setter(target)
 
-    def note_setter(self, target: ir.Node) -> None:
+    def note_setter(self, target: Attribute) -> None:
         """`self.a = ...` in a method: the class remembers which method sets `a`."""
-        base = target[2]
+        base = target.base
         for position in range(len(self.scopes) - 1, 0, -1):
             scope = self.scopes[position]
-            if scope.self_name is None or base[0] != "name" or base[2] != scope.self_name:
+            if scope.self_name is None or not _is_name(base, scope.self_name):
                 continue
             owner = self.scopes[position - 1]
             assert owner.index is not None and scope.index is not None
-            setters = self.classes[owner.index].setters.setdefault(target[3], [])
+            setters = self.classes[owner.index].setters.setdefault(target.name, [])
             if scope.index not in setters:
                 setters.append(scope.index)
             return
 
-    def assign(self, node: cst.Assign) -> ir.Node:
+    def assign(self, node: cst.Assign) -> Statement:
         targets = [self.target(each.target) for each in node.targets]
-        return ["assign", targets, self.expression(node.value)]
+        return Assign(targets, self.expression(node.value))
 
-    def aug_assign(self, node: cst.AugAssign) -> ir.Node:
+    def aug_assign(self, node: cst.AugAssign) -> Statement:
         target = self.target(node.target)
         op = type(node.operator).__name__.removesuffix("Assign")
-        return ["aug", op, target, self.expression(node.value)]
+        return AugmentedAssign(op, target, self.expression(node.value))
 
-    def ann_assign(self, node: cst.AnnAssign) -> ir.Node:
+    def ann_assign(self, node: cst.AnnAssign) -> Statement:
         target = self.target(node.target)
         annotation = self.expression(node.annotation.annotation)
         value = self.expression(node.value) if node.value is not None else None
-        return ["ann", target, annotation, value]
+        return AnnotatedAssign(target, annotation, value)
 
-    def expr(self, node: cst.Expr) -> ir.Node:
-        return ["expr", self.expression(node.value)]
+    def expr(self, node: cst.Expr) -> Statement:
+        return ExpressionStatement(self.expression(node.value))
 
-    def return_(self, node: cst.Return) -> ir.Node:
+    def return_(self, node: cst.Return) -> Statement:
         place = self.place(ir.RETURN, node)
-        return ["return", place, None if node.value is None else self.expression(node.value)]
+        return Return(place, None if node.value is None else self.expression(node.value))
 
-    def if_(self, node: cst.If) -> ir.Node:
+    def if_(self, node: cst.If) -> Statement:
         """An elif chain is walked in a loop: generated code has thousands of them."""
-        first: ir.Node = []
-        holder = first
+        branches: list[tuple[int, Expression, Block]] = []
         current: Any = node
-        while True:
+        while isinstance(current, cst.If):
             place = self.place(ir.IF, current)
             test = self.expression(current.test)
-            holder[:] = ["if", place, test, self.suite(current.body), []]
-            if isinstance(current.orelse, cst.If):
-                inner: ir.Node = []
-                holder[4].append(inner)
-                holder, current = inner, current.orelse
-                continue
-            if current.orelse is not None:
-                holder[4].extend(self.suite(current.orelse.body))
-            return first
+            branches.append((place, test, self.suite(current.body)))
+            current = current.orelse
+        orelse = self.orelse(current)
+        for place, test, body in reversed(branches):
+            orelse = [If(place, test, body, orelse)]
+        return orelse[0]
 
-    def for_(self, node: cst.For) -> ir.Node:
+    def for_(self, node: cst.For) -> Statement:
         place = self.place(ir.FOR, node)
         target = self.target(node.target)
         iterated = self.expression(node.iter)
         body = self.suite(node.body)
-        return ["for", place, target, iterated, body, self.orelse(node.orelse)]
+        return For(place, target, iterated, body, self.orelse(node.orelse))
 
-    def while_(self, node: cst.While) -> ir.Node:
+    def while_(self, node: cst.While) -> Statement:
         place = self.place(ir.WHILE, node)
         test = self.expression(node.test)
         body = self.suite(node.body)
-        return ["while", place, test, body, self.orelse(node.orelse)]
+        return While(place, test, body, self.orelse(node.orelse))
 
-    def orelse(self, node: cst.Else | None) -> list[ir.Node]:
+    def orelse(self, node: cst.Else | None) -> Block:
         return [] if node is None else self.suite(node.body)
 
-    def with_(self, node: cst.With) -> ir.Node:
+    def with_(self, node: cst.With) -> Statement:
         place = self.place(ir.WITH, node)
         items = []
         for each in node.items:
             managed = self.expression(each.item)
-            items.append([managed, self.target(each.asname.name) if each.asname else None])
-        return ["with", place, items, self.suite(node.body)]
+            target = self.target(each.asname.name) if each.asname else None
+            items.append(WithItem(managed, target))
+        return With(place, items, self.suite(node.body))
 
-    def try_(self, node: cst.Try | cst.TryStar) -> ir.Node:
+    def try_(self, node: cst.Try | cst.TryStar) -> Statement:
         body = self.suite(node.body)
         handlers = []
         for each in node.handlers:
@@ -138,12 +165,12 @@ class Statements(Expressions):
             if each.name is not None and isinstance(each.name.name, cst.Name):
                 name = each.name.name.value
                 self.bind(name)
-            handlers.append([caught, name, self.suite(each.body)])
+            handlers.append(Handler(caught, name, self.suite(each.body)))
         orelse = self.orelse(node.orelse)
         final = self.suite(node.finalbody.body) if node.finalbody is not None else []
-        return ["try", body, handlers, orelse, final]
+        return Try(body, handlers, orelse, final)
 
-    def function(self, node: cst.FunctionDef) -> ir.Node:
+    def function(self, node: cst.FunctionDef) -> Statement:
         decorators = [self.expression(each.decorator) for each in node.decorators]
         place = self.place(ir.FUNCTION, node)
         self.bind(node.name.value)
@@ -162,24 +189,24 @@ class Statements(Expressions):
             self.classes[made.class_index].methods.append(index)
         self.scopes.append(self.scope_of(made))
         self.finish_function(index, self.suite(node.body))
-        return ["def", index]
+        return Define(index)
 
-    def scope_of(self, function: ir.Function) -> LexicalScope:
+    def scope_of(self, function: ir.FunctionCode) -> LexicalScope:
         """The scope of the body of `function`."""
         scope = LexicalScope("function", function.index)
         scope.bound.update(parameter_names(function.parameters))
         if function.class_index is not None:
-            named = [*function.parameters.positional_only, *function.parameters.positional]
-            scope.self_name = named[0][0] if named else None
+            first = next(iter(function.parameters.by_position), None)
+            scope.self_name = None if first is None else first.name
         return scope
 
-    def class_(self, node: cst.ClassDef) -> ir.Node:
+    def class_(self, node: cst.ClassDef) -> Statement:
         decorators = [self.expression(each.decorator) for each in node.decorators]
         place = self.place(ir.CLASS, node)
         self.bind(node.name.value)
         bases = [self.expression(arg.value) for arg in node.bases]
         keywords = self.arguments(node.keywords)
-        made = ir.Class(
+        made = ir.ClassCode(
             node.name.value,
             place,
             bases,
@@ -195,71 +222,78 @@ class Statements(Expressions):
         self.scopes.append(LexicalScope("class", made.index))
         made.body = self.suite(node.body)
         self.leave()
-        return ["class", made.index]
+        return DefineClass(made.index)
 
-    def import_(self, node: cst.Import) -> ir.Node:
+    def import_(self, node: cst.Import) -> Statement:
         names = []
         for alias in node.names:
             dotted = dotted_name(alias.name)
             asname = _alias(alias)
             self.bind(asname or dotted.split(".")[0])
             self.scopes[-1].mentions.update(dotted.split("."))
-            names.append([dotted, asname])
-        return ["import", names]
+            names.append(Alias(dotted, asname))
+        return Import(names)
 
-    def from_(self, node: cst.ImportFrom) -> ir.Node:
+    def from_(self, node: cst.ImportFrom) -> Statement:
         module = dotted_name(node.module) if node.module is not None else ""
         self.scopes[-1].mentions.update(module.split("."))
         level = len(node.relative)
         if isinstance(node.names, cst.ImportStar):
-            return ["from", module, level, "*"]
+            return ImportFrom(module, level, None)
         names = []
         for alias in node.names:
             name, asname = dotted_name(alias.name), _alias(alias)
             self.bind(asname or name)
             self.mention(name)
-            names.append([name, asname])
-        return ["from", module, level, names]
+            names.append(Alias(name, asname))
+        return ImportFrom(module, level, names)
 
-    def global_(self, node: cst.Global) -> ir.Node:
+    def global_(self, node: cst.Global) -> Statement:
         names = [each.name.value for each in node.names]
         self.scopes[-1].outer.update(names)
-        return ["global", names]
+        return Scoping(names)
 
-    def nonlocal_(self, node: cst.Nonlocal) -> ir.Node:
+    def nonlocal_(self, node: cst.Nonlocal) -> Statement:
         names = [each.name.value for each in node.names]
         self.scopes[-1].outer.update(names)
-        return ["nonlocal", names]
+        return Scoping(names)
 
-    def del_(self, node: cst.Del) -> ir.Node:
+    def del_(self, node: cst.Del) -> Statement:
         if isinstance(node.target, cst.Tuple) and not node.target.lpar:
-            return ["del", [self.target(item.value) for item in node.target.elements]]
-        return ["del", [self.target(node.target)]]
+            return Delete([self.target(item.value) for item in node.target.elements])
+        return Delete([self.target(node.target)])
 
-    def raise_(self, node: cst.Raise) -> ir.Node:
+    def raise_(self, node: cst.Raise) -> Statement:
         items = [] if node.exc is None else [self.expression(node.exc)]
         if node.cause is not None:
             items.append(self.expression(node.cause.item))
-        return ["raise", items]
+        return Raise(items)
 
-    def assert_(self, node: cst.Assert) -> ir.Node:
+    def assert_(self, node: cst.Assert) -> Statement:
         items = [self.expression(node.test)]
         if node.msg is not None:
             items.append(self.expression(node.msg))
-        return ["assert", items]
+        return Assert(items)
 
-    def pass_(self, node: Any) -> ir.Node:
-        return [{cst.Pass: "pass", cst.Break: "break", cst.Continue: "continue"}[type(node)]]
+    def pass_(self, node: cst.Pass) -> Statement:
+        return Pass()
 
-    def match(self, node: cst.Match) -> ir.Node:
+    def jump(self, node: cst.Break | cst.Continue) -> Statement:
+        return Jump("break" if isinstance(node, cst.Break) else "continue")
+
+    def match(self, node: cst.Match) -> Statement:
         """Patterns are not modelled: their names become unknown, their bodies are walked."""
         subject = self.expression(node.subject)
         self.truncated = True
         cases = []
         for case in node.cases:
             guard = self.expression(case.guard) if case.guard is not None else None
-            cases.append([guard, self.suite(case.body)])
-        return ["match", subject, cases]
+            cases.append(Case(guard, self.suite(case.body)))
+        return Match(subject, cases)
+
+
+def _is_name(of: Expression, name: str) -> bool:
+    return isinstance(of, Name) and of.id == name
 
 
 def dotted_name(node: Any) -> str:
@@ -278,7 +312,7 @@ def _alias(alias: cst.ImportAlias) -> str | None:
     return alias.asname.name.value
 
 
-_HANDLERS: dict[type, Callable[[Any, Any], ir.Node]] = {
+_HANDLERS: dict[type, Callable[[Any, Any], Statement]] = {
     cst.Assign: Statements.assign,
     cst.AugAssign: Statements.aug_assign,
     cst.AnnAssign: Statements.ann_assign,
@@ -300,7 +334,7 @@ _HANDLERS: dict[type, Callable[[Any, Any], ir.Node]] = {
     cst.Raise: Statements.raise_,
     cst.Assert: Statements.assert_,
     cst.Pass: Statements.pass_,
-    cst.Break: Statements.pass_,
-    cst.Continue: Statements.pass_,
+    cst.Break: Statements.jump,
+    cst.Continue: Statements.jump,
     cst.Match: Statements.match,
 }

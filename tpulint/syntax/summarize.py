@@ -7,8 +7,8 @@ from typing import TypeAlias
 from tpulint.syntax import ir
 from tpulint.syntax.deep_stack import deeply
 
-# A summary, or why there is none, with row and column.
-Answer: TypeAlias = "ir.ModuleFacts | tuple[str, int, int]"
+Problem = tuple[str, int, int]  # why there is no summary, with row and column
+Answer: TypeAlias = "ir.ModuleFacts | Problem"
 
 
 def summarize(text: str) -> Answer:

@@ -7,7 +7,6 @@ is dropped, and the file parsed again.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from tpulint.finding import Finding, Location, Span
 from tpulint.source import Source
-from tpulint.syntax import ir
+from tpulint.syntax import ir, serialize
 from tpulint.syntax.summarize import Answer, summarize_here
 from tpulint.unfinished import is_unfinished
 
@@ -80,12 +79,15 @@ class Store:
         if self._cache is None:
             return None
         try:
-            with open(self._cache / key[:2] / f"{key}.json", encoding="utf-8") as stream:
-                facts = ir.from_json(json.load(stream))
-                self._open[key] = (facts, facts.pieces_read())
-                return facts
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            facts = serialize.read(self._file(key).read_bytes())
+        except (OSError, ValueError):
             return None
+        self._open[key] = (facts, facts.pieces_read())
+        return facts
+
+    def _file(self, key: str) -> Path:
+        assert self._cache is not None
+        return self._cache / key[:2] / f"{key}.json"
 
     def keep(self) -> None:
         """Write down the summaries of which more was read than the cache knows."""
@@ -98,12 +100,12 @@ class Store:
         if self._cache is None:
             return
         try:
-            folder = self._cache / key[:2]
-            folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=folder)
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(json.dumps(ir.to_json(facts), separators=(",", ":")))
-            os.replace(name, folder / f"{key}.json")
+            file = self._file(key)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=file.parent)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(serialize.written(facts))
+            os.replace(name, file)
         except OSError as error:
             self.messages.append(f"cache not written: {error.strerror}")
             self._cache = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures.process import BrokenProcessPool
 
-from tpulint.syntax.summarize import Answer, summarize
+from tpulint.syntax.serialize import dumps, loads
+from tpulint.syntax.summarize import Answer, Problem, summarize
 from tpulint.worker_pool import worker_pool
 
 KILLED = ("the parser was killed by this file", 1, 1)
@@ -15,10 +16,10 @@ def summarize_all(texts: list[str], jobs: int) -> list[Answer]:
     order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
     answers: dict[int, Answer] = {}
     with worker_pool(min(jobs, len(texts))) as pool:
-        futures = {number: pool.submit(summarize, texts[number]) for number in order}
+        futures = {number: pool.submit(_summarized, texts[number]) for number in order}
         for number, future in futures.items():
             try:
-                answers[number] = future.result()
+                answers[number] = _answer(future.result())
             except BrokenProcessPool:
                 continue
     for number in order:
@@ -27,10 +28,20 @@ def summarize_all(texts: list[str], jobs: int) -> list[Answer]:
     return [answers[number] for number in range(len(texts))]
 
 
+def _summarized(text: str) -> str | Problem:
+    """Return the summary as JSON, which travels between processes faster than its objects."""
+    answer = summarize(text)
+    return answer if isinstance(answer, tuple) else dumps(answer)
+
+
+def _answer(sent: str | Problem) -> Answer:
+    return sent if isinstance(sent, tuple) else loads(sent)
+
+
 def _alone(text: str) -> Answer:
     """One text in a process of its own, after a pool broke: only the guilty one fails."""
     with worker_pool(1) as pool:
         try:
-            return pool.submit(summarize, text).result()
+            return _answer(pool.submit(_summarized, text).result())
         except BrokenProcessPool:
             return KILLED

@@ -10,6 +10,8 @@ from tpulint.analysis.domain.objects import Class, Function, Instance
 from tpulint.analysis.domain.values import Bound, Partial, Value
 from tpulint.knowledge import seam
 from tpulint.syntax import ir
+from tpulint.syntax.expression_nodes import CallNode, last_name
+from tpulint.syntax.nodes import Expression
 
 Given = tuple[list[None], dict[str, None]]
 
@@ -92,10 +94,9 @@ def call_method(cls: Class) -> Value | None:
     return None
 
 
-def _keeps(decorator: ir.Node) -> bool:
+def _keeps(decorator: Expression) -> bool:
     """Return whether a decorator leaves the parameters as they are."""
-    node = decorator[2] if decorator[0] == "call" else decorator
-    name = node[3] if node[0] == "attr" else node[2] if node[0] == "name" else ""
+    name = last_name(decorator.callee if isinstance(decorator, CallNode) else decorator)
     return name in seam.TRACERS or name in seam.TRANSPARENT or name in _METHODS
 
 

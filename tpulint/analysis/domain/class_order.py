@@ -7,16 +7,14 @@ from tpulint.analysis.domain.values import Value
 
 
 def mro(cls: Class) -> list[Value]:
-    """The class and its bases, each before its own and in the order given, as Python has them."""
-    return _line(cls, {})
+    """Return the class and its bases, each before its own and in the order given, as Python does.
 
-
-def _line(cls: Class, known: dict[Class, list[Value]]) -> list[Value]:
-    """The same; `known` are the orders of bases, of which one may be reached in many ways."""
-    if cls not in known:
-        lines = [_line(each, known) if isinstance(each, Class) else [each] for each in cls.bases]
-        known[cls] = [cls, *_merged([*lines, list(cls.bases)])]
-    return known[cls]
+    It is found once for each class, in however many ways the class is reached.
+    """
+    if cls.order is None:
+        lines = [mro(each) if isinstance(each, Class) else [each] for each in cls.bases]
+        cls.order = [cls, *_merged([*lines, list(cls.bases)])]
+    return cls.order
 
 
 def _merged(lines: list[list[Value]]) -> list[Value]:

@@ -66,10 +66,12 @@ class BaseContext(NamedTuple):
     run: int = 0
 
     def inside(self: Self, scope: Scope) -> Self:
-        return self._replace(scopes=(*self.scopes, scope))
+        scopes = (*self.scopes, scope)
+        return type(self)(scopes, self.call_chain, self.conditions, self.muted, self.run)
 
     def called(self: Self, call: CallStep) -> Self:
-        return self._replace(call_chain=(*self.call_chain, call))
+        call_chain = (*self.call_chain, call)
+        return type(self)(self.scopes, call_chain, self.conditions, self.muted, self.run)
 
     def when(self: Self, key: Any, branch: Any) -> Self:
         while key[0] == VALUE and key[2].negates is not None:
@@ -77,7 +79,8 @@ class BaseContext(NamedTuple):
             key, branch = (VALUE, id(opposite), opposite), not branch
         if key[0] == PLACE:
             key = (*key, self.call_chain)  # asked in another call, it may be answered otherwise
-        return self._replace(conditions=self.conditions | {(key, branch)})
+        conditions = self.conditions | {(key, branch)}
+        return type(self)(self.scopes, self.call_chain, conditions, self.muted, self.run)
 
     def quietly(self: Self) -> Self:
         """The same place, with nothing recorded."""

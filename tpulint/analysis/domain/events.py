@@ -16,6 +16,7 @@ from tpulint.analysis.domain.effects import SCOPE
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Strategy, Value
 from tpulint.finding import Certainty
+from tpulint.syntax.nodes import Expression
 
 
 class Context(BaseContext):
@@ -116,7 +117,7 @@ class Argument(NamedTuple):
     star: str
     value: Value
     site: Site
-    node: list[object]
+    node: Expression | None = None
 
 
 @dataclass(eq=False)

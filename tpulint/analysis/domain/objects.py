@@ -24,7 +24,7 @@ class Env:
 class Function(Value):
     """A function of the project with the names it closes over."""
 
-    code: ir.Function
+    code: ir.FunctionCode
     module: Module
     env: Env | None
     owner: Class | None = None
@@ -41,11 +41,12 @@ class Function(Value):
 class Class(Value):
     """A class of the project."""
 
-    code: ir.Class
+    code: ir.ClassCode
     module: Module
     env: Env | None
     bases: tuple[Value, ...]
     names: dict[str, Value]
+    order: list[Value] | None = field(default=None, repr=False)  # see `class_order.mro`
 
 
 @dataclass(eq=False)

@@ -172,12 +172,14 @@ def options(value: Value) -> tuple[Value, ...]:
 def join(values: Iterable[Value]) -> Value:
     """The value that is one of `values`; UNKNOWN beyond `CHOICES` alternatives."""
     found: list[Value] = []
-    for option in (each for value in values for each in options(value)):
+    for option in [each for value in values for each in options(value)]:
         if not any(_same(option, known) for known in found):
+            if len(found) == CHOICES:
+                return UNKNOWN
             found.append(option)
     if len(found) == 1:
         return found[0]
-    return Choice(tuple(found)) if 1 < len(found) <= CHOICES else UNKNOWN
+    return Choice(tuple(found)) if found else UNKNOWN
 
 
 def _same(left: Value, right: Value) -> bool:

@@ -39,7 +39,6 @@ from tpulint.analysis.interpreter import calls
 from tpulint.analysis.interpreter.frame import Frame, christen
 from tpulint.analysis.interpreter.opaque_arguments import opaque_arguments
 from tpulint.knowledge import seam
-from tpulint.syntax import ir
 
 METHOD = "?."  # the path of a method whose receiver the call carries
 
@@ -215,11 +214,6 @@ def put(frame: Frame, base: Value, name: str, item: Value) -> None:
     if before is not None and not frame.context.runs_once_with(since):
         item = join([before, item])
     store[name] = item
-
-
-def is_dict_of(node: ir.Node) -> bool:
-    """Return whether an expression is `something.__dict__`."""
-    return bool(node[0] == "attr" and node[3] == "__dict__")
 
 
 def put_any(base: Value) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tpulint.analysis.domain.context import COND, LOOP, ONCE, WHILE, Scope
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import ExternalObject, TraceTimeValue
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Value, join
 from tpulint.analysis.interpreter import operators, trace_time_value, transfer
 from tpulint.analysis.interpreter.conditions import (
@@ -18,33 +17,46 @@ from tpulint.analysis.interpreter.conditions import (
 from tpulint.analysis.interpreter.expressions import value
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.tpu_flags import says_tpu
+from tpulint.syntax.nodes import Block, Expression, Node, parts
+from tpulint.syntax.statement_nodes import (
+    Define,
+    DefineClass,
+    For,
+    If,
+    Jump,
+    Match,
+    Raise,
+    Return,
+    Try,
+    While,
+)
 
 Names = dict[str, Value]
 
 
-def if_(frame: Frame, node: Any) -> bool:
-    test = value(frame, node[2])
+def if_(frame: Frame, node: If) -> bool:
+    test = value(frame, node.test)
     known = truth(test)
     if known is not None:
         return _settled(frame, node, known)
     computation = frame.context.computation
-    on_tpu = says_tpu(node[2]) if computation is not None else None
+    on_tpu = says_tpu(node.test) if computation is not None else None
     if on_tpu is not None:
-        return frame.block(node[3] if on_tpu else node[4])
+        return frame.block(node.body if on_tpu else node.orelse)
     if computation is not None and is_host_mode(test, computation.host_modes):
-        return frame.block(node[4])
-    site = frame.site(node[1])
+        return frame.block(node.orelse)
+    site = frame.site(node.place)
     if isinstance(test, TraceTimeValue):
         trace_time_value.note(frame, "decides", test, site)
     if isinstance(test, Tensor) and frame.context.converts_control_flow:
         return _traced_if(frame, node, test)
-    key = condition_key(test, node[2], site)
+    key = condition_key(test, node.test, site)
     start = dict(frame.env.names)
     with frame.when(key, True) as then_side:
-        ended = frame.block(node[3])
+        ended = frame.block(node.body)
     then_names, frame.env.names = frame.env.names, start
     with frame.when(key, False) as else_side:
-        else_ended = frame.block(node[4])
+        else_ended = frame.block(node.orelse)
     if ended:  # the rest of the block is the else side's, under its condition
         frame.resume(else_side.end)
         return else_ended
@@ -56,13 +68,13 @@ def if_(frame: Frame, node: Any) -> bool:
     return False
 
 
-def _settled(frame: Frame, node: Any, known: bool) -> bool:
+def _settled(frame: Frame, node: If, known: bool) -> bool:
     """An `if` whose test is known here; what it makes the first time it makes once."""
-    body = node[3] if known else node[4]
-    if not guards_creation(node[2]):
+    body = node.body if known else node.orelse
+    if not guards_creation(node.test):
         return frame.block(body)
-    once = Scope(ONCE, frame.site(node[1]))
-    if not known and node[3] and node[3][-1][0] in ("return", "raise"):
+    once = Scope(ONCE, frame.site(node.place))
+    if not known and node.body and isinstance(node.body[-1], (Return, Raise)):
         frame.open(once)  # the rest of the function, too, is reached the first time only
         return frame.block(body)
     with frame.scopes_closed():
@@ -70,23 +82,23 @@ def _settled(frame: Frame, node: Any, known: bool) -> bool:
         return frame.block(body)
 
 
-def _traced_if(frame: Frame, node: Any, test: Tensor) -> bool:
+def _traced_if(frame: Frame, node: If, test: Tensor) -> bool:
     """`if tensor:` in code that autograph converts: a tf.cond whose outputs are the names set."""
-    site = frame.site(node[1])
+    site = frame.site(node.place)
     start = dict(frame.env.names)
     transfer.touch(frame, [test], site, "predicate")
     with frame.within(Scope(COND, site, test, autograph=True)):
-        ended = frame.block(node[3])
+        ended = frame.block(node.body)
     then_names = frame.env.names
     frame.env.names = dict(start)
     with frame.within(Scope(COND, site, test, autograph=True)):
-        else_ended = frame.block(node[4])
+        else_ended = frame.block(node.orelse)
     names = _joined(then_names, frame.env.names)
     frame.env.names = _through(frame, start, names, test, site)
     return ended and else_ended
 
 
-def _through(frame: Frame, start: Names, names: Names, test: Value, site: Any) -> Names:
+def _through(frame: Frame, start: Names, names: Names, test: Value, site: Site) -> Names:
     """Names that traced control flow changed leave it as its outputs."""
     return {
         name: item if start.get(name) is item else transfer.leave_control(frame, item, [test], site)
@@ -104,9 +116,9 @@ def _joined(left: Names, right: Names) -> Names:
     return names
 
 
-def for_(frame: Frame, node: Any) -> bool:
-    source = value(frame, node[3])
-    site = frame.site(node[1])
+def for_(frame: Frame, node: For) -> bool:
+    source = value(frame, node.iterated)
+    site = frame.site(node.place)
     traced = frame.context.converts_control_flow and (
         isinstance(source, Tensor)
         or (isinstance(source, ExternalObject) and "range" in source.path)
@@ -115,37 +127,37 @@ def for_(frame: Frame, node: Any) -> bool:
     item = operators.element_of(frame, source, site)
     known = operators.items_of(frame, source)
     if known is not None and not known:
-        return frame.block(node[5])
+        return frame.block(node.orelse)
     start = dict(frame.env.names)
     with frame.within(Scope(kind, site, source, autograph=traced)):
-        frame.assign(node[2], item)
-        _round(frame, node[4])
+        frame.assign(node.target, item)
+        _round(frame, node.body)
     if known is None:
         frame.env.names = _joined(start, frame.env.names)
     if traced:
         frame.env.names = _through(frame, start, frame.env.names, source, site)
-    _else(frame, node[4], node[5])
+    _else(frame, node.body, node.orelse)
     return False
 
 
-def while_(frame: Frame, node: Any) -> bool:
-    site = frame.site(node[1])
+def while_(frame: Frame, node: While) -> bool:
+    site = frame.site(node.place)
     start = dict(frame.env.names)
-    test = value(frame, node[2])
+    test = value(frame, node.test)
     if truth(test) is False:
-        return frame.block(node[4])
+        return frame.block(node.orelse)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
     with frame.within(Scope(WHILE if traced else LOOP, site, test, autograph=traced)):
-        ended = _round(frame, node[3])
+        ended = _round(frame, node.body)
     if truth(test) is not True:
         frame.env.names = _joined(start, frame.env.names)
     if traced:
         frame.env.names = _through(frame, start, frame.env.names, test, site)
-    _else(frame, node[3], node[4])
+    _else(frame, node.body, node.orelse)
     return ended and truth(test) is True
 
 
-def _round(frame: Frame, body: list[Any]) -> bool:
+def _round(frame: Frame, body: Block) -> bool:
     """One round of a loop, which may be left or cut short at each of its jumps."""
     outer, frame.jumps = frame.jumps, []
     ended = frame.block(body)
@@ -156,7 +168,7 @@ def _round(frame: Frame, body: list[Any]) -> bool:
     return ended
 
 
-def _else(frame: Frame, body: list[Any], orelse: list[Any]) -> None:
+def _else(frame: Frame, body: Block, orelse: Block) -> None:
     """The `else` of a loop with this body: what leaves the loop passes it by."""
     if not _leaves(body):
         frame.block(orelse)
@@ -167,53 +179,56 @@ def _else(frame: Frame, body: list[Any], orelse: list[Any]) -> None:
     frame.env.names = _joined(start, frame.env.names)
 
 
-def _leaves(body: list[Any]) -> bool:
-    """Whether a loop with this body may be left before its end; inner loops are left alone."""
-    return any(
-        part[:1] == ["break"]
-        or (part[:1] not in (["for"], ["while"], ["def"], ["class"]) and _leaves(part))
-        for part in body
-        if isinstance(part, list)
-    )
+def _leaves(body: Block) -> bool:
+    """Return whether a loop with this body may be left by a `break` of its own."""
+    stack: list[Node] = [*body]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, Jump):
+            if each.kind == "break":
+                return True
+        elif not isinstance(each, (Expression, For, While, Define, DefineClass)):
+            stack.extend(parts(each))
+    return False
 
 
-def try_(frame: Frame, node: Any) -> bool:
+def try_(frame: Frame, node: Try) -> bool:
     start = frame.context
     unset = dict(frame.env.names)
-    ended = frame.block(node[1])
+    ended = frame.block(node.body)
     ends = []
     names = frame.env.names
     failed = _joined(unset, names)
-    for number, (caught, name, body) in enumerate(node[2]):
-        if caught is not None:
-            value(frame, caught)
+    for number, handler in enumerate(node.handlers):
+        if handler.caught is not None:
+            value(frame, handler.caught)
         frame.env.names = dict(failed)
         with frame.at(start.when(("except", id(node)), number)):
-            if name is not None:
-                frame.store(name, UNKNOWN)
-            handler_ended = frame.block(body)
+            if handler.name is not None:
+                frame.store(handler.name, UNKNOWN)
+            handler_ended = frame.block(handler.body)
         ends.append(handler_ended)
         if not handler_ended:
             names = _joined(names, frame.env.names)
     frame.env.names = names
     if not ended:
-        ended = frame.block(node[3])
+        ended = frame.block(node.orelse)
         ended = ended and all(ends)
     else:
         ended = all(ends)
-    return frame.block(node[4]) or ended
+    return frame.block(node.final) or ended
 
 
-def match_(frame: Frame, node: Any) -> bool:
-    value(frame, node[1])
+def match_(frame: Frame, node: Match) -> bool:
+    value(frame, node.subject)
     start = dict(frame.env.names)
     names = dict(start)
-    for number, (guard, body) in enumerate(node[2]):
+    for number, case in enumerate(node.cases):
         frame.env.names = dict(start)
         with frame.when(("match", id(node)), number):
-            if guard is not None:
-                value(frame, guard)
-            if not frame.block(body):
+            if case.guard is not None:
+                value(frame, case.guard)
+            if not frame.block(case.body):
                 names = _joined(names, frame.env.names)
     frame.env.names = names
     return False

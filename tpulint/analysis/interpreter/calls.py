@@ -33,7 +33,7 @@ from tpulint.analysis.domain.values import (
 from tpulint.analysis.interpreter import dataclass_fields
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.knowledge import seam
-from tpulint.syntax import ir
+from tpulint.syntax.nodes import Expression
 
 Arguments = tuple[Argument, ...]
 
@@ -63,7 +63,7 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
         return call(frame, callee.function, (given(callee.receiver, site), *args), site)
     if isinstance(callee, Partial):
         first = tuple(given(each, site) for each in callee.args)
-        named_args = tuple(Argument(key, "", each, site, []) for key, each in callee.kwargs)
+        named_args = tuple(Argument(key, "", each, site) for key, each in callee.kwargs)
         later = {each.keyword for each in args if each.keyword}
         kept = tuple(each for each in named_args if each.keyword not in later)
         return call(frame, callee.function, (*first, *args, *kept), site)
@@ -87,7 +87,7 @@ def _note_update(frame: Frame, name: str, receiver: Instance, args: Arguments, s
 
 
 def given(value: Value, site: Site) -> Argument:
-    return Argument(None, "", value, site, [])
+    return Argument(None, "", value, site)
 
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
@@ -165,7 +165,7 @@ def finish(inner: Frame, function: Function) -> Value:
 def bind(inner: Frame, function: Function, args: Arguments) -> None:
     """Put the arguments under the parameters' names, as Python does."""
     code = function.code.parameters
-    names = [name for name, _ in [*code.positional_only, *code.positional]]
+    names = [each.name for each in code.by_position]
     env = inner.env.names
     rest: list[Value] = []
     starred = False
@@ -186,8 +186,7 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
             position += 1
         else:
             rest.append(each.value)
-    defaults = [*code.positional_only, *code.positional, *code.keyword_only]
-    for name, default in defaults:
+    for name, default in code.named:
         if name in keywords:
             env[name] = keywords.pop(name)
         elif name not in env:
@@ -202,7 +201,7 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
         env[code.star_star] = Mapping(known, "**" in keywords, made=inner.context)
 
 
-def _default(inner: Frame, function: Function, name: str, default: ir.Node | None) -> Value:
+def _default(inner: Frame, function: Function, name: str, default: Expression | None) -> Value:
     """A default is read where the function was defined."""
     known = function.defaults.get(name)
     if known is not None:

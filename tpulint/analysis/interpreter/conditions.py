@@ -19,6 +19,8 @@ from tpulint.analysis.domain.values import (
     Value,
     options,
 )
+from tpulint.syntax.expression_nodes import Attribute, BoolOperation, CallNode, Compare, Name, Not
+from tpulint.syntax.nodes import Expression
 
 
 def truth(value: Value) -> bool | None:
@@ -51,7 +53,7 @@ def is_host_mode(value: Value, modes: frozenset[str]) -> bool:
     return isinstance(value, Opaque) and value.path.rpartition(EQUALS)[2] in modes
 
 
-def condition_key(value: Value, node: Any, site: Site) -> tuple[Any, ...]:
+def condition_key(value: Value, node: Expression, site: Site) -> tuple[Any, ...]:
     """The identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
         return (STATE, site)
@@ -72,16 +74,15 @@ def is_state(value: Value) -> bool:
     return len(found) > 1 and all(isinstance(each, Const) for each in found)
 
 
-def guards_creation(node: Any) -> bool:
-    """A test that is true the first time only, as those around lazily made state are."""
-    op = node[0]
-    if op == "not":
-        inner = node[1]
-        return inner[0] == "attr" or guards_creation(inner)
-    if op == "bool":
-        return any(guards_creation(each) for each in node[2])
-    if op == "cmp":
-        return any(each[0] in ("Is", "IsNot", "In", "NotIn") for each in node[2])
-    if op == "call":
-        return bool(node[2][0] == "name" and node[2][2] in ("hasattr", "getattr"))
+def guards_creation(test: Expression) -> bool:
+    """Return whether a test is true the first time only, as those around lazily made state are."""
+    match test:
+        case Not(operand=operand):
+            return isinstance(operand, Attribute) or guards_creation(operand)
+        case BoolOperation(items=items):
+            return any(guards_creation(each) for each in items)
+        case Compare(comparisons=comparisons):
+            return any(each.op in ("Is", "IsNot", "In", "NotIn") for each in comparisons)
+        case CallNode(callee=Name(id=name)):
+            return name in ("hasattr", "getattr")
     return False

@@ -10,6 +10,9 @@ from tpulint.analysis.domain.objects import Class, Instance, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Const, External, Value
 from tpulint.syntax import ir
+from tpulint.syntax.expression_nodes import Constant, Name
+from tpulint.syntax.nodes import Block
+from tpulint.syntax.statement_nodes import AnnotatedAssign
 
 TUPLES = ("typing.NamedTuple", "collections.namedtuple")
 
@@ -37,8 +40,9 @@ def _declared(cls: Class) -> Iterator[str]:
     for each in reversed(mro(cls)):
         if isinstance(each, Class):
             for statement in each.code.body:
-                if statement[0] == "ann" and statement[1][0] == "name":
-                    yield statement[1][2]
+                match statement:
+                    case AnnotatedAssign(target=Name(id=name)):
+                        yield name
 
 
 def items(value: Value) -> list[Value] | None:
@@ -67,10 +71,8 @@ def named_tuple(name: Value | None, fields: Value | None, site: Site) -> Class |
             return None
     else:
         return None
-    body: list[ir.Node] = [
-        ["ann", ["name", site.place, each], ["const", None], None] for each in names
-    ]
-    code = ir.Class(_text(name) or "tuple", site.place, [], [], [], body, [], {}, None)
+    body: Block = [AnnotatedAssign(Name(site.place, each), Constant(None), None) for each in names]
+    code = ir.ClassCode(_text(name) or "tuple", site.place, [], [], [], body, [], {}, None)
     return Class(code, site.module, None, (External("collections.namedtuple"),), {})
 
 

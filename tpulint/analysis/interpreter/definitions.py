@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from tpulint.analysis.domain.effects import DECORATED
 from tpulint.analysis.domain.objects import (
@@ -20,6 +19,9 @@ from tpulint.analysis.interpreter.frame import Frame
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import PLAIN_DECORATORS
 from tpulint.syntax import ir
+from tpulint.syntax.expression_nodes import CallNode, Name, last_name
+from tpulint.syntax.nodes import Expression
+from tpulint.syntax.statement_nodes import Define
 
 HINTS = frozenset(
     [
@@ -34,19 +36,18 @@ HINTS = frozenset(
 )
 
 
-def define_function(frame: Frame, code: ir.Function) -> Value:
+def define_function(frame: Frame, code: ir.FunctionCode) -> Value:
     """The value of a `def` in a function or a module."""
     found = Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
     return _with_decorators(frame, found, code)
 
 
-def named_defaults(frame: Frame, code: ir.Function) -> dict[str, Value]:
+def named_defaults(frame: Frame, code: ir.FunctionCode) -> dict[str, Value]:
     """The defaults that are names bound around the function: these may mean others later."""
-    rows = code.parameters
     found = {
-        name: frame.env.names.get(default[2])
-        for name, default in (*rows.positional_only, *rows.positional, *rows.keyword_only)
-        if default is not None and default[0] == "name"
+        name: frame.env.names.get(default.id)
+        for name, default in code.parameters.named
+        if isinstance(default, Name)
     }
     return {
         name: value
@@ -55,7 +56,7 @@ def named_defaults(frame: Frame, code: ir.Function) -> dict[str, Value]:
     }
 
 
-def _with_decorators(frame: Frame, found: Value, code: ir.Function) -> Value:
+def _with_decorators(frame: Frame, found: Value, code: ir.FunctionCode) -> Value:
     """Decorators applied, innermost first."""
     for node in reversed(code.decorators):
         decorator = frame.value(node)
@@ -66,10 +67,9 @@ def _with_decorators(frame: Frame, found: Value, code: ir.Function) -> Value:
     return found
 
 
-def _perhaps_traced(found: Value, node: Any) -> Value:
+def _perhaps_traced(found: Value, node: Expression) -> Value:
     """A decorator that is not seen may make a tf.function, unless its name says what it does."""
-    named = node[2] if node[0] == "call" else node
-    name = named[3] if named[0] == "attr" else named[2] if named[0] == "name" else ""
+    name = last_name(node.callee if isinstance(node, CallNode) else node)
     if name in PLAIN_DECORATORS or not isinstance(found, Function):
         return found
     return replace(found, hints=found.hints | {DECORATED})
@@ -98,7 +98,7 @@ def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Valu
     return found
 
 
-def define_class(frame: Frame, code: ir.Class) -> Class:
+def define_class(frame: Frame, code: ir.ClassCode) -> Class:
     """The value of a `class`: its body is read once, in names of its own."""
     bases = tuple(
         each
@@ -109,8 +109,8 @@ def define_class(frame: Frame, code: ir.Class) -> Class:
     made = Class(code, frame.module, frame.env, bases, {})
     inner = frame.inner(frame.module, Env({}, frame.env), frame.context)
     for statement in code.body:
-        if statement[0] == "def":
-            function = frame.module.facts.functions[statement[1]]
+        if isinstance(statement, Define):
+            function = frame.module.facts.functions[statement.function]
             inner.env.names[function.name] = define_method(inner, function, made)
         else:
             inner.block([statement])
@@ -118,7 +118,7 @@ def define_class(frame: Frame, code: ir.Class) -> Class:
     return made
 
 
-def define_method(inner: Frame, code: ir.Function, owner: Class) -> Value:
+def define_method(inner: Frame, code: ir.FunctionCode, owner: Class) -> Value:
     """A method closes over what is around its class, not over the class's names."""
     defaults = named_defaults(inner, code)
     found = Function(code, inner.module, inner.env.outer, owner, defaults=defaults)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from tpulint.analysis.interpreter.frame import Frame
+from tpulint.syntax.expression_nodes import CallNode, last_name
+from tpulint.syntax.nodes import Expression
+from tpulint.syntax.statement_nodes import WithItem
 
 EXPECTS = "assertRaises"  # and `assertRaisesRegex`, `assertRaisesOpError`, ...
 RAISES = "raises"  # pytest's
@@ -18,14 +20,14 @@ def is_expected(name: str) -> bool:
     return name.startswith(EXPECTS) or name == RAISES
 
 
-def is_entered(items: list[Any]) -> bool:
+def is_entered(items: list[WithItem]) -> bool:
     """Return whether one of the items of a `with` expects its block to fail."""
-    return any(is_expected(_called(manager)) for manager, _ in items)
+    return any(is_expected(_called(each.manager)) for each in items)
 
 
-def is_marked(decorators: list[Any]) -> bool:
+def is_marked(decorators: list[Expression]) -> bool:
     """Return whether a test function is marked to fail."""
-    return any(_last(each) in MARKS or _called(each) in MARKS for each in decorators)
+    return any(last_name(each) in MARKS or _called(each) in MARKS for each in decorators)
 
 
 @contextmanager
@@ -39,10 +41,5 @@ def unrecorded(frame: Frame) -> Iterator[None]:
     session.called -= {each for each in session.called - known if each not in own}
 
 
-def _called(node: Any) -> str:
-    return _last(node[2]) if node[0] == "call" else ""
-
-
-def _last(node: Any) -> str:
-    """The last name of a dotted name."""
-    return str(node[3]) if node[0] == "attr" else str(node[2]) if node[0] == "name" else ""
+def _called(node: Expression) -> str:
+    return last_name(node.callee) if isinstance(node, CallNode) else ""

@@ -1,4 +1,4 @@
-"""What an expression stands for."""
+"""The values of expressions."""
 
 from __future__ import annotations
 
@@ -9,93 +9,126 @@ from tpulint.analysis.domain.context import COND, LOOP, Scope
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import Function, Mapping, Sequence, TraceTimeValue
 from tpulint.analysis.domain.values import (
-    NONE,
     UNKNOWN,
     Const,
     Imported,
     Opaque,
     Value,
     join,
-    options,
 )
 from tpulint.analysis.interpreter import attributes, calls, operators, trace_time_value
 from tpulint.analysis.interpreter.conditions import condition_key, truth
 from tpulint.analysis.interpreter.definitions import named_defaults
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.tpu_flags import says_tpu
-from tpulint.syntax.places import first_place, own_place
+from tpulint.syntax.expression_nodes import (
+    Attribute,
+    Await,
+    BinaryOperation,
+    BoolOperation,
+    CallArgument,
+    CallNode,
+    Compare,
+    Comprehension,
+    Conditional,
+    Constant,
+    DictDisplay,
+    Display,
+    FormattedString,
+    Lambda,
+    Name,
+    NamedExpression,
+    Not,
+    Other,
+    Slice,
+    Starred,
+    Subscript,
+    UnaryOperation,
+    Yield,
+    YieldFrom,
+    last_name,
+)
+from tpulint.syntax.nodes import Expression, walk
+from tpulint.syntax.places import NOWHERE, first_place, own_place
 
 UNROLL = 16
 
 
-def value(frame: Frame, node: Any) -> Value:
-    """The value of the summary expression `node`."""
-    return _HANDLERS[node[0]](frame, node)
+def value(frame: Frame, node: Expression) -> Value:
+    """Return the value of an expression."""
+    return _HANDLERS[type(node)](frame, node)
 
 
-def _name(frame: Frame, node: Any) -> Value:
-    name = node[2]
-    found = frame.env.names.get(name)
+def _name(frame: Frame, node: Name) -> Value:
+    found = frame.env.names.get(node.id)
     if found is not None and not isinstance(found, Imported):
         return found
-    return frame.lookup(name)
+    return frame.lookup(node.id)
 
 
-def _const(frame: Frame, node: Any) -> Value:
-    return Const(node[1])
+def _constant(frame: Frame, node: Constant) -> Value:
+    return Const(node.value)
 
 
-def _attribute(frame: Frame, node: Any) -> Value:
-    base = value(frame, node[2])
-    return attributes.get(frame, base, node[3], frame.site(node[1]))
+def _attribute(frame: Frame, node: Attribute) -> Value:
+    base = value(frame, node.base)
+    return attributes.get(frame, base, node.name, frame.site(node.place))
 
 
-def _call(frame: Frame, node: Any) -> Value:
-    callee = value(frame, node[2])
-    arguments = actual_arguments(frame, node[3], node[1])
-    site = frame.site(node[1])
-    named = node[2][3] if node[2][0] == "attr" else node[2][2] if node[2][0] == "name" else ""
-    return calls.call(frame, callee, arguments, site, named)
+def _call(frame: Frame, node: CallNode) -> Value:
+    callee = value(frame, node.callee)
+    arguments = actual_arguments(frame, node)
+    return calls.call(frame, callee, arguments, frame.site(node.place), last_name(node.callee))
 
 
-def actual_arguments(frame: Frame, nodes: Any, call: int) -> tuple[Argument, ...]:
-    """The arguments of `call` as written; `*known` and `**known` are opened."""
+def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
+    """Return the arguments of `call` as written; `*known` and `**known` are opened."""
     found: list[Argument] = []
-    for keyword, star, node, place in nodes:
+    for each in call.arguments:
+        node = each.value
         item = value(frame, node)
-        site = frame.site(next((each for each in (place, first_place(node)) if each >= 0), call))
-        if star == "*" and isinstance(item, Sequence) and not item.open:
-            found += [Argument(None, "", each, site, node) for each in item.items]
-        elif star == "**" and isinstance(item, Mapping) and not item.open:
-            found += [Argument(str(k), "", each, site, node) for k, each in item.items.items()]
+        site = frame.site(_place_of_argument(each, call))
+        if each.star == "*" and isinstance(item, Sequence) and not item.open:
+            found += [Argument(None, "", one, site, node) for one in item.items]
+        elif each.star == "**" and isinstance(item, Mapping) and not item.open:
+            found += [Argument(str(key), "", one, site, node) for key, one in item.items.items()]
         else:
-            found.append(Argument(keyword, star, item, site, node))
+            found.append(Argument(each.keyword, each.star, item, site, node))
     return tuple(found)
 
 
-def _display(frame: Frame, node: Any) -> Value:
+def _place_of_argument(argument: CallArgument, call: CallNode) -> int:
+    """Return the place of the keyword, else of the value, else of the call."""
+    if argument.place != NOWHERE:
+        return argument.place
+    found = first_place(argument.value)
+    return found if found != NOWHERE else call.place
+
+
+def _display(frame: Frame, node: Display) -> Value:
     items: list[Value] = []
     is_open = False
-    for each in node[2]:
-        if each[0] == "star":
-            spread = value(frame, each[1])
+    for each in node.items:
+        if isinstance(each, Starred):
+            spread = value(frame, each.value)
             items += spread.items if isinstance(spread, Sequence) else [UNKNOWN]
             is_open = is_open or not isinstance(spread, Sequence) or spread.open
         else:
             items.append(value(frame, each))
-    starred = any(each[0] == "star" for each in node[2])
-    places = () if starred else tuple(own_place(each) for each in node[2])
-    return Sequence(node[0], items, is_open, frame.site(node[1]), frame.context, places=places)
+    starred = any(isinstance(each, Starred) for each in node.items)
+    places = () if starred else tuple(own_place(each) for each in node.items)
+    site = frame.site(node.place)
+    return Sequence(node.kind, items, is_open, site, frame.context, places=places)
 
 
-def _dict(frame: Frame, node: Any) -> Value:
-    made = Mapping({}, False, frame.site(node[1]), made=frame.context)
-    for key_node, item_node in node[2]:
-        item = value(frame, item_node)
-        key = value(frame, key_node) if key_node is not None else None
+def _dict(frame: Frame, node: DictDisplay) -> Value:
+    made = Mapping({}, False, frame.site(node.place), made=frame.context)
+    for each in node.items:
+        item = value(frame, each.value)
+        key = value(frame, each.key) if each.key is not None else None
         if isinstance(key, Const):
             made.items[key.value] = item
-            made.places[key.value] = own_place(item_node)
+            made.places[key.value] = own_place(each.value)
         elif key is None and isinstance(item, Mapping):
             made.items.update(item.items)
             made.perhaps |= item.perhaps
@@ -108,39 +141,39 @@ def _dict(frame: Frame, node: Any) -> Value:
     return made
 
 
-def _subscript(frame: Frame, node: Any) -> Value:
-    base = value(frame, node[2])
-    index = value(frame, node[3])
-    if isinstance(base, Sequence) and node[3][0] == "slice":
-        return Sequence(base.kind, list(base.items), True, frame.site(node[1]), frame.context)
-    return operators.subscript(frame, base, index, frame.site(node[1]))
+def _subscript(frame: Frame, node: Subscript) -> Value:
+    base = value(frame, node.base)
+    index = value(frame, node.index)
+    if isinstance(base, Sequence) and isinstance(node.index, Slice):
+        return Sequence(base.kind, list(base.items), True, frame.site(node.place), frame.context)
+    return operators.subscript(frame, base, index, frame.site(node.place))
 
 
-def _slice(frame: Frame, node: Any) -> Value:
-    for part in node[1]:
-        value(frame, part)
+def _slice(frame: Frame, node: Slice) -> Value:
+    for bound in node.bounds:
+        value(frame, bound)
     return UNKNOWN
 
 
-def _lambda(frame: Frame, node: Any) -> Value:
-    code = frame.module.facts.functions[node[2]]
+def _lambda(frame: Frame, node: Lambda) -> Value:
+    code = frame.module.facts.functions[node.function]
     return Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
 
 
-def _ifexp(frame: Frame, node: Any) -> Value:
-    test = value(frame, node[2])
+def _conditional(frame: Frame, node: Conditional) -> Value:
+    test = value(frame, node.test)
     known = truth(test)
     if known is None and frame.context.computation is not None:
-        known = says_tpu(node[2])
+        known = says_tpu(node.test)
     if known is not None:
-        return value(frame, node[3] if known else node[4])
-    site = frame.site(node[1])
+        return value(frame, node.body if known else node.orelse)
+    site = frame.site(node.place)
     if isinstance(test, TraceTimeValue):
         trace_time_value.note(frame, "decides", test, site)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
-    key = condition_key(test, node[2], site)
+    key = condition_key(test, node.test, site)
     results = []
-    for branch, side in ((True, node[3]), (False, node[4])):
+    for branch, side in ((True, node.body), (False, node.orelse)):
         scope = Scope(COND, site, test, autograph=True)
         with frame.within(scope) if traced else frame.when(key, branch):
             results.append(value(frame, side))
@@ -149,12 +182,12 @@ def _ifexp(frame: Frame, node: Any) -> Value:
     return join(results)
 
 
-def _bool(frame: Frame, node: Any) -> Value:
-    """`and` / `or`: the operands after an unknown one are reached under a condition."""
-    wanted = node[1] == "and"
+def _bool(frame: Frame, node: BoolOperation) -> Value:
+    """Read `and` or `or`: the operands after an unknown one are reached under a condition."""
+    wanted = node.op == "and"
     results: list[Value] = []
     with frame.at(frame.context):
-        for each in node[2]:
+        for each in node.items:
             item = value(frame, each)
             known = truth(item)
             if known is (not wanted):
@@ -164,13 +197,13 @@ def _bool(frame: Frame, node: Any) -> Value:
                 results.append(item)
                 site = frame.site(first_place(each))
                 frame.assume(condition_key(item, each, site), wanted)
-            elif each is node[2][-1]:
+            elif each is node.items[-1]:
                 results.append(item)
     return join(results)
 
 
-def _not(frame: Frame, node: Any) -> Value:
-    item = value(frame, node[1])
+def _not(frame: Frame, node: Not) -> Value:
+    item = value(frame, node.operand)
     known = truth(item)
     if known is not None:
         return Const(not known)
@@ -179,138 +212,126 @@ def _not(frame: Frame, node: Any) -> Value:
     return operators.operation(frame, [item], frame.site(first_place(node)), "not")
 
 
-def _cmp(frame: Frame, node: Any) -> Value:
-    left = value(frame, node[1])
+def _compare(frame: Frame, node: Compare) -> Value:
+    left = value(frame, node.left)
     site = frame.site(first_place(node))
     result: Value = UNKNOWN
-    for op, right_node in node[2]:
-        right = value(frame, right_node)
-        result = operators.compare(frame, op, left, right, site)
+    for each in node.comparisons:
+        right = value(frame, each.right)
+        result = operators.compare(frame, each.op, left, right, site)
         left = right
-    return result if len(node[2]) == 1 else UNKNOWN
+    return result if len(node.comparisons) == 1 else UNKNOWN
 
 
-def _bin(frame: Frame, node: Any) -> Value:
-    left = value(frame, node[2])
-    right = value(frame, node[3])
-    return operators.binary(frame, node[1], left, right, frame.site(first_place(node)))
+def _binary(frame: Frame, node: BinaryOperation) -> Value:
+    left = value(frame, node.left)
+    right = value(frame, node.right)
+    return operators.binary(frame, node.op, left, right, frame.site(first_place(node)))
 
 
-def _unary(frame: Frame, node: Any) -> Value:
-    item = value(frame, node[2])
-    return operators.operation(frame, [item], frame.site(first_place(node)), node[1])
+def _unary(frame: Frame, node: UnaryOperation) -> Value:
+    item = value(frame, node.operand)
+    return operators.operation(frame, [item], frame.site(first_place(node)), node.op)
 
 
-def _comp(frame: Frame, node: Any) -> Value:
-    """A comprehension: unrolled over few known items, else read once."""
-    kind, place, elements, clauses = node[1:]
-    target, iterated, tests = clauses[0]
-    source = value(frame, iterated)
-    site, saved = frame.site(place), frame.env.names
+def _comprehension(frame: Frame, node: Comprehension) -> Value:
+    """Read a comprehension: unrolled over few known items, else once."""
+    first, *inner_clauses = node.clauses
+    source = value(frame, first.iterated)
+    site, saved = frame.site(node.place), frame.env.names
     results: list[Value] = []
     items = operators.items_of(frame, source)
-    known = items is not None and len(items) <= UNROLL and len(clauses) == 1 and not tests
+    known = items is not None and len(items) <= UNROLL and not inner_clauses and not first.tests
     with frame.within(Scope(LOOP, site)):
         if items is None or not known:
             items = [operators.element_of(frame, source, site)]
         for item in items:
             frame.env.names = dict(saved)
-            frame.assign(target, item)
-            for inner_target, inner_iterated, inner_tests in clauses[1:]:
-                inner = value(frame, inner_iterated)
-                frame.assign(inner_target, operators.element_of(frame, inner, site))
-                tests = tests + inner_tests
-            for test in tests:
+            frame.assign(first.target, item)
+            for each in inner_clauses:
+                inner = value(frame, each.iterated)
+                frame.assign(each.target, operators.element_of(frame, inner, site))
+            for test in (test for each in node.clauses for test in each.tests):
                 value(frame, test)
-            results.append(value(frame, elements[-1]))
-            if kind == "dict":
-                value(frame, elements[0])
+            results.append(value(frame, node.element))
+            if node.key is not None:
+                value(frame, node.key)
     frame.env.names = saved
-    if kind == "dict":
+    if node.kind == "dict":
         return Mapping({("?", n): each for n, each in enumerate(results)}, True, site)
-    alike = _alike(elements[-1], [each[0] for each in clauses])
+    alike = _alike(node.element, [each.target for each in node.clauses])
     return Sequence("list", results, not known, site, alike=alike)
 
 
-def _alike(element: Any, targets: list[Any]) -> frozenset[int]:
+def _alike(element: Expression, targets: list[Expression]) -> frozenset[int]:
     """The positions of a list that mean the same each time that it is made in a comprehension."""
-    if element[0] not in ("list", "tuple"):
+    if not isinstance(element, Display) or element.kind == "set":
         return frozenset()
-    varying = set().union(*map(_names, targets))
-    return frozenset(n for n, each in enumerate(element[2]) if not varying & _names(each))
+    varying = _names(*targets)
+    return frozenset(n for n, each in enumerate(element.items) if not varying & _names(each))
 
 
-def _names(node: Any) -> set[str]:
-    """The names in an expression."""
-    if not isinstance(node, list):
-        return set()
-    own = {str(node[2])} if node[:1] == ["name"] else set()
-    return own.union(*map(_names, node))
+def _names(*nodes: Expression) -> set[str]:
+    """The names in expressions."""
+    return {each.id for each in walk(*nodes) if isinstance(each, Name)}
 
 
-def _await(frame: Frame, node: Any) -> Value:
-    return value(frame, node[1])
+def _await(frame: Frame, node: Await) -> Value:
+    return value(frame, node.value)
 
 
-def _yield(frame: Frame, node: Any) -> Value:
-    item = value(frame, node[2])
+def _yield(frame: Frame, node: Yield) -> Value:
+    item = value(frame, node.value)
     frame.may_build()  # who takes it goes on from here
     frame.yields.append((item, frame.context.scopes))
     return UNKNOWN
 
 
-def _yieldfrom(frame: Frame, node: Any) -> Value:
-    item = value(frame, node[2])
-    frame.yields.append(
-        (operators.element_of(frame, item, frame.site(node[1])), frame.context.scopes)
-    )
+def _yield_from(frame: Frame, node: YieldFrom) -> Value:
+    item = value(frame, node.value)
+    element = operators.element_of(frame, item, frame.site(node.place))
+    frame.yields.append((element, frame.context.scopes))
     return UNKNOWN
 
 
-def _walrus(frame: Frame, node: Any) -> Value:
-    item = value(frame, node[2])
-    frame.store(node[1], item)
+def _named(frame: Frame, node: NamedExpression) -> Value:
+    item = value(frame, node.value)
+    frame.store(node.name, item)
     return item
 
 
-def _parts(frame: Frame, node: Any) -> Value:
-    for part in node[1]:
+def _parts(frame: Frame, node: FormattedString | Other) -> Value:
+    for part in node.items:
         value(frame, part)
     return UNKNOWN
 
 
-def _star(frame: Frame, node: Any) -> Value:
-    return value(frame, node[1])
+def _starred(frame: Frame, node: Starred) -> Value:
+    return value(frame, node.value)
 
 
-def is_none(item: Value) -> bool:
-    return all(each == NONE for each in options(item))
-
-
-_HANDLERS: dict[str, Callable[[Frame, Any], Value]] = {
-    "name": _name,
-    "const": _const,
-    "attr": _attribute,
-    "call": _call,
-    "tuple": _display,
-    "list": _display,
-    "set": _display,
-    "dict": _dict,
-    "sub": _subscript,
-    "slice": _slice,
-    "lambda": _lambda,
-    "ifexp": _ifexp,
-    "bool": _bool,
-    "not": _not,
-    "cmp": _cmp,
-    "bin": _bin,
-    "unary": _unary,
-    "comp": _comp,
-    "await": _await,
-    "yield": _yield,
-    "yieldfrom": _yieldfrom,
-    "walrus": _walrus,
-    "fstr": _parts,
-    "other": _parts,
-    "star": _star,
+_HANDLERS: dict[type[Expression], Callable[[Frame, Any], Value]] = {
+    Name: _name,
+    Constant: _constant,
+    Attribute: _attribute,
+    CallNode: _call,
+    Display: _display,
+    DictDisplay: _dict,
+    Subscript: _subscript,
+    Slice: _slice,
+    Lambda: _lambda,
+    Conditional: _conditional,
+    BoolOperation: _bool,
+    Not: _not,
+    Compare: _compare,
+    BinaryOperation: _binary,
+    UnaryOperation: _unary,
+    Comprehension: _comprehension,
+    Await: _await,
+    Yield: _yield,
+    YieldFrom: _yield_from,
+    NamedExpression: _named,
+    FormattedString: _parts,
+    Other: _parts,
+    Starred: _starred,
 }

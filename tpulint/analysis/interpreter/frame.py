@@ -14,8 +14,10 @@ from tpulint.analysis.domain.values import UNKNOWN, External, Value, join
 from tpulint.analysis.interpreter.entered import Entered, Scoped
 from tpulint.analysis.interpreter.session import Session
 from tpulint.knowledge import seam
-from tpulint.syntax import ir
+from tpulint.syntax.expression_nodes import Name
+from tpulint.syntax.nodes import Block, Expression, Statement
 from tpulint.syntax.places import place_of
+from tpulint.syntax.statement_nodes import Pass
 
 BUILTINS = frozenset(dir(builtins))
 F = TypeVar("F", bound="Frame")
@@ -78,7 +80,7 @@ class Frame(ABC):
         self.function = function
         self.returns: list[Value] = []
         self.yields: list[tuple[Value, tuple[Scope, ...]]] = []
-        self.statement: Any = []  # what is being read
+        self.statement: Statement = Pass()  # the one that is being read
         self.jumps: list[dict[str, Value]] = []  # the names at each `break` and `continue`
         self.caller: Frame | None = None
         self.call_site: Site | None = None
@@ -87,15 +89,15 @@ class Frame(ABC):
     # Evaluation: expressions, statements and calls reach one another through the frame
 
     @abstractmethod
-    def value(self, node: ir.Node) -> Value:
+    def value(self, node: Expression) -> Value:
         """Return what an expression stands for."""
 
     @abstractmethod
-    def block(self, body: list[ir.Node]) -> bool:
+    def block(self, body: Block) -> bool:
         """Read statements; return True when what follows them is never reached."""
 
     @abstractmethod
-    def assign(self, target: ir.Node, item: Value) -> None:
+    def assign(self, target: Expression, item: Value) -> None:
         """Bind a target (a name, attribute, item or nest of them) to `item`."""
 
     def inner(
@@ -163,8 +165,8 @@ class Frame(ABC):
         A fault of a forwarded function is fixed where it is named, not in the forwarding wrapper.
         """
         frame: Frame | None = self
-        while frame is not None and argument.node and argument.node[0] == "name":
-            given = frame.given.get(str(argument.node[2]))
+        while frame is not None and isinstance(argument.node, Name):
+            given = frame.given.get(argument.node.id)
             if given is None or frame.call_site is None:
                 break
             site, argument, frame = frame.call_site, given, frame.caller

@@ -11,19 +11,19 @@ from tpulint.analysis.interpreter.frame import Frame, Library
 from tpulint.analysis.interpreter.session import Session
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
-from tpulint.syntax import ir
+from tpulint.syntax.nodes import Block, Expression
 
 
 class EvaluatingFrame(Frame):
     """A frame that evaluates expressions and statements of the summary language."""
 
-    def value(self, node: ir.Node) -> Value:
+    def value(self, node: Expression) -> Value:
         return expressions.value(self, node)
 
-    def block(self, body: list[ir.Node]) -> bool:
+    def block(self, body: Block) -> bool:
         return statements.block(self, body)
 
-    def assign(self, target: ir.Node, item: Value) -> None:
+    def assign(self, target: Expression, item: Value) -> None:
         statements.assign(self, target, item)
 
 

@@ -11,16 +11,16 @@ from tpulint.analysis.domain.values import UNKNOWN, Opaque, Value
 def opaque_arguments(function: Function, receiver: Value | None) -> tuple[Argument, ...]:
     """Return opaque things named as the parameters of `function`."""
     code = function.code.parameters
-    names = [name for name, _ in [*code.positional_only, *code.positional]]
+    names = [each.name for each in code.by_position]
     site = Site(function.module, -1)
     found = []
     for position, name in enumerate(names):
         value = receiver if position == 0 and receiver is not None else Opaque(name)
-        found.append(Argument(None, "", value, site, []))
+        found.append(Argument(None, "", value, site))
     for name, _ in code.keyword_only:
-        found.append(Argument(name, "", Opaque(name), site, []))
+        found.append(Argument(name, "", Opaque(name), site))
     if code.star is not None:
-        found.append(Argument(None, "*", UNKNOWN, site, []))
+        found.append(Argument(None, "*", UNKNOWN, site))
     if code.star_star is not None:
-        found.append(Argument(None, "**", UNKNOWN, site, []))
+        found.append(Argument(None, "**", UNKNOWN, site))
     return tuple(found)

@@ -6,22 +6,33 @@ The other branch of `if use_tpu:` is no device code, whatever it holds.
 from __future__ import annotations
 
 import re
-from typing import Any
+
+from tpulint.syntax.expression_nodes import (
+    BoolOperation,
+    CallNode,
+    Compare,
+    Comparison,
+    Constant,
+    Not,
+    Subscript,
+    last_name,
+)
+from tpulint.syntax.nodes import Expression
 
 FLAG = re.compile(r"_*(?:use|uses|using|is|is_on|on|with|run_on|running_on|enable)_tpus?")
 
 
-def says_tpu(node: Any) -> bool | None:
-    """What the test `node` gives on a TPU; None where it asks something else."""
-    op = node[0]
-    if op == "not":
-        inner = says_tpu(node[1])
-        return None if inner is None else not inner
-    if op == "bool":
-        return _of_several(node[1], [says_tpu(each) for each in node[2]])
-    if op == "cmp":
-        return _of_comparison(node[2])
-    return True if FLAG.fullmatch(_name(node)) else None
+def says_tpu(test: Expression) -> bool | None:
+    """Return what a test gives on a TPU; None where it asks something else."""
+    match test:
+        case Not(operand=operand):
+            inner = says_tpu(operand)
+            return None if inner is None else not inner
+        case BoolOperation(op=op, items=items):
+            return _of_several(op, [says_tpu(each) for each in items])
+        case Compare(comparisons=comparisons):
+            return _of_comparison(comparisons)
+    return True if FLAG.fullmatch(_name(test)) else None
 
 
 def _of_several(op: str, answers: list[bool | None]) -> bool | None:
@@ -32,29 +43,24 @@ def _of_several(op: str, answers: list[bool | None]) -> bool | None:
     return None if None in answers else not settling
 
 
-def _of_comparison(pairs: list[Any]) -> bool | None:
+def _of_comparison(comparisons: list[Comparison]) -> bool | None:
     """`params["strategy"] == "tpu"`."""
-    if len(pairs) != 1 or pairs[0][1] != ["const", "tpu"]:
-        return None
-    return {"Equal": True, "NotEqual": False}.get(pairs[0][0])
+    match comparisons:
+        case [Comparison(op="Equal", right=Constant(value="tpu"))]:
+            return True
+        case [Comparison(op="NotEqual", right=Constant(value="tpu"))]:
+            return False
+    return None
 
 
-def _name(node: Any) -> str:
+def _name(of: Expression) -> str:
     """The last name of `use_tpu`, `FLAGS.use_tpu`, `params["use_tpu"]`, `params.get("use_tpu")`."""
-    op = node[0]
-    if op == "name":
-        return str(node[2])
-    if op == "attr":
-        return str(node[3])
-    if op == "sub":
-        return _text(node[3])
-    if op == "call":
-        arguments = node[3]
-        if _name(node[2]) == "get" and arguments:
-            return _text(arguments[0][2])
-        return _name(node[2])
-    return ""
-
-
-def _text(node: Any) -> str:
-    return node[1] if node[0] == "const" and isinstance(node[1], str) else ""
+    match of:
+        case Subscript(index=Constant(value=str() as text)):
+            return text
+        case CallNode(callee=callee, arguments=arguments):
+            if _name(callee) != "get" or not arguments:
+                return _name(callee)
+            key = arguments[0].value
+            return key.value if isinstance(key, Constant) and isinstance(key.value, str) else ""
+    return last_name(of)

@@ -150,8 +150,8 @@ def _super(this: Call) -> Value:
     function = this.frame.function
     if function is None or function.owner is None:
         return UNKNOWN
-    rows = [*function.code.parameters.positional_only, *function.code.parameters.positional]
-    instance = this.frame.lookup(rows[0][0]) if rows else UNKNOWN
+    rows = function.code.parameters.by_position
+    instance = this.frame.lookup(rows[0].name) if rows else UNKNOWN
     return Super(instance, function.owner)
 
 

@@ -60,7 +60,7 @@ def parameter_count(this: Call, callee: Value) -> int:
     function = function_of(callee)
     if function is None:
         return 1
-    rows = [*function.code.parameters.positional_only, *function.code.parameters.positional]
+    rows = function.code.parameters.by_position
     required = [name for name, default in rows if default is None]
     return max(len(required) - (1 if isinstance(callee, Bound) else 0), 0)
 

@@ -36,7 +36,7 @@ def _spread(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
         known = isinstance(each.value, Sequence) and not each.value.open
         if each.keyword == "args" and known:
             assert isinstance(each.value, Sequence)
-            found += [Argument(None, "", item, each.site, []) for item in each.value.items]
+            found += [Argument(None, "", item, each.site) for item in each.value.items]
         elif not (each.keyword == "args" and each.value == NONE):
             found.append(each)
     return tuple(found)

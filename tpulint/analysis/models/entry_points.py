@@ -71,10 +71,10 @@ def _inputs(this: Call) -> list[Argument] | None:
         if given == NONE:
             return []
     if isinstance(given, Tensor) and this.name in SHARDED:
-        return [Argument(None, "", given, this.site, [])]
+        return [Argument(None, "", given, this.site)]
     if not isinstance(given, Sequence) or given.open:
         return None
-    return [Argument(None, "", _converted(each), this.site, []) for each in given.items]
+    return [Argument(None, "", _converted(each), this.site) for each in given.items]
 
 
 def _one_replicas(this: Call, inputs: Sequence) -> Value:

@@ -87,7 +87,7 @@ def _outfed(this: Call, value: Value) -> Value:
 def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
     """The tensors as the host function's arguments: a list by position, a dict by name."""
     if not isinstance(sent, (Sequence, Mapping)) or sent.open:
-        return (Argument(None, "*", UNKNOWN, this.site, []),)
+        return (Argument(None, "*", UNKNOWN, this.site),)
     whole = sent.site or this.site
     found = []
     for number, (key, each) in enumerate(_named(sent)):
@@ -98,7 +98,7 @@ def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
             place = sent.places[number]
         site = whole.module.site(place) if place >= 0 else whole
         name = None if key is None else str(key)
-        found.append(Argument(name, "", _outfed(this, each), site, []))
+        found.append(Argument(name, "", _outfed(this, each), site))
     return tuple(found)
 
 

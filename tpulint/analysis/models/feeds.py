@@ -131,4 +131,4 @@ def _arguments(this: Call, input_fn: Value, params: Value) -> tuple[Argument, ..
     signature = signature_of(input_fn)
     names = [each for each in GIVEN if signature is not None and each in signature.parameters]
     known = {"params": params} if params != NONE else {}
-    return tuple(Argument(name, "", known.get(name, Opaque(name)), this.site, []) for name in names)
+    return tuple(Argument(name, "", known.get(name, Opaque(name)), this.site) for name in names)

@@ -40,4 +40,4 @@ def _step(this: Call, model: Instance, name: str) -> None:
     if not isinstance(step, Bound) or function_of(step) is None:
         return
     with frame.within(Scope(FUNCTION, this.site)):
-        trace(this, "run", step, [Argument(None, "", UNKNOWN, this.site, [])], mode="function")
+        trace(this, "run", step, [Argument(None, "", UNKNOWN, this.site)], mode="function")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from tpulint.analysis.domain.events import Effect, Tensor
 from tpulint.analysis.domain.objects import Sequence, TraceTimeValue
@@ -22,8 +21,17 @@ from tpulint.knowledge.trace_time import (
     SHOWS,
     WRITE_MODES,
 )
-
-PLAIN = frozenset(["name", "attr", "sub"])
+from tpulint.syntax.expression_nodes import (
+    Attribute,
+    BinaryOperation,
+    CallNode,
+    Constant,
+    Display,
+    FormattedString,
+    Name,
+    Subscript,
+)
+from tpulint.syntax.nodes import Expression
 
 
 def answer(this: Call) -> Value | None:
@@ -40,7 +48,12 @@ def answer(this: Call) -> Value | None:
         if this.name in KEEPS:
             _keep(this, this.receiver)
     elif this.name in SHOWS and (this.path == "builtins.print" or "logging" in this.path):
-        shown = [maybe for each in this.arguments for maybe in _shown(this, each.node)]
+        shown = [
+            maybe
+            for each in this.arguments
+            if each.node is not None
+            for maybe in _shown(this, each.node)
+        ]
         if shown:
             _note(this, "shows", not all(shown))
     elif this.name in OPENS and (this.path == "builtins.open" or "gfile" in this.path):
@@ -72,10 +85,10 @@ def _write(this: Call) -> None:
         _note(this, "writes", True)
 
 
-def _shown(this: Call, node: list[Any]) -> Iterator[bool]:
+def _shown(this: Call, node: Expression) -> Iterator[bool]:
     """The tensors that are put into the words: by themselves, or in a format."""
-    for part in _parts(node):
-        if part[0] in PLAIN:
+    for part in _formatted(node):
+        if isinstance(part, (Name, Attribute, Subscript)):
             yield from _tensors(expressions.value(this.frame, part))
 
 
@@ -84,26 +97,20 @@ def _tensors(value: Value) -> Iterator[bool]:
     return (maybe for tensor, maybe in told_apart(value) if _is_tensor(tensor))
 
 
-def _parts(node: list[Any]) -> Iterator[list[Any]]:
+def _formatted(node: Expression) -> Iterator[Expression]:
     """Yield the expressions that an f-string, `%` or `format` formats, or `node` itself."""
-    op = node[0] if node else ""
-    if op == "fstr":
-        for part in node[1]:
-            yield from _parts(part)
-    elif op == "bin" and node[1] == "Modulo":
-        yield from _parts(node[3])
-    elif op == "tuple":
-        for part in node[2]:
-            yield from _parts(part)
-    elif op == "call" and node[2][0] == "attr" and node[2][3] == "format" and _is_text(node[2][2]):
-        for argument in node[3]:
-            yield from _parts(argument[2])
-    elif node:
-        yield node
-
-
-def _is_text(node: list[Any]) -> bool:
-    return bool(node[0] == "const" and isinstance(node[1], str))
+    inner: list[Expression] = []
+    match node:
+        case FormattedString(items=items) | Display(kind="tuple", items=items):
+            inner = items
+        case BinaryOperation(op="Modulo", right=right):
+            inner = [right]
+        case CallNode(callee=Attribute(base=Constant(value=str()), name="format")):
+            inner = [each.value for each in node.arguments]
+        case _:
+            yield node
+    for each in inner:
+        yield from _formatted(each)
 
 
 def _is_tensor(tensor: Tensor) -> bool:

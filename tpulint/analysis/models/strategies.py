@@ -97,7 +97,7 @@ def _arguments(this: Call) -> list[Argument] | None:
         return None
     kwargs = this.get("kwargs", 2)
     if isinstance(kwargs, Mapping) and not kwargs.open:
-        found += [Argument(str(key), "", each, this.site, []) for key, each in kwargs.items.items()]
+        found += [Argument(str(key), "", each, this.site) for key, each in kwargs.items.items()]
     elif kwargs is not None and kwargs != NONE:
-        found.append(Argument(None, "**", UNKNOWN, this.site, []))
+        found.append(Argument(None, "**", UNKNOWN, this.site))
     return found

@@ -88,17 +88,17 @@ def tensor_arguments(
     """
     function = function_of(callee)
     if function is None:
-        return [Argument(None, "*", UNKNOWN, site, [])]
+        return [Argument(None, "*", UNKNOWN, site)]
     code = function.code.parameters
-    rows = [*code.positional_only, *code.positional]
+    rows = code.by_position
     if isinstance(callee, Bound):
         rows = rows[1:]
     found = []
     for name, default in rows:
         if name in opaque:
-            found.append(Argument(name, "", Opaque("!" + name), site, []))
+            found.append(Argument(name, "", Opaque("!" + name), site))
         elif default is None:
-            found.append(Argument(None, "", UNKNOWN, site, []))
+            found.append(Argument(None, "", UNKNOWN, site))
     if code.star is not None or not opaque:
-        found.append(Argument(None, "*", UNKNOWN, site, []))
+        found.append(Argument(None, "*", UNKNOWN, site))
     return found
