@@ -31,7 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for project in ("one", "two", "three"):
         (made / project).mkdir()
         for number in range(150):
-            (made / project / f"f{number}.py").write_text(f"# {project} {number}\n{SLOW}")
+            text = f"# {project} {number}\nimport hub_of_{project}\n{SLOW}"
+            (made / project / f"f{number}.py").write_text(text)
+        (made / project / f"hub_of_{project}.py").write_text("")  # makes them one program
     return made
 
 

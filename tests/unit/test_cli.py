@@ -255,7 +255,8 @@ def test_named_files_come_with_the_project_around_them(
     seen: list[list[str]] = []
 
     def look(filenames: Sequence[str], *rest: Any) -> Analysis:
-        seen.append(list(filenames))
+        *_, context = rest
+        seen.append(sorted((*filenames, *context)))
         return report_words(filenames, *rest)
 
     monkeypatch.setattr(driver, "analyse", look)

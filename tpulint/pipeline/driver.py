@@ -138,7 +138,7 @@ def analyse(
 
     if not filenames:
         return Analysis()
-    several = request.every_setting([*filenames, *context])
+    several = request.every_setting(filenames)
     if len(several) == 1:
         return with_settings(several[0], filenames, context, given, request, run)
     whole = Analysis()
