@@ -32,10 +32,14 @@ WORDS = {
 
 
 def report_words(
-    filenames: Sequence[str], given: Mapping[str, bytes], request: driver.Request, run: driver.Run
+    filenames: Sequence[str],
+    given: Mapping[str, bytes],
+    request: driver.Request,
+    run: driver.Run,
+    context: Sequence[str] = (),
 ) -> Analysis:
     found = Analysis()
-    for filename in filenames:
+    for filename in sorted([*filenames, *context]):
         data = given[filename] if filename in given else Path(filename).read_bytes()
         if may_name_own_codes(data):
             found.marked.append(filename)

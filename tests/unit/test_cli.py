@@ -255,7 +255,7 @@ def test_named_files_come_with_the_project_around_them(
     seen: list[list[str]] = []
 
     def look(filenames: Sequence[str], *rest: Any) -> Analysis:
-        seen.append(list(filenames))
+        seen.append(sorted([*filenames, *rest[3]]))
         return report_words(filenames, *rest)
 
     monkeypatch.setattr(driver, "analyse", look)

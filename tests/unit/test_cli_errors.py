@@ -38,6 +38,7 @@ class Module:
 class Program:
     modules: list[Module] = field(default_factory=list)
     targets: Targets = field(default_factory=Targets)
+    skipped: dict[str, int] = field(default_factory=dict)
 
 
 @pytest.fixture
