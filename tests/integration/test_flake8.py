@@ -104,7 +104,7 @@ def test_it_never_raises(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_failed_in_part_is_said_once(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def partly(filenames: object, given: object, request: object, run: driver.Run) -> Analysis:
+    def partly(_0: object, _1: object, _2: object, run: driver.Run, _3: object) -> Analysis:
         driver.fail(run, "internal error in rule TPU101: KeyError: 1")
         return Analysis()
 
