@@ -213,13 +213,13 @@ def uncollected() -> Iterator[None]:
 def of_names(run: Run, screened: Screened) -> Analysis:
     """What is found in names alone, whatever program they are of."""
     found = Analysis(screened.findings, marked=screened.marked)
+    found.imported += screened.consulted
     if screened.spelled:
         from tpulint.analysis.domain.program import Program
         from tpulint.analysis.names.target_release import Targets
 
         targets = Targets(run.settings.target_tensorflow)
         judge(Program(spelled=list(screened.spelled), targets=targets), run, found)
-        found.imported += screened.consulted
     return found
 
 
