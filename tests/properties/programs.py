@@ -76,6 +76,9 @@ def _locals(texts: Iterable[str]) -> set[str]:
                 public.add(node.arg)
             elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 public.add(node.name)
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                public |= set(node.module.split("."))
+                public |= {name for each in node.names for name in (each.name, each.asname or "")}
             elif isinstance(node, ast.alias):
                 public |= set(node.name.split(".")) | {node.asname or ""}
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
