@@ -39,7 +39,7 @@ def is_graph_mode(cluster: Cluster) -> bool:
 
 def guards_nesting(context: Context) -> bool:
     """Return whether a test of the open contexts leads here: it may be a guard against nesting."""
-    return any(key[0] == STATE for key, _ in context.conditions)
+    return any(key.kind == STATE for key, _ in context.conditions)
 
 
 def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
@@ -52,4 +52,4 @@ def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
         assert inner.computation is not None
         around = inner.computation.context
     between = inner.context.conditions - around.conditions
-    return any(key[0] in (GUARD, PLACE) for key, _ in between)
+    return any(key.kind in (GUARD, PLACE) for key, _ in between)

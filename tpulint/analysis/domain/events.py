@@ -59,8 +59,8 @@ class Context(BaseContext):
     def strategy(self) -> Strategy | None:
         """The strategy under whose scope this is."""
         for scope in reversed(self.scopes):
-            if scope.kind == WITH and scope.payload[0] == SCOPE:
-                payload = scope.payload[1]
+            if scope.kind == WITH and scope.effect == SCOPE:
+                payload = scope.payload
                 return payload if isinstance(payload, Strategy) else None
         return None
 

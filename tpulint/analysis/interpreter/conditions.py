@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tpulint.analysis.domain.class_order import mro
-from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE
+from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE, TestKey
 from tpulint.analysis.domain.objects import Class, Function, Instance, Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (
-    EQUALS,
     Const,
     ContextQuery,
     External,
@@ -50,20 +47,20 @@ def _may_be_false(cls: Value) -> bool:
 
 def is_host_mode(value: Value, modes: frozenset[str]) -> bool:
     """Return whether the test asks for a mode in which nothing runs on the device."""
-    return isinstance(value, Opaque) and value.path.rpartition(EQUALS)[2] in modes
+    return isinstance(value, Opaque) and value.compared in modes
 
 
-def condition_key(value: Value, node: Expression, site: Site) -> tuple[Any, ...]:
+def condition_key(value: Value, node: Expression, site: Site) -> TestKey:
     """The identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
-        return (STATE, site)
+        return TestKey(STATE, site)
     if guards_creation(node):
-        return (GUARD, site)
+        return TestKey(GUARD, site)
     if isinstance(value, Opaque):
-        return (VALUE, id(value), value)
+        return TestKey(VALUE, id(value), value)
     if isinstance(value, External):
-        return (NAME, value.path)
-    return (PLACE, site)
+        return TestKey(NAME, value.path)
+    return TestKey(PLACE, site)
 
 
 def is_state(value: Value) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE
+from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, TestKey
 from tpulint.analysis.domain.events import Access, Context, Tensor, Use, Variable
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
@@ -68,7 +68,9 @@ def access(
     """Write down that `variable` is touched here, or another one: an `alternative`."""
     if frame.context.muted:
         return
-    context = frame.context.when((ALTERNATIVE, site), variable) if alternative else frame.context
+    context = (
+        frame.context.when(TestKey(ALTERNATIVE, site), variable) if alternative else frame.context
+    )
     found = Access(variable, mode, how, site, context)
     computation = frame.context.computation
     (computation.accesses if computation else frame.session.program.accesses).append(found)
