@@ -118,12 +118,12 @@ class BaseContext(NamedTuple):
 
     @property
     def traced(self) -> bool:
-        """Whether a tf.function is around this place, in or outside the computation."""
+        """Return whether a tf.function is around this place, in or outside the computation."""
         return any(scope.kind == FUNCTION for scope in self.scopes)
 
     @property
     def is_guess(self) -> bool:
-        """Whether it hangs on which of several functions or values is meant here."""
+        """Return whether it hangs on which of several functions or values is meant here."""
         return any(key.kind in GUESSES for key, _ in self.conditions)
 
     @property
@@ -148,7 +148,7 @@ class BaseContext(NamedTuple):
         return [each for each in self.since(within) if each.kind == WITH and each.effect == name]
 
     def excludes(self, other: BaseContext) -> bool:
-        """Whether no run reaches both: they stand under one flag, taken differently."""
+        """Return whether no run reaches both: they stand under one flag, taken differently."""
         mine = {key: branch for key, branch in self.conditions if key.kind in FLAGS}
         if any(mine.get(key, branch) != branch for key, branch in other.conditions):
             return True
@@ -159,13 +159,13 @@ class BaseContext(NamedTuple):
         return any(one.contradicts(each) for one in held for each in theirs)
 
     def runs_once_with(self, other: BaseContext | None) -> bool:
-        """Whether this place is reached, and no loop repeats it, when `other` is."""
+        """Return whether this place is reached, and no loop repeats it, when `other` is."""
         if other is None:
             return not self.conditions and not self.loops
         return self.conditions <= other.conditions and self.loops <= other.loops
 
     def reached_whenever(self, other: BaseContext) -> bool:
-        """Whether this place is reached on every run that reaches `other`."""
+        """Return whether this place is reached on every run that reaches `other`."""
         return self.conditions <= other.conditions
 
 

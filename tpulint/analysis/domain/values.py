@@ -50,7 +50,7 @@ class Text(Value):
 
 @dataclass(frozen=True)
 class ContextQuery(Value):
-    """What a question about the TPU context of the graph gives: `name` is what was asked."""
+    """The answer to a question about the graph's TPU context: `name` is the attribute asked for."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Whether a Python test is known, and under which key two tests are the same."""
+"""The truth of Python tests, and the keys by which two tests are the same."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _truth(value: Value) -> bool | None:
 
 
 def _may_be_false(cls: Value) -> bool:
-    """Whether objects of a class may say that they are false, or empty."""
+    """Return whether objects of a class may say that they are false, or empty."""
     if isinstance(cls, Class):
         return "__bool__" in cls.names or "__len__" in cls.names
     return cls != External("builtins.object")
@@ -64,7 +64,7 @@ def condition_key(value: Value, node: Expression, site: Site) -> TestKey:
 
 
 def is_state(value: Value) -> bool:
-    """Whether this is a flag that takes several values, or asks the graph's TPU context."""
+    """Return whether this is a flag that takes several values, or asks the graph's TPU context."""
     found = options(value)
     if any(isinstance(each, ContextQuery) for each in found):
         return True
