@@ -21,8 +21,8 @@ def after_the_step(context: Context) -> bool:
     """Return whether this is a `host_call` or `eval_metrics` function: no TPU context is left
     there.
     """
-    clusters = [each for each in context.since(COMPUTATION) if each.kind == CLUSTER]
-    return any(each.payload.kind not in OPENED_BY_CALL for each in clusters)
+    clusters = [each.payload for each in context.since(COMPUTATION) if each.kind == CLUSTER]
+    return any(isinstance(each, Cluster) and each.kind not in OPENED_BY_CALL for each in clusters)
 
 
 def is_graph_mode(cluster: Cluster) -> bool:

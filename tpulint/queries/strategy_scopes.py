@@ -136,8 +136,8 @@ class Scopes:
     def _compiled(self, call: ApiCall) -> Iterator[Outside]:
         """`with strategy.scope(): model.compile(...)`: what it takes belongs under that scope."""
         scope = call.context.with_blocks(SCOPE)[0]
-        strategy: Strategy = scope.payload
-        if strategy.kind == "other":
+        strategy = scope.payload
+        if not isinstance(strategy, Strategy) or strategy.kind == "other":
             return
         certain = strategy.kind == "tpu" and not scope.perhaps
         least = Certainty.DEFINITE if certain else Certainty.POSSIBLE

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from tpulint.analysis.domain.site import CallStep, Site
 
@@ -50,7 +50,7 @@ class Scope:
 
     kind: str
     site: Site
-    payload: Any = None
+    payload: object = None
     autograph: bool = False
     perhaps: bool = False
     effect: str = ""
@@ -68,7 +68,7 @@ class Answer(Protocol):
     def contradicts(self: A, other: A, /) -> bool: ...
 
 
-class TestKey(NamedTuple):
+class ConditionKey(NamedTuple):
     """The identity of a Python test: equal keys are the same test, with the same answer.
 
     kind: VALUE, NAME, PLACE, ... `identity` tells tests of one kind apart: a site, a name, an id.
@@ -91,7 +91,7 @@ class BaseContext(NamedTuple):
 
     scopes: tuple[Scope, ...] = ()
     call_chain: tuple[CallStep, ...] = ()
-    conditions: frozenset[tuple[TestKey, object]] = frozenset()
+    conditions: frozenset[tuple[ConditionKey, object]] = frozenset()
     muted: bool = False
     run: int = 0
 
@@ -103,12 +103,12 @@ class BaseContext(NamedTuple):
         call_chain = (*self.call_chain, call)
         return type(self)(self.scopes, call_chain, self.conditions, self.muted, self.run)
 
-    def when(self: Self, key: TestKey, branch: object) -> Self:
+    def when(self: Self, key: ConditionKey, branch: object) -> Self:
         while key.answer is not None and key.answer.negates is not None:
             opposite = key.answer.negates
-            key, branch = TestKey(VALUE, id(opposite), opposite), not branch
+            key, branch = ConditionKey(VALUE, id(opposite), opposite), not branch
         if key.kind == PLACE:
-            key = TestKey(PLACE, key.identity, None, self.call_chain)
+            key = ConditionKey(PLACE, key.identity, None, self.call_chain)
         conditions = self.conditions | {(key, branch)}
         return type(self)(self.scopes, self.call_chain, conditions, self.muted, self.run)
 
@@ -174,7 +174,7 @@ def cover(places: Iterable[BaseContext], other: BaseContext) -> bool:
     return _exhaust([each.conditions - other.conditions for each in places], COVERED)
 
 
-def _exhaust(rows: list[frozenset[tuple[TestKey, object]]], depth: int) -> bool:
+def _exhaust(rows: list[frozenset[tuple[ConditionKey, object]]], depth: int) -> bool:
     """Return whether one of the conjunctions holds whatever the answers to the tests are."""
     if not all(rows):
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.class_order import mro
-from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE, TestKey
+from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE, ConditionKey
 from tpulint.analysis.domain.objects import Class, Function, Instance, Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (
@@ -50,17 +50,17 @@ def is_host_mode(value: Value, modes: frozenset[str]) -> bool:
     return isinstance(value, Opaque) and value.compared in modes
 
 
-def condition_key(value: Value, node: Expression, site: Site) -> TestKey:
+def condition_key(value: Value, node: Expression, site: Site) -> ConditionKey:
     """The identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
-        return TestKey(STATE, site)
+        return ConditionKey(STATE, site)
     if guards_creation(node):
-        return TestKey(GUARD, site)
+        return ConditionKey(GUARD, site)
     if isinstance(value, Opaque):
-        return TestKey(VALUE, id(value), value)
+        return ConditionKey(VALUE, id(value), value)
     if isinstance(value, External):
-        return TestKey(NAME, value.path)
-    return TestKey(PLACE, site)
+        return ConditionKey(NAME, value.path)
+    return ConditionKey(PLACE, site)
 
 
 def is_state(value: Value) -> bool:

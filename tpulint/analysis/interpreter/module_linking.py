@@ -42,8 +42,8 @@ def _in_program(context: Context) -> bool:
 
 def _is_a_tpus(block: Scope) -> bool:
     """Return whether this is the scope of a strategy that surely is a TPU's."""
-    name, strategy = block.payload
-    return name == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"
+    strategy = block.payload
+    return block.effect == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"
 
 
 class ModuleLinker(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, TestKey
+from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, ConditionKey
 from tpulint.analysis.domain.events import Access, Context, Tensor, Use, Variable
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
@@ -68,7 +68,9 @@ def access(
     if frame.context.muted:
         return
     context = (
-        frame.context.when(TestKey(ALTERNATIVE, site), variable) if alternative else frame.context
+        frame.context.when(ConditionKey(ALTERNATIVE, site), variable)
+        if alternative
+        else frame.context
     )
     found = Access(variable, mode, how, site, context)
     computation = frame.context.computation
