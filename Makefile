@@ -28,6 +28,7 @@ lint: .venv/ready
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check --quiet .
 	.venv/bin/mypy --strict
+	.venv/bin/python scripts/count_any.py
 
 docs: .venv/ready
 	.venv/bin/python scripts/docs.py --write

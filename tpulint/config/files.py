@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from tpulint.config.model import Config, from_table
 from tpulint.config.readers import ConfigError
@@ -47,7 +46,7 @@ def load_config(path: str) -> Config:
     return from_table({} if table is None else table, path)
 
 
-def read_table(path: str) -> Mapping[str, Any] | None:
+def read_table(path: str) -> Mapping[str, object] | None:
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -66,7 +65,7 @@ def read_table(path: str) -> Mapping[str, Any] | None:
     return table
 
 
-def parse_toml(where: str, data: bytes) -> dict[str, Any]:
+def parse_toml(where: str, data: bytes) -> dict[str, object]:
     """The document. Raises ConfigError, which names it by `where`."""
     import sys
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tpulint.config.readers as readers
 
@@ -16,8 +16,8 @@ DEFAULT_EXCLUDE = (
     *(".svn", ".tox", ".tpulint_cache", ".venv", ".vscode", "__pypackages__", "_build"),
     *("buck-out", "dist", "node_modules", "site-packages", "venv"),
 )
-SELECTORS: Mapping[str, Any] = {"type": "array", "items": {"$ref": "#/$defs/selector"}}
-STRINGS: Mapping[str, Any] = {"type": "array", "items": {"type": "string"}}
+SELECTORS: Mapping[str, object] = {"type": "array", "items": {"$ref": "#/$defs/selector"}}
+STRINGS: Mapping[str, object] = {"type": "array", "items": {"type": "string"}}
 
 
 class Key(NamedTuple):
@@ -29,7 +29,7 @@ class Key(NamedTuple):
 
     name: str
     read: Callable[[object], object]
-    schema: Mapping[str, Any]
+    schema: Mapping[str, object]
     default: object
     example: str
     text: str

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from tpulint.codes import CODES, HOME, NAMES
 from tpulint.config.keys import KEYS
 
 
-def schema() -> dict[str, Any]:
+def schema() -> dict[str, object]:
     """The schema of a tpulint.toml, which is that of the table `[tool.tpulint]` too."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -27,7 +26,7 @@ def schema_text() -> str:
     return json.dumps(schema(), indent=2) + "\n"
 
 
-def properties(name: str) -> Iterator[tuple[str, Any]]:
+def properties(name: str) -> Iterator[tuple[str, object]]:
     key = KEYS[name]
     yield from {"description": key.text, **key.schema}.items()
     if key.default is not None:

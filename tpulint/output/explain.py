@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tpulint.codes import CODES, NAMES, Code
 from tpulint.config import ConfigError, nearest
 
@@ -31,7 +29,7 @@ def explain(code: str | None, style: str) -> str:
     return ("\n\n---\n\n" if style == "markdown" else f"\n\n{'=' * 72}\n\n").join(pages) + "\n"
 
 
-def item(row: Code) -> dict[str, Any]:
+def item(row: Code) -> dict[str, object]:
     from tpulint.rules import page, written
 
     return {

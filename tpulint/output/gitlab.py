@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from tpulint.codes import CODES
 from tpulint.finding import Finding, Severity, Span
@@ -19,7 +18,7 @@ def gitlab(findings: Sequence[Finding], context: Context) -> str:
     return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
 
 
-def item(finding: Finding, seen: Counter[str], context: Context) -> dict[str, Any]:
+def item(finding: Finding, seen: Counter[str], context: Context) -> dict[str, object]:
     severe = CODES[finding.code].severity is Severity.ERROR
     return {
         "check_name": finding.code,
@@ -33,7 +32,7 @@ def item(finding: Finding, seen: Counter[str], context: Context) -> dict[str, An
     }
 
 
-def place(span: Span, context: Context) -> dict[str, Any]:
+def place(span: Span, context: Context) -> dict[str, object]:
     """The place in the file; of a notebook, the rows of its JSON."""
     first, last = (context.file_row(span.filename, each.row) for each in (span.start, span.end))
     if context.is_notebook(span.filename):

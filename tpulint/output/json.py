@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as encoder
 from collections.abc import Sequence
-from typing import Any
 
 from tpulint.codes import CODES
 from tpulint.finding import Edit, Finding, Fix, Location, Step
@@ -21,7 +20,7 @@ def jsonl(findings: Sequence[Finding], context: Context) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def item(finding: Finding, context: Context) -> dict[str, Any]:
+def item(finding: Finding, context: Context) -> dict[str, object]:
     """One finding; rows and columns are 1-based, and a notebook's rows those of the cell."""
     code = CODES[finding.code]
     span = finding.span
@@ -47,8 +46,8 @@ def place(location: Location) -> dict[str, int]:
     return {"column": location.column, "row": location.row}
 
 
-def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, Any]:
-    def edit_item(edit: Edit) -> dict[str, Any]:
+def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, object]:
+    def edit_item(edit: Edit) -> dict[str, object]:
         _, start = context.place(finding.span.filename, edit.start)
         end = Location(edit.end.row - edit.start.row + start.row, edit.end.column)
         return {"content": edit.content, "end_location": place(end), "location": place(start)}
@@ -60,7 +59,7 @@ def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, Any]:
     }
 
 
-def step_item(step: Step, context: Context) -> dict[str, Any]:
+def step_item(step: Step, context: Context) -> dict[str, object]:
     cell, start = context.place(step.span.filename, step.span.start)
     return {
         "cell": cell,

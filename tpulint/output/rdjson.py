@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from tpulint.codes import CODES, HOME
 from tpulint.finding import Finding, Location, Span
@@ -20,10 +19,10 @@ def rdjson(findings: Sequence[Finding], context: Context) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
-def diagnostic(finding: Finding, context: Context) -> dict[str, Any]:
+def diagnostic(finding: Finding, context: Context) -> dict[str, object]:
     """One finding; a notebook's has rows only, and no suggestion, as its text is JSON's."""
     code = CODES[finding.code]
-    item: dict[str, Any] = {
+    item: dict[str, object] = {
         "code": {"url": code.url, "value": finding.code},
         "location": location(finding.span, context),
         "message": finding.message,
@@ -48,11 +47,11 @@ def diagnostic(finding: Finding, context: Context) -> dict[str, Any]:
     return item
 
 
-def location(span: Span, context: Context) -> dict[str, Any]:
+def location(span: Span, context: Context) -> dict[str, object]:
     return {"path": span.filename, "range": range_of(span, context)}
 
 
-def range_of(span: Span, context: Context) -> dict[str, Any]:
+def range_of(span: Span, context: Context) -> dict[str, object]:
     return {"start": place(span, span.start, context), "end": place(span, span.end, context)}
 
 

@@ -8,7 +8,6 @@ import os
 import urllib.parse
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from tpulint import __version__
 from tpulint.codes import CODES, HOME, Code
@@ -39,7 +38,7 @@ def sarif(findings: Sequence[Finding], context: Context) -> str:
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
 
-def rule(code: Code) -> dict[str, Any]:
+def rule(code: Code) -> dict[str, object]:
     from tpulint.rules import page
 
     text = page(code.code)
@@ -55,8 +54,8 @@ def rule(code: Code) -> dict[str, Any]:
 
 def result(
     finding: Finding, codes: Sequence[str], seen: Counter[str], context: Context
-) -> dict[str, Any]:
-    item: dict[str, Any] = {
+) -> dict[str, object]:
+    item: dict[str, object] = {
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
         "level": CODES[finding.code].severity.value,
@@ -72,9 +71,9 @@ def result(
     return item
 
 
-def thread_flows(trace: Sequence[Step], context: Context) -> list[dict[str, Any]]:
+def thread_flows(trace: Sequence[Step], context: Context) -> list[dict[str, object]]:
     """One flow a lane; `executionOrder` keeps the order between the lanes."""
-    lanes: dict[str, list[dict[str, Any]]] = {}
+    lanes: dict[str, list[dict[str, object]]] = {}
     for order, step in enumerate(trace, 1):
         place = {**location(step.span, context), "message": {"text": step.message}}
         lanes.setdefault(step.lane, []).append({"location": place, "executionOrder": order})
@@ -84,11 +83,11 @@ def thread_flows(trace: Sequence[Step], context: Context) -> list[dict[str, Any]
     ]
 
 
-def location(span: Span, context: Context) -> dict[str, Any]:
+def location(span: Span, context: Context) -> dict[str, object]:
     """The place in the file; of a notebook, the rows of its JSON and the name of the cell."""
     cell, _ = context.place(span.filename, span.start)
     rows = [context.file_row(span.filename, each.row) for each in (span.start, span.end)]
-    place: dict[str, Any] = {
+    place: dict[str, object] = {
         "physicalLocation": {
             "artifactLocation": artifact(span.filename, context),
             "region": {"startLine": rows[0], "endLine": rows[1]}
@@ -136,7 +135,7 @@ def line_hash(finding: Finding, seen: Counter[str], context: Context) -> str:
     return f"{digest}:{seen[digest]}"
 
 
-def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, Any]:
+def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, object]:
     filename = finding.span.filename
     replacements = []
     for edit in fix.edits:

@@ -120,7 +120,7 @@ def _prune(folder: str) -> None:
         os.unlink(path)
 
 
-def _row(found: Finding) -> dict[str, Any]:
+def _row(found: Finding) -> dict[str, object]:
     fix = found.fix
     return {
         "code": found.code,
@@ -141,7 +141,7 @@ def _row(found: Finding) -> dict[str, Any]:
     }
 
 
-def _span_row(span: Span) -> list[Any]:
+def _span_row(span: Span) -> list[object]:
     return [span.filename, span.start.row, span.start.column, span.end.row, span.end.column]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE
+from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.site import Site
 
@@ -40,18 +39,18 @@ def asks_for_shape(context: Context) -> bool:
 
 def is_handler(context: Context) -> bool:
     """Return whether `context` is in an `except`: it runs where what was tried has failed."""
-    return any(key[0] == EXCEPT for key, _ in context.conditions)
+    return any(key.kind == EXCEPT for key, _ in context.conditions)
 
 
-def tests(context: Context) -> Iterator[tuple[str, Any]]:
+def tests(context: Context) -> Iterator[tuple[str, object]]:
     """The tests on the way to `context` as they are written, each with the branch taken."""
     for key, taken in context.conditions:
-        if key[0] == VALUE:
-            yield key[2].path, taken
-        elif key[0] == NAME:
-            yield key[1], taken
-        elif key[0] in (PLACE, GUARD, STATE):
-            yield _first_row(key[1]), taken
+        if key.answer is not None:
+            yield key.answer.path, taken
+        elif key.kind == NAME:
+            yield str(key.identity), taken
+        elif key.kind in (PLACE, GUARD, STATE) and isinstance(key.identity, Site):
+            yield _first_row(key.identity), taken
 
 
 def _first_row(site: Site) -> str:

@@ -53,7 +53,9 @@ def _may_be_other_function(context: Context, computation: Computation) -> bool:
 
     Which of several strategies runs here is no such guess.
     """
-    return any(key[0] in GUESSES and key[1] != computation.site for key, _ in context.conditions)
+    return any(
+        key.kind in GUESSES and key.identity != computation.site for key, _ in context.conditions
+    )
 
 
 def modules_on_the_way(computation: Computation) -> set[Module]:

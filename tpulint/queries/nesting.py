@@ -21,8 +21,8 @@ def after_the_step(context: Context) -> bool:
     """Return whether this is a `host_call` or `eval_metrics` function: no TPU context is left
     there.
     """
-    clusters = [each for each in context.since(COMPUTATION) if each.kind == CLUSTER]
-    return any(each.payload.kind not in OPENED_BY_CALL for each in clusters)
+    clusters = [each.payload for each in context.since(COMPUTATION) if each.kind == CLUSTER]
+    return any(isinstance(each, Cluster) and each.kind not in OPENED_BY_CALL for each in clusters)
 
 
 def is_graph_mode(cluster: Cluster) -> bool:
@@ -39,7 +39,7 @@ def is_graph_mode(cluster: Cluster) -> bool:
 
 def guards_nesting(context: Context) -> bool:
     """Return whether a test of the open contexts leads here: it may be a guard against nesting."""
-    return any(key[0] == STATE for key, _ in context.conditions)
+    return any(key.kind == STATE for key, _ in context.conditions)
 
 
 def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
@@ -52,4 +52,4 @@ def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
         assert inner.computation is not None
         around = inner.computation.context
     between = inner.context.conditions - around.conditions
-    return any(key[0] in (GUARD, PLACE) for key, _ in between)
+    return any(key.kind in (GUARD, PLACE) for key, _ in between)

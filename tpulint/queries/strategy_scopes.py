@@ -136,8 +136,8 @@ class Scopes:
     def _compiled(self, call: ApiCall) -> Iterator[Outside]:
         """`with strategy.scope(): model.compile(...)`: what it takes belongs under that scope."""
         scope = call.context.with_blocks(SCOPE)[0]
-        strategy: Strategy = scope.payload[1]
-        if strategy.kind == "other":
+        strategy = scope.payload
+        if not isinstance(strategy, Strategy) or strategy.kind == "other":
             return
         certain = strategy.kind == "tpu" and not scope.perhaps
         least = Certainty.DEFINITE if certain else Certainty.POSSIBLE
@@ -179,12 +179,14 @@ class Scopes:
 
 def is_guessed(context: Context, computation: Computation) -> bool:
     """Return whether it depends on which of several things is meant here, in device code."""
-    return any(key[0] in GUESSES for key, _ in context.conditions - computation.context.conditions)
+    return any(
+        key.kind in GUESSES for key, _ in context.conditions - computation.context.conditions
+    )
 
 
 def _is_on_cpu(made: Context) -> bool:
     """Return whether it was placed on a CPU in so many words."""
-    names = [each.payload[1] for each in made.with_blocks(DEVICE)]
+    names = [each.payload for each in made.with_blocks(DEVICE)]
     return any(isinstance(each, Const) and "cpu" in str(each.value).lower() for each in names)
 
 

@@ -46,8 +46,8 @@ def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
     """The tensors and variables that decide, but for those that all replicas have alike."""
     found: list[Tensor | Variable] = []
     for scope in scopes:
-        payload: Value | None = scope.payload
-        if payload is None:
+        payload = scope.payload
+        if not isinstance(payload, Value):
             continue
         parts: list[Tensor | Variable] = [
             each for each in options(payload) if isinstance(each, Variable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import COMPUTATION, WITH, Scope
+from tpulint.analysis.domain.context import COMPUTATION, LOOP, WHILE, WITH, Scope
 from tpulint.analysis.domain.effects import CLEARS, GRAPH, INIT_SCOPE, UNSEEN
 from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.program import Program
@@ -50,12 +50,13 @@ def is_compiled(context: Context) -> bool:
 
 
 def _contexts(context: Context) -> list[object]:
-    return [each.payload[0] for each in context.since(COMPUTATION) if each.kind == WITH]
+    return [each.effect for each in context.since(COMPUTATION) if each.kind == WITH]
 
 
 def _is_over(gpus: set[Site], context: Context) -> bool:
     """Return whether a loop around `context` runs over the GPUs, of which a TPU host has none."""
-    return any(getattr(each.payload, "site", None) in gpus for each in context.since(COMPUTATION))
+    loops = [each for each in context.since(COMPUTATION) if each.kind in (LOOP, WHILE)]
+    return any(getattr(each.payload, "site", None) in gpus for each in loops)
 
 
 def placed_softly(program: Program, computation: Computation) -> bool:

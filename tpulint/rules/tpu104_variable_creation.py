@@ -54,7 +54,7 @@ def is_kept(computation: Computation, context: Context) -> bool:
     """Return whether something makes it once only: a test of what it is kept in, `build`,
     init_scope. A test around the step itself says nothing of what each of its traces makes.
     """
-    if any(key[0] == GUARD for key, _ in context.conditions - computation.context.conditions):
+    if any(key.kind == GUARD for key, _ in context.conditions - computation.context.conditions):
         return True
     if context.with_blocks(INIT_SCOPE) or any(
         scope.kind == ONCE for scope in context.since(COMPUTATION)

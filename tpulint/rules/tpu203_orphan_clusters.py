@@ -29,7 +29,7 @@ def _place(context: Context) -> str | None:
     kinds = {scope.kind for scope in context.scopes}
     if DATA in kinds:
         return "in a function of an input pipeline"
-    if any(scope.kind == WITH and scope.payload[0] == NOT_A_TPUS for scope in context.scopes):
+    if any(scope.kind == WITH and scope.effect == NOT_A_TPUS for scope in context.scopes):
         return "in a step of a strategy that is no TPU's"
     if UNSEEN_CALLER in kinds:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tpulint.analysis.domain.context import Scope
+from tpulint.analysis.domain.context import WITH, Scope
 from tpulint.analysis.domain.effects import CLEARS, INIT_SCOPE
 from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.program import Program
@@ -28,7 +28,7 @@ def check(program: Program, report: Report) -> None:
         if not by:
             continue
         cluster, cleared = by[0]
-        name = NAMES[cleared.payload[0]]
+        name = NAMES[cleared.effect]
         sure = all(map(_is_sure, clusters, found))
         report(
             site.span,
@@ -58,6 +58,6 @@ def _is_sure(cluster: Cluster, cleared: Scope | None) -> bool:
 def _clearing(cluster: Cluster) -> Scope | None:
     """The context between the computation and the call that clears the computation's."""
     for scope in cluster.context.since("computation"):
-        if scope.kind == "context" and scope.payload[0] in NAMES:
+        if scope.kind == WITH and scope.effect in NAMES:
             return scope
     return None

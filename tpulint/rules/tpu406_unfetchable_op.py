@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import COMPUTATION
 from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Tensor
 from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.program import Program
@@ -56,9 +55,8 @@ def _maker(tensor: Tensor, call: ApiCall) -> Computation | None:
     if home is None or home.run != call.context.run:
         return None
     for scope in home.scopes:
-        if scope.kind == COMPUTATION:
-            found: Computation = scope.payload
-            return found
+        if isinstance(scope.payload, Computation):
+            return scope.payload
     return None
 
 

@@ -106,9 +106,9 @@ def is_data(value: Value) -> bool:
 def _loop_sources(program: Program) -> set[Site]:
     """The places of what loops run over: `for i in tf.range(n)` becomes a loop without a range."""
     return {
-        scope.payload.site
+        site
         for computation in program.computations
         for call in computation.calls
         for scope in call.context.since(COMPUTATION)
-        if scope.kind == WHILE and getattr(scope.payload, "site", None) is not None
+        if scope.kind == WHILE and (site := getattr(scope.payload, "site", None)) is not None
     }

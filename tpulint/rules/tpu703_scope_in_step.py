@@ -43,7 +43,7 @@ def check(program: Program, report: Report) -> None:
                 scope.site.span,
                 "`strategy.scope()` is entered anew around each step of this loop: enter it once,"
                 " around what makes variables; `run` needs none",
-                certainty=certainty(computation, scope.payload[1], guess),
+                certainty=certainty(computation, scope.payload, guess),
                 trace=(
                     traces.step(HOST_LANE, loop.site, "for each step"),
                     traces.step(HOST_LANE, scope.site, "enters the scope again"),
@@ -66,7 +66,7 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
             loop, found = scope, []
         elif (
             scope.kind == WITH
-            and scope.payload[0] == SCOPE
+            and scope.effect == SCOPE
             and loop is not None
             and is_written_in(loop.site, scope.site)
         ):

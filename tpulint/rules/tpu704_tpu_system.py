@@ -65,7 +65,7 @@ def _comes_before(earlier: ApiCall, later: ApiCall) -> bool:
     taken = dict(earlier.context.conditions)
     if any(taken.get(key, branch) != branch for key, branch in later.context.conditions):
         return False
-    return not any(key[0] == HANDLER for key, _ in later.context.conditions)
+    return not any(key.kind == HANDLER for key, _ in later.context.conditions)
 
 
 def _is_tpus(call: ApiCall) -> bool:
@@ -82,7 +82,7 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
     call_chain = scope.context.call_chain
     if call_chain != call.context.call_chain[: len(call_chain)]:
         return False
-    if any(key[0] in GUESSES for key, _ in scope.context.conditions | call.context.conditions):
+    if any(key.kind in GUESSES for key, _ in scope.context.conditions | call.context.conditions):
         return False
     return scope.context.conditions <= call.context.conditions
 

@@ -194,7 +194,7 @@ class FormattedString(Expression):
 
 @node
 class Other(Expression):
-    """What the summary does not model; `items` are the expressions in it that it does."""
+    """An expression that is not modelled; `items` are those in it that are."""
 
     items: list[Expression]
 

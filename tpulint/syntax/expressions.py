@@ -47,7 +47,7 @@ from tpulint.syntax.statement_nodes import Return
 class Expressions(Walk):
     """One method a kind of expression; `expression` chooses."""
 
-    def expression(self, node: Any) -> Expression:
+    def expression(self, node: cst.CSTNode) -> Expression:
         handler = _HANDLERS.get(type(node))
         if handler is None:
             return Other([])
@@ -100,8 +100,8 @@ class Expressions(Walk):
         return Constant(value) if isinstance(value, (int, float)) else Other([])
 
     def concatenated(self, node: cst.ConcatenatedString) -> Expression:
-        parts: list[Any] = []
-        rest: Any = node
+        parts: list[cst.BaseExpression] = []
+        rest: cst.BaseExpression = node
         while isinstance(rest, cst.ConcatenatedString):
             parts.append(rest.left)
             rest = rest.right
@@ -231,7 +231,7 @@ class Expressions(Walk):
     def boolean(self, node: cst.BooleanOperation) -> Expression:
         op = "and" if isinstance(node.operator, cst.And) else "or"
         items = []
-        rest: Any = node
+        rest: cst.BaseExpression = node
         while isinstance(rest, cst.BooleanOperation):
             if isinstance(rest.operator, cst.And) is not (op == "and"):
                 break
@@ -242,7 +242,7 @@ class Expressions(Walk):
     def binary(self, node: cst.BinaryOperation) -> Expression:
         """A left-leaning chain is unrolled, so that long sums do not nest."""
         chain: list[cst.BinaryOperation] = []
-        rest: Any = node
+        rest: cst.BaseExpression = node
         while isinstance(rest, cst.BinaryOperation):
             chain.append(rest)
             rest = rest.left
@@ -270,15 +270,17 @@ class Expressions(Walk):
         ]
         return Compare(left, comparisons)
 
-    def comprehension(self, node: Any) -> Expression:
+    def comprehension(self, node: cst.BaseSimpleComp | cst.DictComp) -> Expression:
         place = self.place(ir.COMPREHENSION, node)
-        kind = {"ListComp": "list", "SetComp": "set", "DictComp": "dict"}.get(
-            type(node).__name__, "generator"
-        )
-        key = self.expression(node.key) if kind == "dict" else None
-        element = self.expression(node.value if kind == "dict" else node.elt)
+        key = None
+        if isinstance(node, cst.DictComp):
+            kind, key = "dict", self.expression(node.key)
+            element = self.expression(node.value)
+        else:
+            kind = {cst.ListComp: "list", cst.SetComp: "set"}.get(type(node), "generator")
+            element = self.expression(node.elt)
         clauses = []
-        clause = node.for_in
+        clause: cst.CompFor | None = node.for_in
         while clause is not None:
             target = self.expression(clause.target)
             iterated = self.expression(clause.iter)

@@ -13,7 +13,7 @@ from tpulint.syntax.tree import tree_of
 
 
 def inside(facts: ir.ModuleFacts, function: ir.FunctionCode, text: str) -> ir.FunctionBody | None:
-    """What is in `function`, of the module `facts`, with `text` for its body.
+    """Return the inside of `function`, of the module `facts`, with `text` for its body.
 
     It is walked as if the module's walk had just come to it; what it defines is added to
     `facts`. None where libcst does not take what CPython took.

@@ -47,7 +47,7 @@ def parse(text: str) -> libcst.Module:
 
 
 def may_nest_deeply(text: str) -> bool:
-    """Whether the text can be too deep at all: asking CPython costs a tenth of libcst's parse."""
+    """Return whether the text can be too deep: CPython answers in a tenth of the parse."""
     if len(text) > LARGE or max(map(len, text.splitlines()), default=0) > LONG_LINE:
         return True
     if text.count("elif ") > MANY:

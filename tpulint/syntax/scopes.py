@@ -1,4 +1,4 @@
-"""What the walk carries: ordinals, the functions and classes found, the scopes it is in."""
+"""State of the walk of a module: ordinals, the functions and classes found, the scopes it is in."""
 
 from __future__ import annotations
 

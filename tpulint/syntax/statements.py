@@ -44,7 +44,7 @@ from tpulint.syntax.statement_nodes import (
 class Statements(Expressions):
     """One method a kind of statement; `block` chooses."""
 
-    def block(self, body: Iterable[Any]) -> Block:
+    def block(self, body: Iterable[cst.CSTNode]) -> Block:
         """The statements of a suite, the small ones of a line one by one."""
         self.depth += 1
         lowered: Block = []
@@ -52,8 +52,8 @@ class Statements(Expressions):
             self.truncated = True
         else:
             for statement in body:
-                small = isinstance(statement, cst.SimpleStatementLine)
-                for one in statement.body if small else (statement,):
+                line = statement if isinstance(statement, cst.SimpleStatementLine) else None
+                for one in (statement,) if line is None else line.body:
                     handler = _HANDLERS.get(type(one))
                     if handler is not None:
                         lowered.append(handler(self, one))
@@ -63,7 +63,7 @@ class Statements(Expressions):
     def suite(self, node: cst.BaseSuite) -> Block:
         return self.block(node.body)
 
-    def target(self, node: Any) -> Expression:
+    def target(self, node: cst.CSTNode) -> Expression:
         """An assigned expression; the names in it are bound in this scope."""
         lowered = self.expression(node)
         self.bind_all(lowered)
@@ -120,7 +120,7 @@ class Statements(Expressions):
     def if_(self, node: cst.If) -> Statement:
         """An elif chain is walked in a loop: generated code has thousands of them."""
         branches: list[tuple[int, Expression, Block]] = []
-        current: Any = node
+        current: cst.If | cst.Else | None = node
         while isinstance(current, cst.If):
             place = self.place(ir.IF, current)
             test = self.expression(current.test)
@@ -296,13 +296,14 @@ def _is_name(of: Expression, name: str) -> bool:
     return isinstance(of, Name) and of.id == name
 
 
-def dotted_name(node: Any) -> str:
+def dotted_name(node: cst.BaseExpression) -> str:
     """`a.b.c` of nested attributes."""
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)
         node = node.value
-    parts.append(node.value)
+    if isinstance(node, cst.Name):
+        parts.append(node.value)
     return ".".join(reversed(parts))
 
 

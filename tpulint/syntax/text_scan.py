@@ -1,4 +1,4 @@
-"""What the text of a body can tell before it is read."""
+"""Scans of a body's text, before it is read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 
 
 def stands(name: str, text: str) -> bool:
-    """Whether `name` stands in `text`, and not only as a part of a longer one."""
+    """Return whether `name` stands in `text`, and not only as a part of a longer one."""
     return name in text and _whole(name).search(text) is not None
 
 
 def may_be_set(name: str, text: str) -> bool:
-    """Whether an attribute `name` may be set in `text`: it is not only called or gone into."""
+    """Return whether an attribute `name` may be set in `text`: not only called or gone into."""
     return f".{name}" in text and _last(name).search(text) is not None
 
 

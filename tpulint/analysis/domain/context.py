@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from tpulint.analysis.domain.site import CallStep, Site
 
+A = TypeVar("A", bound="Answer")
 Self = TypeVar("Self", bound="BaseContext")
 
 # The kinds of scope.
 COMPUTATION, CLUSTER = "computation", "cluster"
 FUNCTION = "function"  # the body of a tf.function
 COND, WHILE = "cond", "while"  # a branch or body that TensorFlow traces on its own
-WITH = "context"  # a with block whose meaning matters; `payload` names it
+WITH = "with"  # a with block whose meaning matters: its `effect`
 ONCE = "once"  # under a test that is true the first time only
 LOOP = "loop"  # a Python loop
 UNSEEN_CALLER = "unseen caller"  # a function that nothing read calls
@@ -42,14 +43,43 @@ STATE = "state"  # a test of what is open just now: the TPU context, a flag that
 class Scope:
     """One thing around a place.
 
-    autograph: control flow that is written as Python's. perhaps: it may be another, or none.
+    payload: what it is made of: a computation, a cluster, the predicate of a branch, what a
+    `with` block enters; `effect` is the block's (see `effects`). autograph: control flow that is
+    written as Python's. perhaps: it may be another, or none.
     """
 
     kind: str
     site: Site
-    payload: Any = None
+    payload: object = None
     autograph: bool = False
     perhaps: bool = False
+    effect: str = ""
+
+
+class Answer(Protocol):
+    """An unknown value that is tested: an `Opaque`, as far as contexts are concerned."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def negates(self) -> Answer | None: ...
+
+    def contradicts(self: A, other: A, /) -> bool: ...
+
+
+class ConditionKey(NamedTuple):
+    """The identity of a Python test: equal keys are the same test, with the same answer.
+
+    kind: VALUE, NAME, PLACE, ... `identity` tells tests of one kind apart: a site, a name, an id.
+    answer: the value that is tested, of kind VALUE. call_chain: the calls that led to the test,
+    of kind PLACE: asked in another call, it may be answered otherwise.
+    """
+
+    kind: str
+    identity: object
+    answer: Answer | None = None
+    call_chain: tuple[CallStep, ...] = ()
 
 
 class BaseContext(NamedTuple):
@@ -61,7 +91,7 @@ class BaseContext(NamedTuple):
 
     scopes: tuple[Scope, ...] = ()
     call_chain: tuple[CallStep, ...] = ()
-    conditions: frozenset[tuple[Any, Any]] = frozenset()
+    conditions: frozenset[tuple[ConditionKey, object]] = frozenset()
     muted: bool = False
     run: int = 0
 
@@ -73,12 +103,12 @@ class BaseContext(NamedTuple):
         call_chain = (*self.call_chain, call)
         return type(self)(self.scopes, call_chain, self.conditions, self.muted, self.run)
 
-    def when(self: Self, key: Any, branch: Any) -> Self:
-        while key[0] == VALUE and key[2].negates is not None:
-            opposite = key[2].negates
-            key, branch = (VALUE, id(opposite), opposite), not branch
-        if key[0] == PLACE:
-            key = (*key, self.call_chain)  # asked in another call, it may be answered otherwise
+    def when(self: Self, key: ConditionKey, branch: object) -> Self:
+        while key.answer is not None and key.answer.negates is not None:
+            opposite = key.answer.negates
+            key, branch = ConditionKey(VALUE, id(opposite), opposite), not branch
+        if key.kind == PLACE:
+            key = ConditionKey(PLACE, key.identity, None, self.call_chain)
         conditions = self.conditions | {(key, branch)}
         return type(self)(self.scopes, self.call_chain, conditions, self.muted, self.run)
 
@@ -88,13 +118,13 @@ class BaseContext(NamedTuple):
 
     @property
     def traced(self) -> bool:
-        """Whether a tf.function is around this place, in or outside the computation."""
+        """Return whether a tf.function is around this place, in or outside the computation."""
         return any(scope.kind == FUNCTION for scope in self.scopes)
 
     @property
     def is_guess(self) -> bool:
-        """Whether it hangs on which of several functions or values is meant here."""
-        return any(key[0] in GUESSES for key, _ in self.conditions)
+        """Return whether it hangs on which of several functions or values is meant here."""
+        return any(key.kind in GUESSES for key, _ in self.conditions)
 
     @property
     def loops(self) -> int:
@@ -115,27 +145,27 @@ class BaseContext(NamedTuple):
 
     def with_blocks(self, name: str, within: str = COMPUTATION) -> list[Scope]:
         """The contexts called `name` that are open since the innermost scope of kind `within`."""
-        return [
-            each for each in self.since(within) if each.kind == WITH and each.payload[0] == name
-        ]
+        return [each for each in self.since(within) if each.kind == WITH and each.effect == name]
 
     def excludes(self, other: BaseContext) -> bool:
-        """Whether no run reaches both: they stand under one flag, taken differently."""
-        mine = {key: branch for key, branch in self.conditions if key[0] in FLAGS}
+        """Return whether no run reaches both: they stand under one flag, taken differently."""
+        mine = {key: branch for key, branch in self.conditions if key.kind in FLAGS}
         if any(mine.get(key, branch) != branch for key, branch in other.conditions):
             return True
-        held = [key[2] for key, branch in mine.items() if key[0] == VALUE and branch]
-        theirs = [key[2] for key, branch in other.conditions if key[0] == VALUE and branch]
+        held = [key.answer for key, branch in mine.items() if key.answer is not None and branch]
+        theirs = [
+            key.answer for key, branch in other.conditions if key.answer is not None and branch
+        ]
         return any(one.contradicts(each) for one in held for each in theirs)
 
     def runs_once_with(self, other: BaseContext | None) -> bool:
-        """Whether this place is reached, and no loop repeats it, when `other` is."""
+        """Return whether this place is reached, and no loop repeats it, when `other` is."""
         if other is None:
             return not self.conditions and not self.loops
         return self.conditions <= other.conditions and self.loops <= other.loops
 
     def reached_whenever(self, other: BaseContext) -> bool:
-        """Whether this place is reached on every run that reaches `other`."""
+        """Return whether this place is reached on every run that reaches `other`."""
         return self.conditions <= other.conditions
 
 
@@ -144,12 +174,12 @@ def cover(places: Iterable[BaseContext], other: BaseContext) -> bool:
     return _exhaust([each.conditions - other.conditions for each in places], COVERED)
 
 
-def _exhaust(rows: list[frozenset[tuple[Any, Any]]], depth: int) -> bool:
+def _exhaust(rows: list[frozenset[tuple[ConditionKey, object]]], depth: int) -> bool:
     """Return whether one of the conjunctions holds whatever the answers to the tests are."""
     if not all(rows):
         return True
     tests = [key for row in rows for key, branch in row if isinstance(branch, bool)]
-    tests = [key for key in tests if key[0] not in GUESSES]
+    tests = [key for key in tests if key.kind not in GUESSES]
     if not tests or depth == 0:
         return False
     key = max(tests, key=tests.count)

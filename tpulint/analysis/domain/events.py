@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import CLUSTER, COMPUTATION, WITH, BaseContext, cover
+from tpulint.analysis.domain.context import WITH, BaseContext, cover
 from tpulint.analysis.domain.effects import SCOPE
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Strategy, Value
@@ -28,20 +28,18 @@ class Context(BaseContext):
     def computation(self) -> Computation | None:
         """The innermost TPU computation being built here."""
         for scope in reversed(self.scopes):
-            if scope.kind == COMPUTATION:
-                found: Computation = scope.payload
-                return found
+            if isinstance(scope.payload, Computation):
+                return scope.payload
         return None
 
     @property
     def cluster(self) -> Cluster | None:
         """The innermost open host cluster of the innermost computation."""
         for scope in reversed(self.scopes):
-            if scope.kind == COMPUTATION:
+            if isinstance(scope.payload, Computation):
                 return None
-            if scope.kind == CLUSTER:
-                found: Cluster = scope.payload
-                return found
+            if isinstance(scope.payload, Cluster):
+                return scope.payload
         return None
 
     @property
@@ -59,8 +57,8 @@ class Context(BaseContext):
     def strategy(self) -> Strategy | None:
         """The strategy under whose scope this is."""
         for scope in reversed(self.scopes):
-            if scope.kind == WITH and scope.payload[0] == SCOPE:
-                payload = scope.payload[1]
+            if scope.kind == WITH and scope.effect == SCOPE:
+                payload = scope.payload
                 return payload if isinstance(payload, Strategy) else None
         return None
 

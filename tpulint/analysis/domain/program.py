@@ -43,7 +43,7 @@ def _grouped(calls: Iterable[tuple[Key, ApiCall]]) -> dict[Key, list[ApiCall]]:
 
 @dataclass
 class Program:
-    """What runs where, and what it touches.
+    """The computations of a program, with all that happens in and around them.
 
     computations: those that a TPU entry point builds. loose_clusters: calls of
     outside_compilation where no computation is being built. calls, uses, accesses:

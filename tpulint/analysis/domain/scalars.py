@@ -1,4 +1,4 @@
-"""What surely is a scalar: numbers, the global step, reductions over everything, losses.
+"""Values that are certainly scalars: numbers, the global step, reductions over everything, losses.
 
 The facts: tensorflow/python/ops/math_ops.py (reductions), ops/losses/losses_impl.py (the
 losses of TensorFlow 1 reduce to one number unless told `Reduction.NONE`),
@@ -50,7 +50,7 @@ ELEMENTWISE = _words(
 
 
 def is_scalar(value: Value) -> bool:
-    """Whether TensorFlow surely makes a scalar of `value`."""
+    """Return whether TensorFlow certainly makes a scalar of `value`."""
     return all(_is_one(option) for option in options(value))
 
 
@@ -65,13 +65,13 @@ def _is_one(value: Value) -> bool:
 
 
 def of_scalars(values: Iterable[Value]) -> bool:
-    """Whether an operator on `values` gives a scalar."""
+    """Return whether an operator on `values` gives a scalar."""
     listed = list(values)
     return bool(listed) and all(is_scalar(each) for each in listed)
 
 
 def gives_scalar(call: ApiCall) -> bool:
-    """Whether this operation of TensorFlow's surely gives a scalar."""
+    """Return whether this operation of TensorFlow's certainly gives a scalar."""
     name = call.last
     if name in REDUCTIONS:
         return _reduces_all(call)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from tpulint.analysis.domain.events import Context, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
@@ -36,7 +35,7 @@ def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[t
             yield from told_apart(item, depth + 1, chosen)
 
 
-def put(mapping: Mapping, key: Any, item: Value, context: Context) -> None:
+def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:
     """`mapping[key] = item` at `context`; perhaps, if that is under a condition."""
     known = mapping.items.get(key)
     mapping.places.pop(key, None)
@@ -60,7 +59,7 @@ def copied(mapping: Mapping, made: Context | None) -> Mapping:
     return Mapping(items, mapping.open, mapping.site, keys, set_at, made, perhaps, places)
 
 
-def drop(mapping: Mapping, key: Any, context: Context) -> None:
+def drop(mapping: Mapping, key: object, context: Context) -> None:
     """`del mapping[key]` at `context`; perhaps, if that is under a condition."""
     if context.runs_once_with(mapping.made):
         mapping.items.pop(key, None)

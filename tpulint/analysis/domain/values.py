@@ -13,8 +13,6 @@ from typing import Any
 from tpulint.analysis.domain.site import Site
 
 CHOICES = 6
-EQUALS = " == "
-NOT = "not "
 
 
 class Value:
@@ -52,7 +50,7 @@ class Text(Value):
 
 @dataclass(frozen=True)
 class ContextQuery(Value):
-    """What a question about the TPU context of the graph gives: `name` is what was asked."""
+    """The answer to a question about the graph's TPU context: `name` is the attribute asked for."""
 
     name: str
 
@@ -62,37 +60,48 @@ class Opaque(Value):
     """Something unknown that keeps its identity: a parameter of a root, an attribute of one.
 
     `path` reads as in the source (`params.strategy`); `children` are its attributes.
+    compared: the constant, where this is the answer to a comparison of `parent` with one.
+    negates: what this is the opposite of. is_static: known while the program is traced, as
+    `mode` is. taken_for: what it must be, by the methods that are called on it.
     """
 
     path: str
     children: dict[str, Value] = field(default_factory=dict)
     parent: Opaque | None = None
+    compared: str | None = None
+    negates: Opaque | None = None
+    is_static: bool = False
+    taken_for: dict[type[Value], Value] = field(default_factory=dict)
+    _comparisons: dict[str, Opaque] = field(default_factory=dict)
+    _negation: Opaque | None = None
 
     @property
     def last(self) -> str:
         return self.path.rpartition(".")[2]
 
     def child(self, name: str, path: str) -> Value:
-        """The attribute or item `name`, the same each time."""
-        return self.children.setdefault(name, Opaque(path, {}, self))
+        """Return the attribute or item `name`, the same each time."""
+        return self.children.setdefault(name, Opaque(path, parent=self))
 
-    def equal_to(self, other: str) -> Value:
-        """The answer to `this == other`, the same each time."""
-        return self.child(f"{EQUALS}{other}", f"{self.path}{EQUALS}{other}")
+    def equal_to(self, other: str) -> Opaque:
+        """Return the answer to `this == other`, the same each time."""
+        found = self._comparisons.get(other)
+        if found is None:
+            found = Opaque(f"{self.path} == {other}", parent=self, compared=other)
+            self._comparisons[other] = found
+        return found
 
-    def negated(self) -> Value:
-        """The answer to `not this`, the same each time."""
-        return self.child(NOT, f"{NOT}{self.path}")
-
-    @property
-    def negates(self) -> Opaque | None:
-        """What this is the opposite of."""
-        return self.parent if self.path.startswith(NOT) else None
+    def negated(self) -> Opaque:
+        """Return the answer to `not this`, the same each time."""
+        if self._negation is None:
+            self._negation = Opaque(f"not {self.path}", parent=self, negates=self)
+        return self._negation
 
     def contradicts(self, other: Opaque) -> bool:
-        """Whether two comparisons cannot both be true: of one thing with two constants."""
-        both = EQUALS in self.path and EQUALS in other.path
-        return both and self.parent is other.parent and self.path != other.path
+        """Return whether two comparisons cannot both be true: of one thing with two constants."""
+        if self.compared is None or other.compared is None or self.parent is not other.parent:
+            return False
+        return self.compared != other.compared
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import COND, LOOP, ONCE, WHILE, Scope
+from tpulint.analysis.domain.context import COND, LOOP, ONCE, WHILE, ConditionKey, Scope
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.analysis.domain.site import Site
@@ -174,7 +174,7 @@ def _else(frame: Frame, body: Block, orelse: Block) -> None:
         frame.block(orelse)
         return
     start = dict(frame.env.names)
-    with frame.when(("else", id(orelse)), True):
+    with frame.when(ConditionKey("else", id(orelse)), True):
         frame.block(orelse)
     frame.env.names = _joined(start, frame.env.names)
 
@@ -203,7 +203,7 @@ def try_(frame: Frame, node: Try) -> bool:
         if handler.caught is not None:
             value(frame, handler.caught)
         frame.env.names = dict(failed)
-        with frame.at(start.when(("except", id(node)), number)):
+        with frame.at(start.when(ConditionKey("except", id(node)), number)):
             if handler.name is not None:
                 frame.store(handler.name, UNKNOWN)
             handler_ended = frame.block(handler.body)
@@ -225,7 +225,7 @@ def match_(frame: Frame, node: Match) -> bool:
     names = dict(start)
     for number, case in enumerate(node.cases):
         frame.env.names = dict(start)
-        with frame.when(("match", id(node)), number):
+        with frame.when(ConditionKey("match", id(node)), number):
             if case.guard is not None:
                 value(frame, case.guard)
             if not frame.block(case.body):

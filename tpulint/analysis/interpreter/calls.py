@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tpulint.analysis.domain.class_order import mro
-from tpulint.analysis.domain.context import CALLEE, FUNCTION, WITH, Scope
+from tpulint.analysis.domain.context import CALLEE, FUNCTION, WITH, ConditionKey, Scope
 from tpulint.analysis.domain.effects import DECORATED
 from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.objects import (
@@ -94,7 +94,7 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
     """Each alternative is called, under the condition that it is the one."""
     results = []
     for number, option in enumerate(callee.options):
-        with frame.when((CALLEE, site), number):
+        with frame.when(ConditionKey(CALLEE, site), number):
             results.append(call(frame, option, args, site, named))
     return join(results)
 
@@ -142,7 +142,7 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     if function.traced:
         context = context.inside(Scope(FUNCTION, site))
     elif DECORATED in function.hints:
-        context = context.inside(Scope(WITH, site, (DECORATED, UNKNOWN)))
+        context = context.inside(Scope(WITH, site, UNKNOWN, effect=DECORATED))
     inner = frame.inner(function.module, Env({}, function.env, function), context, function)
     inner.caller, inner.call_site = frame, site
     bind(inner, function, args)

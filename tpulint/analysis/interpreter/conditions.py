@@ -1,15 +1,12 @@
-"""Whether a Python test is known, and under which key two tests are the same."""
+"""The truth of Python tests, and the keys by which two tests are the same."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from tpulint.analysis.domain.class_order import mro
-from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE
+from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE, ConditionKey
 from tpulint.analysis.domain.objects import Class, Function, Instance, Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (
-    EQUALS,
     Const,
     ContextQuery,
     External,
@@ -42,7 +39,7 @@ def _truth(value: Value) -> bool | None:
 
 
 def _may_be_false(cls: Value) -> bool:
-    """Whether objects of a class may say that they are false, or empty."""
+    """Return whether objects of a class may say that they are false, or empty."""
     if isinstance(cls, Class):
         return "__bool__" in cls.names or "__len__" in cls.names
     return cls != External("builtins.object")
@@ -50,24 +47,24 @@ def _may_be_false(cls: Value) -> bool:
 
 def is_host_mode(value: Value, modes: frozenset[str]) -> bool:
     """Return whether the test asks for a mode in which nothing runs on the device."""
-    return isinstance(value, Opaque) and value.path.rpartition(EQUALS)[2] in modes
+    return isinstance(value, Opaque) and value.compared in modes
 
 
-def condition_key(value: Value, node: Expression, site: Site) -> tuple[Any, ...]:
+def condition_key(value: Value, node: Expression, site: Site) -> ConditionKey:
     """The identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
-        return (STATE, site)
+        return ConditionKey(STATE, site)
     if guards_creation(node):
-        return (GUARD, site)
+        return ConditionKey(GUARD, site)
     if isinstance(value, Opaque):
-        return (VALUE, id(value), value)
+        return ConditionKey(VALUE, id(value), value)
     if isinstance(value, External):
-        return (NAME, value.path)
-    return (PLACE, site)
+        return ConditionKey(NAME, value.path)
+    return ConditionKey(PLACE, site)
 
 
 def is_state(value: Value) -> bool:
-    """Whether this is a flag that takes several values, or asks the graph's TPU context."""
+    """Return whether this is a flag that takes several values, or asks the graph's TPU context."""
     found = options(value)
     if any(isinstance(each, ContextQuery) for each in found):
         return True

@@ -45,7 +45,7 @@ def enter(frame: Frame, manager: Value, site: Site) -> Value:
         if isinstance(entering, Bound) and isinstance(entering.function, Function):
             return calls.call(frame, entering, (), site, "__enter__")
     if isinstance(manager, Opaque) or manager is UNKNOWN:
-        frame.open(Scope(WITH, site, (UNSEEN, manager)))
+        frame.open(Scope(WITH, site, manager, effect=UNSEEN))
     if isinstance(manager, (ExternalObject, Opaque, Instance)):
         return manager
     return UNKNOWN
@@ -57,14 +57,14 @@ def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
     with frame.scopes_closed():
         bound = [enter(frame, option, site) for option in manager.options]
         extra = frame.context.scopes[outer:]
-    effects = [each.payload[0] for each in extra if each.kind == WITH]
+    effects = [each.effect for each in extra if each.kind == WITH]
     sure = len(effects) == len(manager.options) and len(set(effects)) == 1
     frame.open(*(replace(each, perhaps=not sure) for each in extra[:1]))
     return bound[0]
 
 
 def push(frame: Frame, manager: ContextManagerValue, site: Site) -> None:
-    frame.open(Scope(WITH, site, (manager.effect, manager.payload)))
+    frame.open(Scope(WITH, site, manager.payload, effect=manager.effect))
 
 
 def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> Value:
@@ -89,7 +89,7 @@ def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> 
 
 
 def _effect(scope: Scope) -> object:
-    return scope.payload[0] if scope.kind == WITH else scope.kind
+    return scope.effect if scope.kind == WITH else scope.kind
 
 
 def leave(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 from abc import ABC, abstractmethod
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from tpulint.analysis.domain.context import Scope
+from tpulint.analysis.domain.context import ConditionKey, Scope
 from tpulint.analysis.domain.events import Argument, Context, Variable
 from tpulint.analysis.domain.objects import Env, ExternalObject, Function
 from tpulint.analysis.domain.site import Module, Site
@@ -114,7 +114,7 @@ class Frame(ABC):
     def within(self, scope: Scope) -> Entered:
         return Entered(self, self.context.inside(scope))
 
-    def when(self, key: Any, branch: Any) -> Entered:
+    def when(self, key: ConditionKey, branch: object) -> Entered:
         return Entered(self, self.context.when(key, branch))
 
     def muted(self) -> Entered:
@@ -129,7 +129,7 @@ class Frame(ABC):
         """Close at the end of the block what was opened in it; conditions stay."""
         return Scoped(self)
 
-    def assume(self, key: Any, branch: Any) -> None:
+    def assume(self, key: ConditionKey, branch: object) -> None:
         """Reach what follows only under a condition."""
         self.context = self.context.when(key, branch)
 

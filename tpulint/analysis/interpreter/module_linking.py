@@ -42,8 +42,8 @@ def _in_program(context: Context) -> bool:
 
 def _is_a_tpus(block: Scope) -> bool:
     """Return whether this is the scope of a strategy that surely is a TPU's."""
-    name, strategy = block.payload
-    return name == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"
+    strategy = block.payload
+    return block.effect == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"
 
 
 class ModuleLinker(ABC):
@@ -101,7 +101,7 @@ class ModuleLinker(ABC):
         return None
 
     def follows(self, path: str, asking: Importer | None = None) -> bool:
-        """Whether the module at `path` is read.
+        """Return whether the module at `path` is read.
 
         It is where it matters by itself, in what a TPU program runs (device code, host
         clusters, input pipelines, a strategy's scope), and where computations are built by
@@ -154,7 +154,7 @@ class ModuleLinker(ABC):
         return self.module_attribute(base, value.name, asking, hops)
 
     def imported(self, module: Module, dotted: str, level: int) -> Value:
-        """What `import dotted` binds; outside names stay dotted names."""
+        """Return what `import dotted` binds; outside names stay dotted names."""
         found = self.project.files.locate(module.path, dotted, level)
         name = dotted if level == 0 else f"{'.' * level}{dotted}"
         return External(name) if found is None else ModuleValue(found, name)
@@ -162,7 +162,7 @@ class ModuleLinker(ABC):
     def import_name(
         self, module: Module, source: Value, dotted: str, level: int, name: str
     ) -> Value:
-        """What `from source import name` binds."""
+        """Return what `from source import name` binds."""
         if isinstance(source, ModuleValue):
             return Imported(source.path, source.dotted, name)
         whole = f"{dotted}.{name}" if dotted else name

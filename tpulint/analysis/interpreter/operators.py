@@ -81,7 +81,7 @@ def compare(frame: Frame, op: str, left: Value, right: Value, site: Site) -> Val
 
 
 def _are_modes(*values: Value) -> bool:
-    """Whether all are members of `ModeKeys`: no two of these are one."""
+    """Return whether all are members of `ModeKeys`: no two of these are one."""
     return all(isinstance(each, External) and ".ModeKeys." in each.path for each in values)
 
 

@@ -7,7 +7,6 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from tpulint.analysis.domain.events import Context, Variable
 from tpulint.analysis.domain.objects import Class, Function, Instance, function_of
@@ -42,7 +41,7 @@ class Session(ModuleLinker):
         self.mains: set[int] = set()
         self.wanted: set[str] = set()
         self.operations = 0
-        self._variables: dict[Any, Variable] = {}
+        self._variables: dict[object, Variable] = {}
         self._generic: dict[int, Instance] = {}
         self._not_read: dict[str, set[int]] = {}  # functions, by the reason
         self._active: list[int] = []

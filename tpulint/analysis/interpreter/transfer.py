@@ -1,16 +1,15 @@
-"""What happens to a tensor or a variable when an operation takes it, by where that is."""
+"""Transfers, waits and accesses: the effects of an operation on what it takes, by context."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
-from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE
+from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, ConditionKey
 from tpulint.analysis.domain.events import Access, Context, Tensor, Use, Variable
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors, told_apart
-from tpulint.analysis.domain.values import Choice, Value, join, options
+from tpulint.analysis.domain.values import Choice, Value, join
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
 
@@ -68,7 +67,11 @@ def access(
     """Write down that `variable` is touched here, or another one: an `alternative`."""
     if frame.context.muted:
         return
-    context = frame.context.when((ALTERNATIVE, site), variable) if alternative else frame.context
+    context = (
+        frame.context.when(ConditionKey(ALTERNATIVE, site), variable)
+        if alternative
+        else frame.context
+    )
     found = Access(variable, mode, how, site, context)
     computation = frame.context.computation
     (computation.accesses if computation else frame.session.program.accesses).append(found)
@@ -174,12 +177,3 @@ def leave_control(
         return flow(frame, [tensor, *chosen], site, tensor.sort)
 
     return each_tensor(value, out)
-
-
-def only_operation(value: Value) -> bool:
-    """Whether `value` is surely an Operation (it carries no data)."""
-    return all(isinstance(each, Tensor) and each.sort == "operation" for each in options(value))
-
-
-def as_tensor(tensor: Tensor) -> Tensor:
-    return replace(tensor, sort="tensor")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import CALLED
+from tpulint.analysis.domain.context import CALLED, ConditionKey
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Function
 from tpulint.analysis.domain.scalars import gives_scalar
@@ -68,7 +68,7 @@ def _call_given(this: Call) -> None:
     """A function given to an operation that is not modelled may be called, on tensors."""
     for each in this.values:
         if isinstance(each, (Function, Bound, Partial)):
-            with this.frame.when((CALLED, this.site), True):
+            with this.frame.when(ConditionKey(CALLED, this.site), True):
                 element = Tensor(this.frame.context, this.site, "structure")
                 count = parameter_count(this, each)
                 args = tuple(given(element, this.site) for _ in range(count))

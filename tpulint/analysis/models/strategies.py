@@ -34,11 +34,11 @@ def answer(this: Call) -> Value | None:
 
 def _assumed(this: Call, receiver: Opaque) -> Strategy:
     """The strategy that an opaque thing is by its name, the same each time."""
-    known = receiver.children.get("<strategy>")
+    known = receiver.taken_for.get(Strategy)
     if not isinstance(known, Strategy):
         kind = "tpu" if this.frame.session.settings.assume_tpu else "unknown"
         known = Strategy(kind, this.site, receiver.path)
-        receiver.children["<strategy>"] = known
+        receiver.taken_for[Strategy] = known
     return known
 
 
@@ -77,7 +77,7 @@ def _run(this: Call, strategy: Strategy) -> Value:
     callee = this.get("fn", 0) or UNKNOWN
     arguments = _arguments(this)
     if strategy.kind == "other":
-        scope = Scope(WITH, this.site, (NOT_A_TPUS, strategy))
+        scope = Scope(WITH, this.site, strategy, effect=NOT_A_TPUS)
         this.run_inside(scope, callee, tuple(arguments or ()))
     else:
         tpu = strategy.kind == "tpu"

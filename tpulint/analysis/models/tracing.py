@@ -65,8 +65,8 @@ def as_input(frame: Frame, value: Value, site: Site) -> Value:
         return Mapping({key: as_input(frame, each, site) for key, each in value.items.items()})
     number = isinstance(value, Const) and value.value is not None
     if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
-        if isinstance(value, Opaque) and value.path.startswith("!"):
-            return Opaque(value.path[1:])
+        if isinstance(value, Opaque) and value.is_static:
+            return Opaque(value.path)
         made = fresh_input(frame, site)
         if isinstance(value, Tensor) and value.uniform:
             made.per_replica, made.uniform = False, True
@@ -96,7 +96,7 @@ def tensor_arguments(
     found = []
     for name, default in rows:
         if name in opaque:
-            found.append(Argument(name, "", Opaque("!" + name), site))
+            found.append(Argument(name, "", Opaque(name, is_static=True), site))
         elif default is None:
             found.append(Argument(None, "", UNKNOWN, site))
     if code.star is not None or not opaque:

@@ -34,10 +34,10 @@ def answer_unseen(this: Call) -> Value | None:
     """A method that only variables have says that its receiver is one."""
     receiver = this.receiver
     if isinstance(receiver, Opaque) and this.name in seam.VARIABLE_METHODS:
-        known = receiver.children.get("<variable>")
+        known = receiver.taken_for.get(Variable)
         if not isinstance(known, Variable):
             known = Variable(receiver.path, "variable", this.site, None, None, True)
-            receiver.children["<variable>"] = known
+            receiver.taken_for[Variable] = known
         return _method(this, known)
     if isinstance(receiver, Opaque) and this.name in seam.OPTIMIZER_UPDATES:
         return _update_unseen(this, receiver)
