@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import tensorflow as tf
+
 from tpulint.runtime.extract.automatic import automatic
 from tpulint.runtime.extract.flat import is_flat
 from tpulint.runtime.extract.functionalize import functionalized
@@ -54,8 +56,12 @@ def extract(marked: Marked) -> Program:
         tensor.name: tensor for op in ops for tensor in op.inputs if tensor.op.name not in own
     }
     from_outside |= {out.name: out for out in marked.outputs if out.op.name not in own}
-    replicated = {op.outputs[0].name: op for op in marked.replicated_inputs}
-    of_variables = marked.replicated_inputs[len(marked.inputs) :]
+    # Not only those that `replicate` made: Mesh TensorFlow makes its own around the computation.
+    replicated = {
+        name: tensor.op
+        for name, tensor in from_outside.items()
+        if tensor.op.type == "TPUReplicatedInput"
+    }
     region = Region(
         graph=marked.graph,
         ops=ops,
@@ -78,10 +84,18 @@ def extract(marked: Marked) -> Program:
         of_strategy=frozenset(
             names_inside[name]
             for name, op in replicated.items()
-            if name in names_inside and (op in of_variables or op.get_attr("is_mirrored_variable"))
+            if _is_replicated_variable(marked, op)
         ),
         num_replicas=marked.num_replicas,
     )
+
+
+def _is_replicated_variable(marked: Marked, op: Operation) -> bool:
+    """Whether `op` hands each replica the handle of its own copy of a variable."""
+    is_argument = op in marked.replicated_inputs[: len(marked.inputs)]
+    if is_argument:
+        return bool(op.get_attr("is_mirrored_variable"))
+    return bool(op.outputs[0].dtype == tf.resource)
 
 
 def _operations(marked: Marked, inside: Callable[[Operation], bool]) -> tuple[Operation, ...]:

@@ -1,0 +1,55 @@
+"""Train released programs on the emulated TPU, and compare what they learn with a run without it.
+
+    python scripts/gallery.py [PROGRAM...] [--replicas N...] [--cache FOLDER] [--write]
+
+The programs are the rows of scripts/gallery.toml; without names all of them run. Environments,
+data and results are kept in the cache folder (default: ~/.cache/tpulint-gallery). `--write` makes
+docs/gallery.md of the kept results. Exit status 1: a program does not pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import gallery_rows
+from gallery_page import PAGE, page
+from gallery_runs import kept, result_of
+
+CACHE = Path.home() / ".cache" / "tpulint-gallery"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM")
+    parser.add_argument("--replicas", type=int, nargs="+", default=[2, 8], metavar="N")
+    parser.add_argument("--cache", type=Path, default=CACHE, metavar="FOLDER")
+    parser.add_argument("--seconds", type=int, default=900, help="the longest for one run (900)")
+    parser.add_argument("--write", action="store_true", help="write docs/gallery.md")
+    parser.add_argument("--no-run", action="store_true", help="use the kept results only")
+    options = parser.parse_args()
+    cache = options.cache.resolve()
+
+    gallery = gallery_rows.read()
+    names = [program.name for program in gallery.programs]
+    unknown = set(options.programs) - set(names)
+    if unknown:
+        parser.error(
+            f"no such program: {', '.join(sorted(unknown))} (there are {', '.join(names)})"
+        )
+    failed = False
+    for program in gallery.programs if not options.no_run else ():
+        if program.name in (options.programs or names):
+            for replicas in options.replicas:
+                result = result_of(program, replicas, cache, options.seconds)
+                print(f"{program.name} on {replicas}: {result.verdict}", flush=True)
+                failed |= result.verdict != "passes"
+    if options.write:
+        found = {(p.name, n): kept(p, n, cache) for p in gallery.programs for n in (2, 8)}
+        PAGE.write_text(page(gallery, found), encoding="utf-8")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The gallery's programs and environments, as scripts/gallery.toml has them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TABLE = Path(__file__).with_name("gallery.toml")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A TensorFlow, and packages over it that are installed without their dependencies."""
+
+    name: str
+    tensorflow: str
+    requirements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program; `{data}`, `{out}` and `{replicas}` in its arguments are filled in for each run."""
+
+    name: str
+    release: str
+    module: str
+    """A module of the release, or a file of this repository."""
+    environment: Environment
+    arguments: tuple[str, ...]
+    loss: str
+    """A pattern: its last match in what the program prints is the loss."""
+    data: str = ""
+    """The kind of data in gallery_data.py, where the program does not make its own."""
+    on_tpu: tuple[str, ...] = ()
+    without_tpu: tuple[str, ...] = ()
+    compared: str = "mirrored"
+    """How the expected loss is computed: with the program under MirroredStrategy ("mirrored"), by
+    gallery_by_hand.py ("by-hand"), or with what the program itself has for it ("itself")."""
+    checkpoint: str = ""
+    """The checkpoint of step 0, with which the expected loss is computed from the same values."""
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """All programs, and the releases that no supported TensorFlow can import, with the reason."""
+
+    programs: tuple[Program, ...]
+    left_out: dict[str, str]
+
+
+def read() -> Gallery:
+    """What the table says."""
+    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    environments = {
+        name: Environment(name, row["tensorflow"], tuple(row["requirements"]))
+        for name, row in table["environments"].items()
+    }
+    programs = tuple(
+        _program(name, dict(row), environments) for name, row in table["programs"].items()
+    )
+    return Gallery(programs, table["left-out"])
+
+
+def _program(name: str, row: dict[str, Any], environments: dict[str, Environment]) -> Program:
+    row["environment"] = environments[row["environment"]]
+    lists = {key: tuple(value) for key, value in row.items() if isinstance(value, list)}
+    return Program(name=name, **{**row, **lists})

@@ -1,0 +1,115 @@
+"""Run a program of the gallery on the emulated TPU and without it, and compare the losses."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from gallery_environments import ROOT, python_of
+from gallery_rows import Program
+
+TOLERANCE = 1e-4
+"""How far apart the two losses may be, relative to the greater."""
+_LAUNCH = "scripts/gallery_launch.py"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one program on so many replicas; NaN is a loss that was not printed."""
+
+    program: str
+    replicas: int
+    seconds: float
+    loss: float
+    expected: float
+    verdict: str
+
+
+def result_of(program: Program, replicas: int, cache: Path, seconds: int) -> Result:
+    """Run it, on the TPU and without, in at most so many seconds each; the result is kept."""
+    folder = cache / "runs" / f"{program.name}-{replicas}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    python = str(python_of(program.environment, cache))
+    data = cache / "data" / program.data.replace(" ", "-")
+    if program.data and not data.exists():
+        subprocess.run(
+            [python, "scripts/gallery_data.py", program.data, data], cwd=ROOT, check=True
+        )
+
+    def arguments(out: str, extra: tuple[str, ...]) -> list[str]:
+        given = (program.module, *program.arguments, *extra)
+        known = {"data": data, "out": folder / out, "replicas": replicas}
+        return [word.format(**known) for word in given]
+
+    on_tpu = [python, "-m", "tpulint", "run", "--replicas", str(replicas), _LAUNCH]
+    began = time.monotonic()
+    ended = _run([*on_tpu, *arguments("tpu", program.on_tpu)], folder / "tpu.log", seconds)
+    took = time.monotonic() - began
+    loss = _loss(program, folder / "tpu.log")
+    if ended != "0" or not math.isfinite(loss):
+        verdict = f"fails: exit status {ended}" if ended != "0" else f"fails: the loss is {loss}"
+        return _kept(Result(program.name, replicas, took, loss, math.nan, verdict), cache)
+    if program.checkpoint:
+        _hand_over(program.checkpoint, folder)
+    how = [] if program.compared == "itself" else [f"--{program.compared}", str(replicas)]
+    command = [python, _LAUNCH, *how, *arguments("expected", program.without_tpu)]
+    ended = _run(command, folder / "expected.log", seconds)
+    expected = _loss(program, folder / "expected.log")
+    if ended != "0" or not math.isfinite(expected):
+        verdict = f"not compared: without a TPU it ends with {ended}"
+    else:
+        same = math.isclose(loss, expected, rel_tol=TOLERANCE)
+        verdict = "passes" if same else f"differs: {expected:.7g} is expected"
+    return _kept(Result(program.name, replicas, took, loss, expected, verdict), cache)
+
+
+def kept(program: Program, replicas: int, cache: Path) -> Result | None:
+    """The last result of it."""
+    path = _path(program.name, replicas, cache)
+    return Result(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+
+
+def _kept(result: Result, cache: Path) -> Result:
+    path = _path(result.program, result.replicas, cache)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(result)), encoding="utf-8")
+    return result
+
+
+def _path(program: str, replicas: int, cache: Path) -> Path:
+    return cache / "results" / f"{program}-{replicas}.json"
+
+
+def _run(command: list[str], log: Path, seconds: int) -> str:
+    """The exit status, or "timeout"."""
+    quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    with log.open("w", encoding="utf-8") as file:
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, stdout=file, stderr=file, env=quiet, timeout=seconds, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"timeout after {seconds} s"
+    return str(done.returncode)
+
+
+def _loss(program: Program, log: Path) -> float:
+    found = re.findall(program.loss, log.read_text(encoding="utf-8", errors="replace"), re.M)
+    return float(found[-1]) if found else math.nan
+
+
+def _hand_over(checkpoint: str, folder: Path) -> None:
+    """Let what is computed by hand begin with the variables that the TPU began with."""
+    (folder / "expected").mkdir()
+    for path in (folder / "tpu").glob(f"{checkpoint}.*"):
+        shutil.copy(path, folder / "expected")
+    state = folder / "expected" / "checkpoint"
+    state.write_text(f'model_checkpoint_path: "{checkpoint}"\n', encoding="utf-8")
