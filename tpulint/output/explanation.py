@@ -87,10 +87,11 @@ class FileNote:
 
 @dataclass(frozen=True)
 class LineNote:
-    """A statement. more: how many contexts are left out."""
+    """A statement. placed: it is of a kind that is recorded; more: contexts that are left out."""
 
     row: int
     source: str
+    placed: bool
     contexts: tuple[Reached, ...]
     more: int
     events: tuple[Event, ...]

@@ -60,8 +60,10 @@ def _group(title: str, notes: Iterable[FunctionNote]) -> Iterator[str]:
 def _line(note: LineNote) -> Iterator[str]:
     yield f"line {note.row}: {note.source}"
     yield "contexts:"
-    if not note.contexts:
-        yield "  none: nothing that was read leads to this line"
+    if not note.placed:
+        yield "  not recorded: the analysis keeps no place of a statement of this kind"
+    elif not note.contexts:
+        yield "  none: no call that was read leads to this line"
     for number, each in enumerate(note.contexts, 1):
         yield from _context(number, each)
     if note.more:
@@ -71,9 +73,10 @@ def _line(note: LineNote) -> Iterator[str]:
     for rule in note.rules:
         if rule.state != NOTHING:
             yield f"  {_rule(rule)}"
-    idle = [each.code for each in note.rules if each.state == NOTHING]
+    idle = sum(rule.state == NOTHING for rule in note.rules)
     if idle:
-        yield f"  no event of their kind here: {', '.join(idle)}"
+        others = "the other" if idle < len(note.rules) else "all"
+        yield f"  no event of their kind here: {others} {idle} rules"
 
 
 def _context(number: int, reached: Reached) -> Iterator[str]:

@@ -14,7 +14,12 @@ from tpulint.pipeline.explain import way_in
 from tpulint.pipeline.explain.events import Recorded, events_in, in_words
 from tpulint.pipeline.explain.looks import Looks
 from tpulint.pipeline.explain.recorder import Recorder
-from tpulint.pipeline.explain.source_line import dotted_names, function_rows, statement_rows
+from tpulint.pipeline.explain.source_line import (
+    dotted_names,
+    function_rows,
+    has_place,
+    statement_rows,
+)
 from tpulint.pipeline.explain.verdicts import Verdicts
 from tpulint.pipeline.projects import Job, Run, of_names, programs, understand_job
 from tpulint.pipeline.request import Request, settings_of
@@ -37,8 +42,10 @@ def explain(request: Request, row: int | None) -> Explanation:
         return _unread(filename, [*reasons, f"it cannot be read: {error.strerror}"])
     except UnreadableSource as error:
         return _unread(filename, [*reasons, f"it cannot be parsed: {error.reason}"])
-    except (SyntaxError, ValueError) as error:
-        return _unread(filename, [*reasons, f"it cannot be parsed: {error} (TPU001)"])
+    except SyntaxError as error:
+        return _unread(
+            filename, [*reasons, f"it cannot be parsed: {error.msg} at line {error.lineno}"]
+        )
     return _Account(task, source, rows, row, reasons).written()
 
 
@@ -147,6 +154,7 @@ class _Account:
         return LineNote(
             self.row,
             self.source.text.splitlines()[self.row - 1].strip(),
+            has_place(self.source.text, self.row),
             tuple(contexts[:CONTEXTS]),
             max(len(contexts) - CONTEXTS, 0),
             in_words(self.events),

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import fields
 from functools import cached_property
 
 from tpulint import rules
+from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.finding import Finding
 from tpulint.pipeline.explain.events import Recorded, short
@@ -20,6 +22,8 @@ from tpulint.pipeline.projects import describe
 KIND = frozenset(
     ["path", "last", "kind", "mode", "how", "taker", "site", "change", "effect", "context"]
 )
+# The lists of a computation: a rule that asks for calls goes through those of every computation.
+LISTS = KIND | frozenset(each.name for each in fields(Computation) if each.type.startswith("list["))
 
 
 class Looks:
@@ -35,10 +39,11 @@ class Looks:
         for name, item in vars(Program).items():
             if isinstance(item, cached_property):  # else only the rule that asks first would look
                 getattr(program, name)
-        noted: dict[tuple[str, str], set[str]] = defaultdict(set)
+        noted: dict[str, set[str]] = defaultdict(set)
         for event in events:
             if not isinstance(event, tuple):
-                _watch(event, noted[type(event).__name__, short(event)])
+                passed_over = LISTS if isinstance(event, Computation) else KIND
+                _watch(event, noted[short(event)], passed_over)
         for code in rules.written():
             for names in noted.values():
                 names.clear()
@@ -46,21 +51,21 @@ class Looks:
                 self.findings += rules.run(program, {code})
             except Exception as error:
                 self.failures[code] = describe(error)
-            for (_, text), names in noted.items():
-                if names - KIND:
-                    self._read[code].setdefault(text, set()).update(names - KIND)
+            for text, names in noted.items():
+                if names:
+                    self._read[code].setdefault(text, set()).update(names)
 
     def of(self, code: str) -> list[str]:
         """Return what the rule looked at, in words."""
         return [f"{text} ({', '.join(sorted(names))})" for text, names in self._read[code].items()]
 
 
-def _watch(event: Recorded, noted: set[str]) -> None:
-    """Let `event` note the names of its attributes that are read from now on."""
+def _watch(event: Recorded, noted: set[str], passed_over: frozenset[str]) -> None:
+    """Let `event` note the names of its attributes that are read from now on, but some."""
     plain = type(event)
 
     def noting(self: object, name: str) -> object:
-        if not name.startswith("_"):
+        if not name.startswith("_") and name not in passed_over:
             noted.add(name)
         return plain.__getattribute__(self, name)
 

@@ -7,20 +7,45 @@ import io
 import keyword
 import tokenize
 
+# Statements of which the summary language keeps no place.
+UNPLACED = (
+    ast.Import
+    | ast.ImportFrom
+    | ast.Pass
+    | ast.Global
+    | ast.Nonlocal
+    | ast.ClassDef
+    | ast.Break
+    | ast.Continue
+)
+
 
 def statement_rows(text: str, row: int) -> range | None:
     """Return the rows of the innermost statement at `row`, None where there is none.
 
     Of a statement with a body, only the rows above the body count.
     """
-    found: ast.stmt | None = None
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.stmt) and _first(node) <= row <= (node.end_lineno or node.lineno):
-            found = node  # a walk goes from the outside to the inside
+    found = _statement(text, row)
     if found is None:
         return None
     rows = range(_first(found), _last(found) + 1)
     return rows if row in rows else None
+
+
+def has_place(text: str, row: int) -> bool:
+    """Return whether the summary language knows where the statement at `row` is."""
+    found = _statement(text, row)
+    if isinstance(found, ast.Expr):
+        return not isinstance(found.value, ast.Constant)
+    return not isinstance(found, UNPLACED)
+
+
+def _statement(text: str, row: int) -> ast.stmt | None:
+    found: ast.stmt | None = None
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt) and _first(node) <= row <= (node.end_lineno or node.lineno):
+            found = node  # a walk goes from the outside to the inside
+    return found
 
 
 def function_rows(text: str) -> list[tuple[int, str]]:

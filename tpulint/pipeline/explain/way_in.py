@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tpulint.config.closest import Closest
 from tpulint.knowledge.seam import SIGNS
-from tpulint.pipeline.discover import ignored, ignores_above
+from tpulint.pipeline.discover import ignored, ignores_above, with_ignore_file
 from tpulint.pipeline.projects import Job
 from tpulint.syntax.prefilter import passes
 
@@ -21,7 +21,8 @@ def left_out(path: str, closest: Closest) -> list[str]:
         config = closest.of_file(path)
         where = os.path.relpath(config.file) if config.file else "default"
         found.append(f"excluded by the {where} configuration, unless it is named")
-    if ignored(ignores_above(os.path.dirname(path)), path):
+    folder = os.path.dirname(path)
+    if ignored(with_ignore_file(folder, [".gitignore"], ignores_above(folder)), path):
         found.append("ignored by git, so left out unless it is named")
     return found
 
