@@ -9,6 +9,7 @@ from tpulint.analysis import disabled_estimators, entry_discovery
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.interpreter.interpreter import Interpreter
+from tpulint.analysis.interpreter.observer import Observer
 from tpulint.analysis.models.registry import Models
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
@@ -22,6 +23,7 @@ def link(
     given: Mapping[str, bytes],
     settings: Settings,
     store: Store,
+    observer: Observer | None = None,
 ) -> Program:
     """The program of `sources`, which are those of `filenames` that passed the screen."""
     project = Project(store.one, given, filenames)
@@ -33,7 +35,7 @@ def link(
         module = Module(source.filename, os.path.abspath(source.filename), source.text, facts)
         modules.append(module)
         project.add(source.filename, module)
-    interpreter = Interpreter(project, settings, Models(settings.wrappers))
+    interpreter = Interpreter(project, settings, Models(settings.wrappers), observer)
     entry_discovery.read_all(interpreter, modules)
     disabled_estimators.drop(interpreter.program)
     for module in modules:

@@ -71,6 +71,18 @@ def add_checking(check: Parser) -> None:
     check.set_defaults(run=run_check)
 
 
+def add_explain(explain: Parser) -> None:
+    add = explain.add_argument
+    add("place", metavar="PATH[:LINE]", help="a file, or one of its lines")
+    add("--output-format", choices=("text", "json"), default="text")
+    add("--certainty", choices=("definite", "possible"), help="possible: show the unsure ones too")
+    add("--target-tensorflow", metavar="VERSION", help="the TensorFlow that the code is for")
+    add("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
+    add("--cache-dir", metavar="DIR", help="where the cache lies (TPULINT_CACHE_DIR)")
+    add_configuration(explain)
+    explain.set_defaults(run=run_explain)
+
+
 def add_rule(rule: Parser) -> None:
     rule.add_argument("code", nargs="?", metavar="CODE")
     rule.add_argument("--all", action="store_true", help="explain every rule")
@@ -136,6 +148,12 @@ def run_program(options: argparse.Namespace) -> int:
     return run(options)
 
 
+def run_explain(options: argparse.Namespace) -> int:
+    from tpulint.cli.explain import explain
+
+    return explain(options)
+
+
 def run_rule(options: argparse.Namespace) -> int:
     from tpulint.output.explain import explain
 
@@ -193,6 +211,7 @@ def run_version(options: argparse.Namespace) -> int:
 # By name: a line on what it is for, and what gives a parser its options.
 COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "check": ("report findings in files and directories", add_checking),
+    "explain": ("show what the analysis saw in a file or at a line", add_explain),
     "rule": ("explain a rule", add_rule),
     "run": ("run a TPU program on this CPU", add_run),
     "config": ("show every key of the configuration", add_config),

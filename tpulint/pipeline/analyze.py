@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tpulint.analysis.domain.program import Program
+    from tpulint.analysis.interpreter.observer import Observer
     from tpulint.source import Source
 
 __all__ = ["Settings", "Understanding", "understand"]
@@ -37,12 +38,14 @@ def understand(
     jobs: int = 1,
     files: Sequence[str] | None = None,
     placed: Mapping[str, str] | None = None,
+    observer: Observer | None = None,
 ) -> Understanding:
     """Read the program in `filenames` and what it imports from its own project.
 
     `given` holds the bytes of files that are not (or not yet) on disk; `cache` is a
     folder for summaries, None for none; `jobs` is the number of processes that parse;
-    `files` are all those of the run, `placed` those under soft placement.
+    `files` are all those of the run, `placed` those under soft placement; `observer` is shown
+    what the interpreter reads.
     """
     settings = settings or Settings()
     given = given or {}
@@ -64,7 +67,7 @@ def understand(
 
     files = filenames if files is None else files
     store = Store(cache, jobs)
-    program = deeply(lambda: link(sources, files, given, settings, store))
+    program = deeply(lambda: link(sources, files, given, settings, store, observer))
     program.targets = Targets(settings.target_tensorflow)
     program.soft_placement = placed or {}
     return Understanding(program, (*findings, *store.findings), tuple(store.messages))

@@ -23,7 +23,9 @@ from tpulint.pipeline.screen import Screened, screen, together
 
 if TYPE_CHECKING:
     from tpulint.analysis.domain.program import Program
+    from tpulint.analysis.interpreter.observer import Observer
     from tpulint.analysis.options import Settings
+    from tpulint.pipeline.analyze import Understanding
 
 FEW = 200  # files below which a second process costs more than it saves
 CHUNK = 100  # files that one process looks at in a turn
@@ -226,19 +228,9 @@ def of_names(run: Run, screened: Screened) -> Analysis:
 @uncollected()
 def one_program(run: Run, job: Job) -> Analysis:
     """Understand the files of one program and run the rules; a file that breaks it is left out."""
-    from tpulint.pipeline.analyze import understand
-
     found = Analysis()
     try:
-        understanding = understand(
-            job.seeds,
-            given=run.given,
-            settings=run.settings,
-            cache=run.cache,
-            jobs=job.processes,
-            files=run.filenames,
-            placed=job.placed,
-        )
+        understanding = understand_job(run, job)
     except Exception as error:
         if len(job.seeds) == 1:
             found.failed = True
@@ -258,6 +250,22 @@ def one_program(run: Run, job: Job) -> Analysis:
         asked = set(run.filenames)
         found.imported += [each.path for each in program.modules if each.filename not in asked]
     return found
+
+
+def understand_job(run: Run, job: Job, observer: Observer | None = None) -> Understanding:
+    """Read the files of one program."""
+    from tpulint.pipeline.analyze import understand
+
+    return understand(
+        job.seeds,
+        given=run.given,
+        settings=run.settings,
+        cache=run.cache,
+        jobs=job.processes,
+        files=run.filenames,
+        placed=job.placed,
+        observer=observer,
+    )
 
 
 def judge(program: Program, run: Run, found: Analysis) -> None:

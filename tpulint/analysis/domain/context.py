@@ -27,6 +27,16 @@ LOOP = "loop"  # a Python loop
 UNSEEN_CALLER = "unseen caller"  # a function that nothing read calls
 DATA = "data"  # a function of an input pipeline
 
+_WORDS = {
+    FUNCTION: "tf.function",
+    COND: "a branch on a tensor",
+    WHILE: "a loop on a tensor",
+    ONCE: "a create-once test",
+    LOOP: "a Python loop",
+    UNSEEN_CALLER: "a function that nothing read calls",
+    DATA: "an input pipeline",
+}
+
 # Keys of conditions that are no test in the source: one of several callees, a function that
 # is given to an operation and may be called, one of several values.
 CALLEE, CALLED, ALTERNATIVE = "callee", "called", "alternative"
@@ -81,6 +91,10 @@ class ConditionKey(NamedTuple):
     answer: Answer | None = None
     call_chain: tuple[CallStep, ...] = ()
 
+    def __repr__(self) -> str:
+        name = str(self.payload[0]) if self.kind == WITH else _WORDS.get(self.kind, self.kind)
+        return f"{name} (possibly)" if self.perhaps else name
+
 
 class BaseContext(NamedTuple):
     """`conditions` are (key, branch taken) pairs; equal keys are the same Python test.
@@ -94,6 +108,23 @@ class BaseContext(NamedTuple):
     conditions: frozenset[tuple[ConditionKey, object]] = frozenset()
     muted: bool = False
     run: int = 0
+
+    def __repr__(self) -> str:
+        calls = (f"{each.name}()" for each in self.call_chain)
+        return " > ".join([self.lane, *map(repr, self.inner_scopes), *calls])
+
+    @property
+    def lane(self) -> str:
+        """Return who runs what is built here: the device, a host cluster, a pipeline, the host."""
+        for scope in reversed(self.scopes):
+            if scope.kind in (COMPUTATION, CLUSTER):
+                return "device" if scope.kind == COMPUTATION else "host cluster"
+        return "input pipeline" if any(each.kind == DATA for each in self.scopes) else "host"
+
+    @property
+    def inner_scopes(self) -> list[Scope]:
+        """The scopes around this place that do not make its lane, outermost first."""
+        return [each for each in self.scopes if each.kind not in (COMPUTATION, CLUSTER)]
 
     def inside(self: Self, scope: Scope) -> Self:
         scopes = (*self.scopes, scope)

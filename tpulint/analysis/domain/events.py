@@ -81,6 +81,9 @@ class Variable(Value):
     assumed: bool = False
     whole: Variable | None = None
 
+    def __repr__(self) -> str:
+        return f"{self.sort} {self.name}"
+
 
 @dataclass(eq=False)
 class Tensor(Value):
@@ -107,6 +110,11 @@ class Tensor(Value):
     starts: str | None = None
     data: bool = False
 
+    def __repr__(self) -> str:
+        shape = "" if self.shape is None else str(self.shape).replace("None", "?")
+        facts = ["per replica"] * self.per_replica + ["from a host cluster"] * bool(self.clusters)
+        return " ".join(filter(None, [self.dtype, self.sort, shape, *facts]))
+
 
 class Argument(NamedTuple):
     """One argument of a call as it was written. `node` is its summary expression."""
@@ -118,7 +126,7 @@ class Argument(NamedTuple):
     node: Expression | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ApiCall:
     """A call of something outside the project; `path` is its dotted name or `?.method`."""
 
@@ -144,7 +152,7 @@ class ApiCall:
         return None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Computation:
     """One place where a TPU computation is built.
 
@@ -182,7 +190,7 @@ SENT = "outside_compilation"  # who takes an argument that crosses to the host
 CONTROL_TAKERS = frozenset(["control_dependencies", "group", "no_op"])
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Cluster:
     """One host cluster: what a callable given to outside_compilation (or host_call) makes.
 
@@ -246,7 +254,7 @@ class Cluster:
                 yield from each._taken(seen)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Access:
     """A variable is touched. mode: "read", "write" or "create"; `how` is the method or op."""
 
@@ -257,7 +265,7 @@ class Access:
     context: Context
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Use:
     """A tensor is taken at `site`. certainty: POSSIBLE where the taker is unknown.
 

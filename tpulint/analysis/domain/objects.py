@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from reprlib import recursive_repr
 from typing import Any
 
 from tpulint.analysis.domain.events import Argument, Context
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import UNKNOWN, Bound, DeferredName, Value
 from tpulint.syntax import ir
+
+SHOWN = 4  # items of a container in its repr
 
 
 @dataclass(eq=False)
@@ -36,6 +41,9 @@ class Function(Value):
     def name(self) -> str:
         return self.code.name
 
+    def __repr__(self) -> str:
+        return f"function {self.name}"
+
 
 @dataclass(eq=False)
 class Class(Value):
@@ -48,6 +56,9 @@ class Class(Value):
     names: dict[str, Value]
     order: list[Value] | None = field(default=None, repr=False)  # see `class_order.mro`
 
+    def __repr__(self) -> str:
+        return f"class {self.code.name}"
+
 
 @dataclass(eq=False)
 class Instance(Value):
@@ -59,6 +70,9 @@ class Instance(Value):
     attributes: dict[str, Value] = field(default_factory=dict)
     attempted: set[str] = field(default_factory=set)
 
+    def __repr__(self) -> str:
+        return f"{self.cls.code.name} object"
+
 
 @dataclass(eq=False)
 class Super(Value):
@@ -66,6 +80,9 @@ class Super(Value):
 
     instance: Value
     owner: Class
+
+    def __repr__(self) -> str:
+        return f"super() of {self.owner!r}"
 
 
 @dataclass(eq=False)
@@ -84,6 +101,9 @@ class ExternalObject(Value):
     inner: Value | None = None
     callee: DeferredName | None = None
     given: tuple[Argument, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{self.path} object"
 
     @property
     def last(self) -> str:
@@ -114,6 +134,10 @@ class Sequence(Value):
     alike: frozenset[int] = frozenset()
     places: tuple[int, ...] = ()
 
+    @recursive_repr("...")
+    def __repr__(self) -> str:
+        return f"{self.kind} [{listed(map(repr, self.items), self.open)}]"
+
 
 @dataclass(eq=False)
 class Mapping(Value):
@@ -131,6 +155,11 @@ class Mapping(Value):
     perhaps: set[Any] = field(default_factory=set)
     places: dict[Any, int] = field(default_factory=dict)
 
+    @recursive_repr("...")
+    def __repr__(self) -> str:
+        pairs = (f"{key!r}: {item!r}" for key, item in self.items.items())
+        return f"dict {{{listed(pairs, self.open)}}}"
+
 
 @dataclass(eq=False)
 class ContextManagerValue(Value):
@@ -140,6 +169,16 @@ class ContextManagerValue(Value):
     site: Site
     payload: Value = UNKNOWN
     entered: int = 0
+
+    def __repr__(self) -> str:
+        return f"context manager ({self.effect})"
+
+
+def listed(items: Iterable[str], more: bool) -> str:
+    """Return the first SHOWN of `items`, and "..." where there are, or may be, others."""
+    found = list(itertools.islice(items, SHOWN + 1))
+    rest = ["..."] if more or len(found) > SHOWN else []
+    return ", ".join([*found[:SHOWN], *rest])
 
 
 def function_of(value: Value) -> Function | None:
@@ -158,3 +197,6 @@ class TraceTimeValue(Value):
 
     path: str
     site: Site
+
+    def __repr__(self) -> str:
+        return f"{self.path}() at trace time"

@@ -37,6 +37,9 @@ class Const(Value):
 
     value: Any
 
+    def __repr__(self) -> str:
+        return repr(self.value)
+
 
 NONE = Const(None)
 
@@ -47,12 +50,18 @@ class Text(Value):
 
     starts: str
 
+    def __repr__(self) -> str:
+        return f"{self.starts!r}..."
+
 
 @dataclass(frozen=True)
 class ContextQuery(Value):
     """The answer to a question about the graph's TPU context: `name` is the attribute asked for."""
 
     name: str
+
+    def __repr__(self) -> str:
+        return self.name
 
 
 @dataclass(eq=False)
@@ -74,6 +83,9 @@ class Opaque(Value):
     taken_for: dict[type[Value], Value] = field(default_factory=dict)
     _comparisons: dict[str, Opaque] = field(default_factory=dict)
     _negation: Opaque | None = None
+
+    def __repr__(self) -> str:
+        return f"unknown {self.path}"
 
     @property
     def last(self) -> str:
@@ -110,6 +122,9 @@ class External(Value):
 
     path: str
 
+    def __repr__(self) -> str:
+        return self.path
+
     @property
     def last(self) -> str:
         return self.path.rpartition(".")[2]
@@ -122,6 +137,9 @@ class ModuleValue(Value):
     path: str
     dotted: str
 
+    def __repr__(self) -> str:
+        return f"module {self.dotted}"
+
 
 @dataclass(frozen=True)
 class DeferredName(External):
@@ -129,6 +147,9 @@ class DeferredName(External):
 
     base: ModuleValue
     name: str
+
+    def __repr__(self) -> str:
+        return f"{self.path} (its module was not read)"
 
 
 @dataclass(frozen=True)
@@ -139,6 +160,9 @@ class Imported(Value):
     dotted: str
     name: str
 
+    def __repr__(self) -> str:
+        return f"{self.dotted}.{self.name}"
+
 
 @dataclass(frozen=True)
 class Bound(Value):
@@ -146,6 +170,9 @@ class Bound(Value):
 
     function: Value
     receiver: Value
+
+    def __repr__(self) -> str:
+        return f"{self.function!r} of {self.receiver!r}"
 
 
 @dataclass(frozen=True)
@@ -155,6 +182,9 @@ class Partial(Value):
     function: Value
     args: tuple[Value, ...]
     kwargs: tuple[tuple[str, Value], ...]
+
+    def __repr__(self) -> str:
+        return f"partial({self.function!r})"
 
 
 @dataclass(eq=False)
@@ -166,12 +196,18 @@ class Strategy(Value):
     path: str = ""
     resolver: Value = NONE
 
+    def __repr__(self) -> str:
+        return f"strategy of kind {self.kind}"
+
 
 @dataclass(frozen=True)
 class Choice(Value):
     """One of several values; it depends on what the analysis cannot see."""
 
     options: tuple[Value, ...]
+
+    def __repr__(self) -> str:
+        return " or ".join(map(repr, self.options))
 
 
 def options(value: Value) -> tuple[Value, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Context
-from tpulint.analysis.domain.objects import Env
+from tpulint.analysis.domain.objects import Env, Function
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import Value
 from tpulint.analysis.interpreter import expressions, statements
 from tpulint.analysis.interpreter.frame import Frame, Library
+from tpulint.analysis.interpreter.observer import Observer
 from tpulint.analysis.interpreter.session import Session
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
@@ -27,16 +28,54 @@ class EvaluatingFrame(Frame):
         statements.assign(self, target, item)
 
 
+class ObservedFrame(EvaluatingFrame):
+    """A frame that shows an observer each statement it has read, and each call it may follow."""
+
+    observer: Observer
+
+    def inner(
+        self, module: Module, env: Env, context: Context, function: Function | None = None
+    ) -> ObservedFrame:
+        made = super().inner(module, env, context, function)
+        made.observer = self.observer
+        return made
+
+    def may_enter(self, function: Function) -> bool:
+        followed = super().may_enter(function)
+        self.observer.called(self, function, followed)
+        return followed
+
+    def block(self, body: Block) -> bool:
+        for statement in body:
+            before = self.context
+            ended = super().block([statement])
+            self.observer.read(self, statement, before)
+            if ended:
+                return True
+        return False
+
+
 class Interpreter(Session):
     """Reads modules and functions; `library` answers calls of what is outside the project."""
 
-    def __init__(self, project: Project, settings: Settings, library: Library) -> None:
+    def __init__(
+        self,
+        project: Project,
+        settings: Settings,
+        library: Library,
+        observer: Observer | None = None,
+    ) -> None:
         super().__init__(project, settings)
         self.library = library
+        self.observer = observer
 
     def frame(self, module: Module, env: Env, context: Context) -> Frame:
         """Return a frame that nothing calls: that of a module's body, or around a root."""
-        return EvaluatingFrame(self, self.library, module, env, context)
+        if self.observer is None:
+            return EvaluatingFrame(self, self.library, module, env, context)
+        made = ObservedFrame(self, self.library, module, env, context)
+        made.observer = self.observer
+        return made
 
     def read_body(self, module: Module, env: Env) -> None:
         self.frame(module, env, self.new_run()).block(module.facts.body)

@@ -87,6 +87,10 @@ class Session(ModuleLinker):
         counted["on the host, in a module without TPU code"] = len(passed)
         return {why: number for why, number in sorted(counted.items()) if number}
 
+    def reasons(self, function: Function) -> list[str]:
+        """Return why calls of `function` were not followed, each reason once."""
+        return [why for why, codes in self._not_read.items() if id(function.code) in codes]
+
     def is_active(self, function: Function) -> bool:
         """Return whether the function is being read."""
         return id(function.code) in self._active

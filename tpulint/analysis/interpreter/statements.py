@@ -156,7 +156,7 @@ def _with_block(frame: Frame, node: With) -> bool:
             if each.target is not None:
                 assign(frame, each.target, bound)
         built, returned = frame.session.operations, len(frame.returns)
-        ended = block(frame, node.body)
+        ended = frame.block(node.body)
         for manager, site in reversed(opened):
             operations, values = frame.session.operations - built, tuple(frame.returns[returned:])
             context_managers.leave(frame, manager, site, operations, values)

@@ -1,0 +1,284 @@
+"""`tpulint explain` on small whole programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tpulint.cli.main import main
+
+STRATEGY = """\
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+with strategy.scope():
+    total = tf.Variable(0.0)
+
+
+def scaled(x, by=2.0):
+    if tf.reduce_sum(x) > 0.0:
+        return x * by
+    return x
+
+
+def step(x):
+    total.assign_add(scaled(x))
+
+
+strategy.run(step, args=(1.0,))
+
+
+def unused():
+    return scaled(1)
+"""
+ESTIMATOR = """\
+import tensorflow.compat.v1 as tf
+
+from helpers import loss_of, unheard
+
+
+def metric_fn(loss):
+    return {"mean": tf.metrics.mean(loss)}
+
+
+def model_fn(features, labels, mode, params):
+    loss = loss_of(features)
+    tf.print(loss)  # tpulint: ignore[TPU501]
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    return tf.estimator.tpu.TPUEstimatorSpec(
+        mode, loss=loss, train_op=train, eval_metrics=(metric_fn, [loss])
+    )
+
+
+unheard()
+tf.estimator.tpu.TPUEstimator(model_fn=model_fn, config=None, use_tpu=True, train_batch_size=8)
+"""
+HELPERS = """\
+import tensorflow as tf
+
+
+def loss_of(features):
+    return tf.reduce_mean(features)
+
+
+def unheard():
+    return 1
+"""
+REPLICATE = """\
+import tensorflow.compat.v1 as tf
+
+v = tf.get_variable("v", [])
+
+
+def show():
+    return tf.identity(v)
+
+
+def computation(x):
+    seen = tf.tpu.outside_compilation(show)
+    with tf.control_dependencies([seen]):
+        return v.assign_add(x + seen)
+
+
+result = tf.tpu.replicate(computation, [[1.0], [2.0]])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with three programs."""
+    subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
+    files = {
+        "loop.py": STRATEGY,
+        "estimator.py": ESTIMATOR,
+        "helpers.py": HELPERS,
+        "replicate.py": REPLICATE,
+        "alone.py": "import math\nprint(math.pi)\n",
+        "broken.py": "print 1\n",
+        ".gitignore": "generated.py\n",
+        "generated.py": STRATEGY,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def explained(capsys: pytest.CaptureFixture[str], place: str, *options: str) -> dict[str, Any]:
+    status = main(["explain", "--no-cache", "--output-format", "json", *options, place])
+    out, err = capsys.readouterr()
+    assert (status, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def lanes(found: dict[str, Any]) -> dict[str, list[str]]:
+    return {each["name"]: each["lanes"] for each in found["file"]["functions"]}
+
+
+def rule(found: dict[str, Any], code: str) -> str:
+    (state,) = {each["state"] for each in found["line"]["rules"] if each["code"] == code}
+    return str(state)
+
+
+@pytest.mark.usefixtures("folder")
+class TestFile:
+    def test_functions_are_listed_by_where_they_are_called(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = explained(capsys, "loop.py")
+        assert found["read"]
+        assert lanes(found) == {"scaled": ["device"], "step": ["device"], "unused": []}
+        (computation,) = found["file"]["computations"]
+        assert (computation["lane"], computation["place"]["row"]) == ("host", 18)
+
+    def test_clusters_of_an_estimator_are_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        found = explained(capsys, "estimator.py")
+        assert lanes(found) == {"metric_fn": ["host cluster"], "model_fn": ["device"]}
+        (cluster,) = found["file"]["clusters"]
+        assert cluster["text"].startswith("eval_metrics opens a host cluster of function metric_fn")
+        assert {each["code"]: each["state"] for each in found["file"]["findings"]}["TPU501"] == (
+            "suppressed by a comment"
+        )
+
+    def test_a_module_that_a_program_calls_is_read(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = explained(capsys, "helpers.py")
+        assert lanes(found) == {"loss_of": ["device"], "unheard": []}
+        assert "nothing in its bytes names the seam" in found["reasons"][0]
+        assert "read in the program of estimator.py (2 modules read)" in found["reasons"]
+
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("alone.py", "not reached: no file that names the seam imports it"),
+            ("broken.py", "it cannot be parsed: Missing parentheses"),
+        ],
+    )
+    def test_a_file_that_is_not_read_says_why(
+        self, name: str, reason: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = explained(capsys, name)
+        assert not found["read"]
+        assert any(each.startswith(reason) for each in found["reasons"])
+
+    def test_an_ignored_file_is_read_when_it_is_named(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = explained(capsys, "generated.py")
+        assert found["read"]
+        assert found["reasons"][0] == "ignored by git, so left out unless it is named"
+
+    def test_an_excluded_file_is_read_when_it_is_named(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (folder / "tpulint.toml").write_text('exclude = ["loop.py"]\n', encoding="utf-8")
+        found = explained(capsys, "loop.py")
+        assert "excluded by the tpulint.toml configuration" in found["reasons"][0]
+
+    def test_a_module_that_only_the_host_calls_is_passed_by(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        text = ESTIMATOR.replace("loss_of(features)", "tf.reduce_mean(features)")
+        (folder / "estimator.py").write_text(text, encoding="utf-8")
+        found = explained(capsys, "helpers.py")
+        assert not found["read"]
+        assert "helpers.unheard of it is called on the host only" in found["reasons"][1]
+
+
+@pytest.mark.usefixtures("folder")
+class TestLine:
+    def test_contexts_have_their_calls_scopes_and_values(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = explained(capsys, "loop.py:10")
+        (context,) = found["line"]["contexts"]
+        assert context["lane"] == "device"
+        assert [each["name"] for each in context["calls"]] == ["step", "scaled"]
+        assert context["calls"][1]["place"] == {"filename": "loop.py", "row": 15, "column": 22}
+        values = {each["name"]: each["value"] for each in context["values"]}
+        assert values["by"] == "2.0"
+
+    def test_a_def_has_the_contexts_of_its_calls(self, capsys: pytest.CaptureFixture[str]) -> None:
+        found = explained(capsys, "loop.py:8")
+        (context,) = found["line"]["contexts"]
+        assert {"name": "by", "value": "2.0"} in context["values"]
+
+    def test_events_have_their_lane(self, capsys: pytest.CaptureFixture[str]) -> None:
+        found = explained(capsys, "loop.py:15")
+        texts = {(each["lane"], each["text"]) for each in found["line"]["events"]}
+        assert ("device", "write of variable total by assign_add") in texts
+
+    def test_a_line_that_nothing_calls_has_no_context(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = explained(capsys, "loop.py:22")
+        assert (found["line"]["contexts"], found["line"]["events"]) == ([], [])
+
+    def test_a_rule_that_reports_and_one_that_is_silent_differ(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        found = explained(capsys, "replicate.py:7:5", "--certainty", "possible")
+        assert rule(found, "TPU103").startswith("reported")
+        assert rule(found, "TPU102") == "silent"
+        assert rule(found, "TPU404") == "nothing here"
+
+    def test_a_possible_finding_is_hidden(self, capsys: pytest.CaptureFixture[str]) -> None:
+        found = explained(capsys, "replicate.py:7")
+        assert rule(found, "TPU103").startswith("possible and hidden")
+
+    def test_a_suppressed_finding_says_so(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert rule(explained(capsys, "estimator.py:12"), "TPU501") == "suppressed by a comment"
+
+    def test_a_baseline_keeps_its_findings(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        bare = ESTIMATOR.replace("  # tpulint: ignore[TPU501]", "")
+        (folder / "estimator.py").write_text(bare, encoding="utf-8")
+        assert rule(explained(capsys, "estimator.py:12"), "TPU501").startswith("reported")
+        main(["check", "--no-cache", "--write-baseline", "known.json", "."])
+        (folder / "tpulint.toml").write_text('baseline = "known.json"\n', encoding="utf-8")
+        capsys.readouterr()
+        assert rule(explained(capsys, "estimator.py:12"), "TPU501") == "in the baseline"
+
+    def test_codes_that_are_not_asked_for_say_so(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (folder / "tpulint.toml").write_text('ignore = ["TPU501"]\n', encoding="utf-8")
+        assert rule(explained(capsys, "estimator.py:12"), "TPU501") == "not selected"
+
+    def test_an_import_is_not_recorded(self, capsys: pytest.CaptureFixture[str]) -> None:
+        found = explained(capsys, "loop.py:1")
+        assert not found["line"]["placed"]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (".", "explain: . is a directory: give one file"),
+        ("none.py:1", "none.py: no such file or directory"),
+        ("alone.py:9", "alone.py: there is no line 9: it has 2"),
+        ("loop.py:6", "loop.py: no statement begins or goes on at line 6"),
+    ],
+)
+def test_a_place_that_is_none_is_wrong_usage(
+    place: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", place]) == 2
+    assert capsys.readouterr().err == f"tpulint: {message}\n"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_check_finds_the_same_with_an_observer(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("loop.py", "estimator.py", "replicate.py"):
+        main(["check", "--no-cache", "--output-format", "json", "--certainty", "possible", name])
+        expected = [(each["code"], each["message"]) for each in json.loads(capsys.readouterr().out)]
+        notes = explained(capsys, name, "--certainty", "possible")["file"]["findings"]
+        reported = [each for each in notes if each["state"].startswith("reported")]
+        assert [each["code"] for each in reported] == [code for code, _ in expected]

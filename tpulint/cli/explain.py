@@ -1,0 +1,56 @@
+"""`tpulint explain`: from PATH[:LINE] to the account of the analysis."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+
+from tpulint.cache_dir import tag
+from tpulint.cli.overrides import closest
+from tpulint.config import ConfigError
+from tpulint.diagnostics.rule_selection import Layer
+from tpulint.pipeline.request import Request, codes_by
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Print what the analysis saw."""
+    from tpulint.output.explanation import explanation_json
+    from tpulint.output.explanation_text import explanation_text
+    from tpulint.pipeline.explain import explain
+
+    path, row = split(options.place)
+    request = request_of(options, path)
+    found = explain(request, row)
+    if request.cache:
+        tag(request.cache)
+    written = explanation_json if options.output_format == "json" else explanation_text
+    sys.stdout.write(written(found))
+    return 0
+
+
+def split(place: str) -> tuple[str, int | None]:
+    """Return the path and the line of PATH, PATH:LINE or PATH:LINE:COLUMN, as findings have it."""
+    match = re.fullmatch(r"(.+?):(\d+)(?::\d+)?:?", place)
+    if match is None or os.path.lexists(place):
+        return place, None
+    return match[1], int(match[2])
+
+
+def request_of(options: argparse.Namespace, path: str) -> Request:
+    """The request of a check of that one file. Raises ConfigError where it is no file."""
+    if os.path.isdir(path):
+        raise ConfigError(f"explain: {path} is a directory: give one file")
+    if not os.path.lexists(path):
+        raise ConfigError(f"{path}: no such file or directory")
+    start = os.path.dirname(os.path.abspath(path))
+    way = closest(options, start)
+    config = way.of(start)
+    return Request(
+        config,
+        codes_by(config, Layer()),
+        (path,),
+        cache=None if options.no_cache else config.cache_path,
+        closest=way,
+    )

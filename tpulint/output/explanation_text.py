@@ -1,0 +1,100 @@
+"""The account of `tpulint explain`, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tpulint.output.excerpt import shown
+from tpulint.output.explanation import (
+    Event,
+    Explanation,
+    FileNote,
+    FunctionNote,
+    LineNote,
+    Reached,
+    RuleNote,
+)
+
+LANES = ("device", "host cluster", "input pipeline", "host")
+NOTHING = "nothing here"
+
+
+def explanation_text(found: Explanation) -> str:
+    """Return the account as text."""
+    lines = [f"{found.filename}: {'read' if found.read else 'not read'}"]
+    lines += [f"  {each}" for each in found.reasons]
+    if found.file is not None:
+        lines += _file(found.file)
+    if found.line is not None:
+        lines += _line(found.line)
+    return "".join(f"{shown(each)}\n" for each in lines)
+
+
+def _file(note: FileNote) -> Iterator[str]:
+    yield from _events("computations", note.computations)
+    yield from _events("host clusters", note.clusters)
+    yield from _events("input pipelines", note.pipelines)
+    yield from _functions(note.functions)
+    yield "findings:"
+    yield from (f"  {_rule(each)}" for each in note.findings)
+    if not note.findings:
+        yield "  none"
+
+
+def _functions(notes: tuple[FunctionNote, ...]) -> Iterator[str]:
+    yield "functions:"
+    for lane in LANES:
+        yield from _group(lane, (each for each in notes if lane in each.lanes))
+    yield from _group("not reached", (each for each in notes if not each.lanes))
+    for each in notes:
+        for why in each.left_out:
+            yield f"  a call of {each.name} (line {each.row}) was not followed: {why}"
+
+
+def _group(title: str, notes: Iterable[FunctionNote]) -> Iterator[str]:
+    names = [f"{each.name} (line {each.row})" for each in notes]
+    if names:
+        yield f"  {title}: {', '.join(names)}"
+
+
+def _line(note: LineNote) -> Iterator[str]:
+    yield f"line {note.row}: {note.source}"
+    yield "contexts:"
+    if not note.placed:
+        yield "  not recorded: the analysis keeps no place of a statement of this kind"
+    elif not note.contexts:
+        yield "  none: no call that was read leads to this line"
+    for number, each in enumerate(note.contexts, 1):
+        yield from _context(number, each)
+    if note.more:
+        yield f"  ... and {note.more} more"
+    yield from _events("events", note.events)
+    yield "rules:"
+    for rule in note.rules:
+        if rule.state != NOTHING:
+            yield f"  {_rule(rule)}"
+    idle = sum(rule.state == NOTHING for rule in note.rules)
+    if idle:
+        others = "the other" if idle < len(note.rules) else "all"
+        yield f"  no event of their kind here: {others} {idle} rules"
+
+
+def _context(number: int, reached: Reached) -> Iterator[str]:
+    scopes = "".join(f", in {each}" for each in reached.scopes)
+    muted = "" if reached.recorded else " (nothing is recorded here)"
+    yield f"  {number}. {reached.lane}{scopes}{muted}"
+    yield from (f"     {each.place} calls {each.name}" for each in reached.calls)
+    yield from (f"     {each.name} = {each.value}" for each in reached.values)
+
+
+def _events(title: str, events: tuple[Event, ...]) -> Iterator[str]:
+    yield f"{title}:"
+    for each in events:
+        times = f" ({each.times} times)" if each.times > 1 else ""
+        yield f"  {each.place.row}:{each.place.column} [{each.lane}] {each.text}{times}"
+    if not events:
+        yield "  none"
+
+
+def _rule(rule: RuleNote) -> str:
+    return f"{rule.code} {rule.name}: {rule.state}{rule.detail and f': {rule.detail}'}"

@@ -1,0 +1,73 @@
+"""Run the rules, and record which of them look at which of some events.
+
+The events take a class that notes who reads their attributes; it is made for them alone, so
+that a check, which asks for none of this, pays nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import fields
+from functools import cached_property
+
+from tpulint import rules
+from tpulint.analysis.domain.events import Computation
+from tpulint.analysis.domain.program import Program
+from tpulint.finding import Finding
+from tpulint.pipeline.explain.events import Recorded, short
+from tpulint.pipeline.projects import describe
+
+# Attributes that only say of which kind an event is, and where: a rule reads these of all.
+KIND = frozenset(
+    ["path", "last", "kind", "mode", "how", "taker", "site", "change", "effect", "context"]
+)
+# The lists of a computation: a rule that asks for calls goes through those of every computation.
+LISTS = KIND | frozenset(each.name for each in fields(Computation) if each.type.startswith("list["))
+
+
+class Looks:
+    """What the rules found in a program, what they read of the events, and which failed."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.failures: dict[str, str] = {}
+        self._read: defaultdict[str, dict[str, set[str]]] = defaultdict(dict)
+
+    def run(self, program: Program, events: Iterable[Recorded]) -> None:
+        """Run every rule, one after the other."""
+        for name, item in vars(Program).items():
+            if isinstance(item, cached_property):  # else only the rule that asks first would look
+                getattr(program, name)
+        noted: dict[str, set[str]] = defaultdict(set)
+        for event in events:
+            if not isinstance(event, tuple):
+                passed_over = LISTS if isinstance(event, Computation) else KIND
+                _watch(event, noted[short(event)], passed_over)
+        for code in rules.written():
+            for names in noted.values():
+                names.clear()
+            try:
+                self.findings += rules.run(program, {code})
+            except Exception as error:
+                self.failures[code] = describe(error)
+            for text, names in noted.items():
+                if names:
+                    self._read[code].setdefault(text, set()).update(names)
+
+    def of(self, code: str) -> list[str]:
+        """Return what the rule looked at, in words."""
+        return [f"{text} ({', '.join(sorted(names))})" for text, names in self._read[code].items()]
+
+
+def _watch(event: Recorded, noted: set[str], passed_over: frozenset[str]) -> None:
+    """Let `event` note the names of its attributes that are read from now on, but some."""
+    plain = type(event)
+
+    def noting(self: object, name: str) -> object:
+        if not name.startswith("_") and name not in passed_over:
+            noted.add(name)
+        return plain.__getattribute__(self, name)
+
+    watched = type(plain.__name__, (plain,), {"__slots__": (), "__getattribute__": noting})
+    object.__setattr__(event, "__class__", watched)

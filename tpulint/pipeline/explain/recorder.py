@@ -1,0 +1,128 @@
+"""Record how the interpreter reaches one file, and the values at one statement of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tpulint.analysis.domain.events import Context
+from tpulint.analysis.domain.objects import ExternalObject, Function, Instance
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import Opaque, Value
+from tpulint.analysis.interpreter.frame import Frame
+from tpulint.output.explanation import Call, Named, Place, Reached
+from tpulint.syntax.nodes import Statement
+from tpulint.syntax.places import place_of
+
+LONGEST = 100  # characters of a value
+
+
+@dataclass
+class Record:
+    """What is known of a function of the file: in which lanes it is called, and what is not."""
+
+    function: Function
+    lanes: set[str] = field(default_factory=set)
+    left_out: set[str] = field(default_factory=set)
+
+
+class Recorder:
+    """An observer of the file at `path`, and of the statement in `rows`, where `names` are."""
+
+    def __init__(self, path: str, rows: range, names: Sequence[str]) -> None:
+        self.path = path
+        self.rows = rows
+        self.names = names
+        self.functions: dict[int, Record] = {}  # by row
+        self.reached: dict[tuple[object, ...], Reached] = {}
+        self.passed: set[str] = set()  # names of the file that were called, and it not read
+        self._at_rows: dict[int, tuple[Statement, bool]] = {}
+
+    def called(self, frame: Frame, function: Function, followed: bool) -> None:
+        self._look_at(frame)
+        if function.module.path != self.path:
+            return
+        row = _row(Site(function.module, function.code.place))
+        record = self.functions.setdefault(row, Record(function))
+        if followed:
+            record.lanes.add(frame.context.lane)
+        else:
+            record.left_out.update(frame.session.reasons(function))
+
+    def read(self, frame: Frame, statement: Statement, context: Context) -> None:
+        if frame.module.path != self.path or not self.rows:
+            return
+        code = frame.function.code if frame.function is not None else None
+        begins = code is not None and bool(code.body) and statement is code.body[0]
+        if self._is_asked_for(frame, statement) or (
+            begins and code is not None and _row(frame.module.site(code.place)) in self.rows
+        ):
+            self._record(frame, context)
+
+    def _look_at(self, frame: Frame) -> None:
+        """Note what the session passed by; it is known when a program has been read."""
+        self.passed = {name for path, name in frame.session.passed if path == self.path}
+
+    def _is_asked_for(self, frame: Frame, statement: Statement) -> bool:
+        known = self._at_rows.get(id(statement))
+        if known is None:
+            place = place_of(statement)
+            asked = place >= 0 and _row(frame.module.site(place)) in self.rows
+            known = self._at_rows[id(statement)] = (statement, asked)  # keeps the id taken
+        return known[1]
+
+    def _record(self, frame: Frame, context: Context) -> None:
+        chain = tuple(step.site for step in context.call_chain)
+        around = tuple((each.kind, each.site) for each in context.scopes)
+        values = [(name, _value(frame, name)) for name in self.names]
+        self.reached[chain, around, context.muted] = Reached(
+            context.lane,
+            tuple(map(repr, context.inner_scopes)),
+            tuple(Call(place_at(step.site), step.name) for step in context.call_chain),
+            tuple(Named(name, _short(value)) for name, value in values if value is not None),
+            not context.muted,
+        )
+
+
+def place_at(site: Site) -> Place:
+    span = site.span
+    return Place(span.filename, span.start.row, span.start.column)
+
+
+def _row(site: Site) -> int:
+    return site.span.start.row
+
+
+def _short(value: Value) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _value(frame: Frame, dotted: str) -> Value | None:
+    """Return the value of a dotted name as far as it is known; nothing is read for it."""
+    first, *rest = dotted.split(".")
+    value = _name(frame, first)
+    for name in rest:
+        value = _attribute(value, name)
+    return value
+
+
+def _name(frame: Frame, name: str) -> Value | None:
+    env = frame.env
+    while name not in env.names:
+        if env.outer is None:
+            return frame.session.module_env(frame.module).names.get(name)
+        env = env.outer
+    return env.names[name]
+
+
+def _attribute(value: Value | None, name: str) -> Value | None:
+    match value:
+        case Instance():
+            return value.attributes.get(name, value.cls.names.get(name))
+        case ExternalObject():
+            return value.attributes.get(name)
+        case Opaque():
+            return value.children.get(name)
+        case _:
+            return None
