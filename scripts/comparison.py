@@ -1,0 +1,140 @@
+"""Ask other checkers about the faults on the rules' pages, and write docs/comparison.md.
+
+    python scripts/comparison.py [--write]
+
+The first example of each page and its corrected twin (the first block under "Use instead") are
+given to ruff with all its rules, to mypy --strict and to pylint. A checker catches the fault where
+it reports something in a marked row that it does not report anywhere in the twin: what it says of
+both is about style. pylint is none of the project's own tools: `pip install pylint` first. Without
+`--write` the page is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.rules.pages import Block, pages  # noqa: E402  (the checkout comes first)
+from tpulint.codes import CODES  # noqa: E402
+
+PAGE = ROOT / "docs" / "comparison.md"
+MARK = re.compile(r"\s*#\s*(error|possible):.*")
+ROW = re.compile(r"^(.*?):(\d+):")
+CHECKERS = {
+    "ruff, all rules": (
+        "ruff",
+        "check",
+        "--isolated",
+        "--select",
+        "ALL",
+        "--output-format=concise",
+    ),
+    "mypy --strict": ("mypy", "--strict", "--no-error-summary", "--hide-error-context"),
+    "pylint": ("pylint", "--score=n", "--reports=n"),
+}
+CODES_OF = {
+    "ruff, all rules": re.compile(r"^\S+: ([A-Z]+\d+)"),
+    "mypy --strict": re.compile(r"\[([\w-]+)\]$"),
+    "pylint": re.compile(r"^\S+: ([A-Z]\d+)"),
+}
+
+
+class Report(NamedTuple):
+    """One line of a checker's output: where, and which of its rules."""
+
+    filename: str
+    row: int
+    code: str
+
+
+def main() -> int:
+    """Print or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="write docs/comparison.md")
+    options = parser.parse_args()
+    text = page()
+    if options.write:
+        PAGE.write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
+    return 0
+
+
+def page() -> str:
+    """Return the page: a row for each rule, a column for each checker."""
+    rows, caught = [], dict.fromkeys(CHECKERS, 0)
+    for each in pages():
+        if each.code.startswith("TPU0"):
+            continue
+        faulty = next(block for block in each.blocks if any(of(each.code, block)))
+        twin = next(block for block in each.blocks[each.blocks.index(faulty) :] if is_sound(block))
+        cells = []
+        for name in CHECKERS:
+            found = sorted(caught_by(name, each.code, faulty, twin))
+            caught[name] += bool(found)
+            cells.append(" ".join(f"`{code}`" for code in found))
+        rows.append(f"| {each.code} {CODES[each.code].name} | {' | '.join(cells)} |")
+    counts = ", ".join(f"{name} {count}" for name, count in caught.items())
+    return HEAD.format(count=len(rows), counts=counts, names=" | ".join(CHECKERS)) + "\n".join(
+        ["|---" * (len(CHECKERS) + 1) + "|", *rows, ""]
+    )
+
+
+HEAD = """# What other checkers say
+
+Written by `scripts/comparison.py`. {count} faults, one of each rule, were given to other checkers,
+each with its corrected twin. A cell holds what a checker says of the line at fault and not of the
+twin; it is empty where it says nothing. Of {count} they catch: {counts}.
+
+They look at one file, or at types; what runs on which side of a TPU program is not in the types.
+Use them beside tpulint: ruff and mypy find what tpulint does not look for.
+
+| fault | {names} |
+"""
+
+
+def of(code: str, block: Block) -> Iterator[tuple[str, int]]:
+    """Yield the marked places of one rule in a block."""
+    yield from ((each.filename, each.row) for each in block.expected if each.code == code)
+
+
+def is_sound(block: Block) -> bool:
+    return not block.expected
+
+
+def caught_by(name: str, code: str, faulty: Block, twin: Block) -> set[str]:
+    """Return the checker's rules that fire in a marked row and nowhere in the twin."""
+    marked = set(of(code, faulty))
+    style = {report.code for report in reports(name, twin)}
+    here = {each.code for each in reports(name, faulty) if (each.filename, each.row) in marked}
+    return here - style
+
+
+def reports(name: str, block: Block) -> list[Report]:
+    """Return all that one checker says of a block, its marks left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        for filename, text in block.files.items():
+            path = Path(folder) / filename
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(MARK.sub("", text), encoding="utf-8")
+        command = [sys.executable, "-m", *CHECKERS[name], *sorted(block.files)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    found = []
+    for line in done.stdout.splitlines():
+        place, code = ROW.match(line), CODES_OF[name].search(line)
+        if place is not None and code is not None:
+            found.append(Report(place[1], int(place[2]), code[1]))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
