@@ -59,7 +59,7 @@ def test_a_list_that_holds_itself_ends() -> None:
 
 
 def test_a_context_says_its_lane_its_scopes_and_its_calls() -> None:
-    context = Context((Scope(COND, SITE), Scope(WITH, SITE, (SCOPE, None)), Scope(LOOP, SITE)))
+    context = Context((Scope(COND, SITE), Scope(WITH, SITE, effect=SCOPE), Scope(LOOP, SITE)))
     called = context.called(CallStep(SITE, "main")).called(CallStep(SITE, "step"))
     words = "host > a branch on a tensor > strategy scope > a Python loop > main() > step()"
     assert repr(called) == words

@@ -17,11 +17,12 @@ from tpulint.cli.request import request_of
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES
 from tpulint.pipeline import driver
+from tpulint.pipeline.run_cache import stamp
 
 PAUSE = 0.5  # seconds
 CLEAR = "\x1bc"
 
-State = Mapping[str, tuple[int, int]]
+State = Mapping[str, str | None]
 
 
 def watch(options: argparse.Namespace, check: Callable[[argparse.Namespace], int]) -> int:
@@ -59,13 +60,13 @@ class Watched:
         self._paths = with_configurations([])
 
     def state(self) -> State:
-        """The size and time of each file that exists; of the last ones, while none can be found."""
+        """Return the size and time of each file; of the last ones, while none can be found."""
         try:
             task, _ = driver.prepare(request_of(self._options))
             self._paths = with_configurations([*task.filenames, *task.context])
         except ConfigError:
             pass
-        return dict(filter(None, map(stamp, self._paths)))
+        return {path: stamp(path) for path in self._paths}
 
 
 def with_configurations(files: Sequence[str]) -> list[str]:
@@ -76,11 +77,3 @@ def with_configurations(files: Sequence[str]) -> list[str]:
             folders.add(folder)
             folder = os.path.dirname(folder)
     return [*files, *(os.path.join(folder, name) for folder in folders for name in FILES)]
-
-
-def stamp(path: str) -> tuple[str, tuple[int, int]] | None:
-    try:
-        seen = os.stat(path)
-    except OSError:
-        return None
-    return path, (seen.st_size, seen.st_mtime_ns)

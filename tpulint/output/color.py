@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-BOLD, DIM = "1", "2"
+BOLD = "1"
 RED, GREEN, YELLOW, BLUE, CYAN = "31", "32", "33", "34", "36"
 
 

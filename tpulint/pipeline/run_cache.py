@@ -96,6 +96,7 @@ def key_of(
 
 
 def stamp(path: str) -> str | None:
+    """Return the size and time of a file, None where there is none."""
     try:
         seen = os.stat(path)
     except OSError:

@@ -1,0 +1,57 @@
+"""Names that are used where vulture does not look: by another tool, or by their text alone.
+
+`make lint` gives this file to vulture, which takes what is named here for used. Names of whole
+families (`pytest_*`) and of decorated functions are in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+used: Any = None
+
+# Other tools and programs call them: flake8 by an entry point, users by the documentation.
+used.Plugin
+used.write_chrome_trace
+
+# Output formats are found by their name.
+used.concise
+used.github
+used.gitlab
+used.jsonl
+used.junit
+used.pylint
+used.rdjson
+used.sarif
+
+# Python calls or reads them.
+used.__class__
+used.__delitem__
+
+# TensorFlow calls them, or gives arguments by these names.
+used.EnterGradientColocation
+used.ExitGradientColocation
+used.RequiresUniqueFunctionRetracing
+used._EnterOutsideCompilationScope
+used._ExitOutsideCompilationScope
+used._outside_compilation_cluster
+used._set_device
+used.context_def
+used.experimental_connect_to_cluster
+used.export_scope
+used.get_replicated_var_handle
+used.grad_state
+used.initialize_tpu_system
+used.layouts
+used.shuffle
+used.to_control_flow_context_def
+
+# TensorFlow reads them.
+used.EagerContext
+used._cloud_tpu_client
+used._n_operations
+used._tpu
+used._tpu_topology
+used.place_pruned_graph
+used.task_id
+used.test_num_shards
