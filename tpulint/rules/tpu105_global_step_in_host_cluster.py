@@ -12,7 +12,7 @@ from tpulint.rules.base import Report
 
 def check(program: Program, report: Report) -> None:
     for each in conflicts(program):
-        if not each.of_step:
+        if not each.of_step or not (each.waits or each.stale):
             continue
         report(
             each.host.site.span,
