@@ -81,10 +81,20 @@ def open_cluster(
         made = calls.call(frame, callee, args, this.site)
         cluster.result = made
         if made is UNKNOWN or isinstance(made, Opaque):
-            made = transfer.result(frame, [each.value for each in args], this.site, "structure")
+            made = _unseen_result(frame, cluster)
     if not waits:
         return UNKNOWN
     return received(frame, cluster, made)
+
+
+def _unseen_result(frame: Frame, cluster: Cluster) -> Tensor:
+    """Return the result that is not seen: it may be made of anything in the cluster."""
+    made = transfer.flow(frame, [use.tensor for use in cluster.receives], cluster.site, "structure")
+    if made.operation is not None and cluster.computation is not None:
+        inside = [each for each in cluster.computation.operations if cluster.is_around(each.context)]
+        made.operation.unseen = True
+        made.operation.sources = tuple(each for each in inside if each is not made.operation)
+    return made
 
 
 def _send(frame: Frame, cluster: Cluster, each: Argument) -> None:
