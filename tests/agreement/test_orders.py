@@ -14,7 +14,7 @@ from tests.agreement.orders import OrderProgram, order_program
 from tpulint import rules
 from tpulint.finding import Certainty
 from tpulint.pipeline.analyze import understand
-from tpulint.runtime.errors import DeadlockError, InternalError, StaleVariableWarning
+from tpulint.runtime.errors import DeadlockError, StaleVariableWarning
 
 PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "1000")) // 20
 SECONDS = 60.0

@@ -89,9 +89,11 @@ def open_cluster(
 
 def _unseen_result(frame: Frame, cluster: Cluster) -> Tensor:
     """Return the result that is not seen: it may be made of anything in the cluster."""
-    made = transfer.flow(frame, [use.tensor for use in cluster.receives], cluster.site, "structure")
+    taken = [use.tensor for use in cluster.receives]
+    made = transfer.flow(frame, taken, cluster.site, "structure")
     if made.operation is not None and cluster.computation is not None:
-        inside = [each for each in cluster.computation.operations if cluster.is_around(each.context)]
+        known = cluster.computation.operations
+        inside = [each for each in known if cluster.is_around(each.context)]
         made.operation.unseen = True
         made.operation.sources = tuple(each for each in inside if each is not made.operation)
     return made
