@@ -17,7 +17,6 @@ from tpulint.analysis.domain.context import (
     COND,
     FUNCTION,
     WHILE,
-    WITH,
     Scope,
 )
 from tpulint.analysis.domain.effects import CLEARS, DEPENDENCIES, GRAPH, INIT_SCOPE
@@ -96,7 +95,7 @@ class Region:
         left = list(self._bodies)
         cluster: Cluster | None = None
         for scope in scopes_of(context):
-            if scope.kind == CLUSTER and cluster is None:
+            if isinstance(scope.payload, Cluster) and cluster is None:
                 cluster = scope.payload
             if scope.kind not in BODIES:
                 continue
@@ -132,7 +131,7 @@ class Region:
         if any(each.kind == FUNCTION for each in self._bodies):
             return True
         context = self.computation.context
-        in_graph = any(each.kind == WITH and each.payload[0] == GRAPH for each in context.scopes)
+        in_graph = any(each.effect == GRAPH for each in context.scopes)
         return self.computation.mode == "function" and (context.traced or not in_graph)
 
     def _order_touches(self) -> None:
@@ -190,13 +189,12 @@ def given_by_scopes(context: Context) -> Iterator[tuple[Operation, bool]]:
     """
     found: list[tuple[Operation, bool]] = []
     for scope in scopes_of(context):
-        if scope.kind == WITH:
-            effect, payload = scope.payload[0], scope.payload[1]
-            if effect in (CLEARS, INIT_SCOPE):
-                found = []
-            elif effect == DEPENDENCIES:
-                found += [(each, sure and not scope.perhaps) for each, sure in _made_by(payload)]
-        elif scope.kind in (COND, WHILE) and scope.payload is not None:
+        if scope.effect in (CLEARS, INIT_SCOPE):
+            found = []
+        elif isinstance(scope.payload, Value) and scope.effect == DEPENDENCIES:
+            made_by = _made_by(scope.payload)
+            found += [(each, sure and not scope.perhaps) for each, sure in made_by]
+        elif isinstance(scope.payload, Value) and scope.kind in (COND, WHILE):
             found += list(_made_by(scope.payload))
     return iter(found)
 
@@ -209,8 +207,10 @@ def _made_by(value: Value) -> Iterator[tuple[Operation, bool]]:
 
 def _identity(scope: Scope) -> int:
     """Return what the bodies of one conditional share: the very tensor that decides."""
-    decides = scope.payload if scope.kind == COND else None
-    shared = all(isinstance(each, (Tensor, Opaque)) for each in options(decides)) if decides else 0
+    decides = scope.payload
+    if scope.kind != COND or not isinstance(decides, Value):
+        return id(scope)
+    shared = all(isinstance(each, (Tensor, Opaque)) for each in options(decides))
     return id(decides) if shared else id(scope)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import Scope
+from tpulint.analysis.domain.context import Scope, cover
 from tpulint.analysis.domain.events import Access, Cluster, Computation, Context, Operation
 from tpulint.analysis.domain.program import Program
 from tpulint.queries.computation_results import Results, results_of
@@ -72,6 +72,18 @@ class HappensBefore:
         region = self._region(bodies_around(cluster))
         node = region.node(access.operation)
         return _Question(self, region, access.context).turn(node, cluster) if node else None
+
+    def waits_for(self, cluster: Cluster) -> bool | None:
+        """Return whether the device cannot go on before something in the cluster has run."""
+        region = self._region(bodies_around(cluster))
+        question = _Question(self, region, cluster.context)
+        nodes = {region.node(each) for each in self._computation.operations}
+        turns = [
+            question.turn(each, cluster)
+            for each in nodes
+            if each is not None and each.cluster is cluster
+        ]
+        return _best(each.sure for each in turns if each.when == AWAITED)
 
     def _region(self, bodies: tuple[Scope, ...]) -> Region:
         key = tuple(id(each) for each in bodies)
@@ -180,7 +192,7 @@ class _Question:
         """Return whether the device takes tensors of it, or what comes after the device does."""
         if node.is_taken:
             return True
-        found = [self._counts(each) for each in node.users if each.data]
+        found = [self._counted(each for each in node.users if each.data)]
         given_out = node.is_result or any(each.data and self._is_tail(each) for each in node.users)
         return _best([*found, self._precedes_device(node) if given_out else None])
 
@@ -190,13 +202,21 @@ class _Question:
         return live and self._region.is_top and self._precedes_device(user) is None
 
     def _is_followed(self, node: Node) -> bool | None:
-        return node.is_taken or _best(self._counts(each) for each in node.users)
+        return node.is_taken or self._counted(node.users)
 
-    def _counts(self, edge: Edge) -> bool | None:
-        """Return whether an edge leads to the device, and there to what is not pruned."""
-        if edge.user.cluster is not None or not self._order.is_live(edge.user):
+    def _counted(self, edges: Iterable[Edge]) -> bool | None:
+        """Return whether edges lead to the device, and there to what is not pruned.
+
+        Whichever branch of Python is taken, one of them may be there.
+        """
+        found = [
+            each for each in edges if each.user.cluster is None and self._order.is_live(each.user)
+        ]
+        sure = [each for each in found if each.sure]
+        if not found:
             return None
-        return self._is_sure(edge)
+        met = all(each.source.context.reached_whenever(self._place) for each in sure)
+        return bool(sure) and met and cover([each.user.context for each in sure], self._place)
 
     def _is_sure(self, edge: Edge) -> bool:
         ends = (edge.source.context, edge.user.context)

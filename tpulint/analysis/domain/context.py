@@ -65,6 +65,10 @@ class Scope:
     perhaps: bool = False
     effect: str = ""
 
+    def __repr__(self) -> str:
+        name = self.effect if self.kind == WITH else _WORDS.get(self.kind, self.kind)
+        return f"{name} (possibly)" if self.perhaps else name
+
 
 class Answer(Protocol):
     """An unknown value that is tested: an `Opaque`, as far as contexts are concerned."""
@@ -90,10 +94,6 @@ class ConditionKey(NamedTuple):
     identity: object
     answer: Answer | None = None
     call_chain: tuple[CallStep, ...] = ()
-
-    def __repr__(self) -> str:
-        name = str(self.payload[0]) if self.kind == WITH else _WORDS.get(self.kind, self.kind)
-        return f"{name} (possibly)" if self.perhaps else name
 
 
 class BaseContext(NamedTuple):

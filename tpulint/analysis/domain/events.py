@@ -7,11 +7,10 @@ same `Variable` object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import WITH, BaseContext, cover
+from tpulint.analysis.domain.context import WITH, BaseContext
 from tpulint.analysis.domain.effects import SCOPE
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Strategy, Value
@@ -254,26 +253,6 @@ class Cluster:
     def is_around(self, context: Context) -> bool:
         """Return whether `context` is inside this cluster."""
         return any(scope.payload is self for scope in context.scopes)
-
-    def waits(self, place: Context | None = None) -> Certainty | None:
-        """Return whether the device waits for this cluster: results cross back.
-
-        With `place`: on every run that reaches it, whichever branch it takes from there.
-        """
-        uses = [each for each in self._taken(set()) if each.taker not in CONTROL_TAKERS]
-        sure = [each.context for each in uses if each.certainty is Certainty.DEFINITE]
-        if not uses:
-            return None
-        always = bool(sure) if place is None else cover(sure, place)
-        return Certainty.DEFINITE if always else Certainty.POSSIBLE
-
-    def _taken(self, seen: set[int]) -> Iterator[Use]:
-        """Where the device takes its results, or those of a cluster that it feeds."""
-        if id(self) not in seen:
-            seen.add(id(self))
-            yield from self.uses
-            for each in self.feeds:
-                yield from each._taken(seen)
 
 
 TOUCHES = ("read", "write", "unknown")  # the modes of an access, but for "create"

@@ -6,7 +6,6 @@ With `reuse`, `get_variable` gives the variable of that name in the graph if the
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import WITH
 from tpulint.analysis.domain.effects import GRAPH, VARIABLE_SCOPE
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject
@@ -53,11 +52,10 @@ def _below(outer: Value, name: Value) -> Value:
 def current(context: Context) -> ExternalObject | None:
     """Return the innermost variable scope of the graph that is being built."""
     for scope in reversed(context.scopes):
-        if scope.kind == WITH and scope.payload[0] == GRAPH:
+        if scope.effect == GRAPH:
             return None
-        if scope.kind == WITH and scope.payload[0] == VARIABLE_SCOPE:
-            found: ExternalObject = scope.payload[1]
-            return found
+        if scope.effect == VARIABLE_SCOPE and isinstance(scope.payload, ExternalObject):
+            return scope.payload
     return None
 
 
@@ -67,11 +65,7 @@ def identity(this: Call, name: Value | None) -> tuple[object, ...] | None:
     full = _below(scope.attributes[NAME] if scope is not None else ROOT, name or UNKNOWN)
     if not isinstance(full, Const):
         return None
-    graphs = [
-        id(each)
-        for each in this.frame.context.scopes
-        if each.kind == WITH and each.payload[0] == GRAPH
-    ]
+    graphs = [id(each) for each in this.frame.context.scopes if each.effect == GRAPH]
     return ("named", this.frame.context.run, tuple(graphs[-1:]), full.value)
 
 
