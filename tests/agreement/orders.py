@@ -184,7 +184,7 @@ class _Writer:
         with self._block(f"def {branch}():"):
             inner = self._statements(scope.deeper(), self.chance.randint(1, 2))
             self._lines([f"return {self._tensor(inner)} * 1.0"])
-        self._lines([f"{name} = tf.cond({self._tensor(scope)} > 0.0, {branch}, {branch})"])
+        self._lines([f"{name} = tf.cond({self._tensor(scope)} > 0.0, {branch}, {branch}) * 1.0"])
         return scope.with_tensor(name)
 
     def _cluster(self, scope: _Scope) -> _Scope:
