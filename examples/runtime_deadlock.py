@@ -22,7 +22,9 @@ def main() -> int:
     weights = tf.Variable(tf.ones([4]), name="weights")
 
     def log(loss: tf.Tensor) -> tf.Tensor:
-        with tf.control_dependencies([tf.print("step", global_step, "loss", loss)]):
+        with tf.control_dependencies([loss]):
+            shown = tf.print("step", global_step, "loss", loss)
+        with tf.control_dependencies([shown]):
             return tf.minimum(loss, 100.0)
 
     def train_step(batch: tf.Tensor) -> tf.Tensor:

@@ -79,6 +79,7 @@ def show():
 
 
 def computation(x):
+    if tf.flags.FLAGS.reset: v.assign(x)
     seen = tf.tpu.outside_compilation(show)
     with tf.control_dependencies([seen]):
         return v.assign_add(x + seen)

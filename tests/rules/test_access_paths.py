@@ -27,7 +27,8 @@ def build():
 
     def computation(x):
         total.assign_add(x)
-        return x + tf.tpu.outside_compilation(host, x * 2.0)
+        with tf.control_dependencies([x * 1]):
+            return x + tf.tpu.outside_compilation(host, x * 2.0)
 
     return tf.tpu.rewrite(computation, [tf.zeros([])])
 
@@ -44,7 +45,8 @@ class Meter:
 
     def computation(self, x):
         self.total.assign_add(x)
-        return x + tf.tpu.outside_compilation(self.host, x * 2.0)
+        with tf.control_dependencies([x * 1]):
+            return x + tf.tpu.outside_compilation(self.host, x * 2.0)
 
 tf.tpu.rewrite(Meter().computation, [tf.zeros([])])
 """,
@@ -58,7 +60,8 @@ def host(x):
 
 def computation(x):
     total.assign_add(x)
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
     "a dictionary with literal keys": V1
@@ -70,7 +73,8 @@ def host(x):
 
 def computation(x):
     state["total"].assign_add(x)
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
     "a list with literal indices": V1
@@ -82,7 +86,8 @@ def host(x):
 
 def computation(x):
     state[1].assign_add(x)
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
     "getattr with a literal": V1
@@ -98,7 +103,8 @@ def host(x):
 
 def computation(x):
     state.total.assign_add(x)
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
     "an argument of outside_compilation": V1
@@ -110,7 +116,8 @@ def host(x, v):
 
 def computation(x):
     total.assign_add(x)
-    return x + tf.tpu.outside_compilation(host, x * 2.0, total)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0, total)
 """
     + RUN,
     "a Keras layer that owns it": V1
@@ -123,7 +130,8 @@ def host(x):
 
 def computation(x):
     layer.kernel.assign_add(x)
-    return tf.tpu.outside_compilation(host, x * 2.0) + layer(x)
+    with tf.control_dependencies([x * 1]):
+        return tf.tpu.outside_compilation(host, x * 2.0) + layer(x)
 
 tf.tpu.rewrite(computation, [tf.zeros([4, 4])])
 """,
@@ -136,7 +144,8 @@ def host(x):
 
 def computation(x):
     queue.enqueue(x)
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
     "a table": V1
@@ -148,7 +157,8 @@ def host(key):
 
 def computation(key):
     table.insert(key, key)
-    return tf.tpu.outside_compilation(host, key * 2) + 1
+    with tf.control_dependencies([key * 1]):
+        return tf.tpu.outside_compilation(host, key * 2) + 1
 
 tf.tpu.rewrite(computation, [tf.zeros([], tf.int64)])
 """,
@@ -159,7 +169,8 @@ def host(x):
 
 def computation(x):
     tf.assign_add(tf.train.get_or_create_global_step(), 1)
-    return x + tf.cast(tf.tpu.outside_compilation(host, x * 2.0), tf.float32)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.cast(tf.tpu.outside_compilation(host, x * 2.0), tf.float32)
 """
     + RUN,
     "the global step, counted by minimize": V1
@@ -188,7 +199,8 @@ def host(x):
 
 def computation(x):
     optimizer.apply_gradients([(x, weight)])
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
 }

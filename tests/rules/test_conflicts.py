@@ -21,7 +21,8 @@ import library
 total = tf.get_variable("total", [], use_resource=True)
 
 def host(x):
-    return x / total.read_value()  # {}: TPU101
+    with tf.control_dependencies([x]):
+        return x / total.read_value()  # {}: TPU101
 """
 )
 LAYER = (
@@ -40,7 +41,8 @@ PROGRAMS = {
     + """
 def computation(x):
     total.assign_add(1.0)
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
     "the device waits where a flag says so": COUNTER.format("possible")
@@ -72,7 +74,7 @@ def computation(x):
     "a function of a library takes it on the host": COUNTER.format("error")
     + """
 def count(x):
-    library.count(total)  # possible: TPU101
+    library.count(total)  # possible: TPU103
     return host(x)
 
 def computation(x):
@@ -88,7 +90,8 @@ def build(state):
 
     def computation(x):
         state.total.assign_add(1.0)
-        return x + tf.tpu.outside_compilation(host, x * 2.0)
+        with tf.control_dependencies([x * 1]):
+            return x + tf.tpu.outside_compilation(host, x * 2.0)
 
     return tf.tpu.rewrite(computation, [tf.zeros([4, 4])])
 """,
@@ -99,7 +102,8 @@ def computation(x):
         total = tf.get_variable(name, [], use_resource=True)
         total.assign_add(1.0)
     host = lambda v: v / total.read_value()  # possible: TPU101
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
     "each in the loop on the host, the last on the device": V1
@@ -108,7 +112,8 @@ def computation(x):
     for name in ("a", "b"):
         total = tf.get_variable(name, [], use_resource=True)
         host = lambda v: v / total.read_value()  # possible: TPU101
-        x = x + tf.tpu.outside_compilation(host, x * 2.0)
+        with tf.control_dependencies([x * 1]):
+            x = x + tf.tpu.outside_compilation(host, x * 2.0)
     return x + total.assign_add(1.0)
 """
     + RUN,
@@ -143,11 +148,12 @@ def computation(x):
     "a layer on the device, its kernel on the host": LAYER
     + """
 def host(x):
-    return layer.kernel.assign(x)  # error: TPU101
+    return layer.kernel.assign(x) * 1.0  # error: TPU101
 
 def computation(x):
     x = layer(x)
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
     "its kernel on the device, the layer on the host": LAYER
@@ -157,7 +163,8 @@ def host(x):
 
 def computation(x):
     layer.kernel.assign_add(x)
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
     "its kernel on the device, its bias on the host": LAYER
@@ -175,12 +182,13 @@ def computation(x):
 step = tf.train.get_or_create_global_step()
 
 def host(x):
-    step.assign_add(1)  # error: TPU101
+    step.assign_add(1)  # error: TPU103
     return x + 1.0
 
 def computation(x):
     x = x * tf.cast(step, tf.float32)
-    return x + tf.tpu.outside_compilation(host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        return x + tf.tpu.outside_compilation(host, x * 2.0)
 """
     + RUN,
     "the device reads the step, and counts it where a flag says so": V1

@@ -34,7 +34,8 @@ import tensorflow.compat.v1 as tf
 total = tf.Variable(0.0)
 
 def host(y):
-    return y + total
+    with tf.control_dependencies([y]):
+        return y + total
 
 def computation(x):
     total.assign_add(x)
@@ -50,7 +51,8 @@ def on_host(x):
     return x / counts[0].read_value()  # possible: TPU101
 
 def computation(x):
-    y = tf.tpu.outside_compilation(on_host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        y = tf.tpu.outside_compilation(on_host, x * 2.0)
     return y + counts[1].assign_add(1.0)
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
@@ -64,7 +66,8 @@ b = tf.get_variable("b", shape=[], use_resource=True)
 chosen = a if os.environ.get("A") else b
 
 def computation(x):
-    y = tf.tpu.outside_compilation(lambda v: v / chosen, x * 2.0)  # possible: TPU101
+    with tf.control_dependencies([x * 1]):
+        y = tf.tpu.outside_compilation(lambda v: v / chosen, x * 2.0)  # possible: TPU101
     return y + a.assign_add(1.0)
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
@@ -76,7 +79,8 @@ import os
 count = tf.get_variable("count", shape=[], use_resource=True)
 
 def computation(x):
-    y = tf.tpu.outside_compilation(lambda v: v / count.read_value(), x * 2.0)  # possible: TPU101
+    with tf.control_dependencies([x * 1]):
+        y = tf.tpu.outside_compilation(lambda v: v / count, x * 2.0)  # possible: TPU101
     if os.environ.get("COUNT"):
         y += count.assign_add(1.0)
     return y
@@ -90,7 +94,8 @@ def build(use_count):
 
     def computation(x):
         if use_count:
-            x = tf.tpu.outside_compilation(lambda v: v / count, x * 2.0)  # error: TPU101
+            with tf.control_dependencies([x * 1]):
+                x = tf.tpu.outside_compilation(lambda v: v / count, x * 2.0)  # error: TPU101
         if use_count:
             x += count.assign_add(1.0)
         return x
@@ -144,7 +149,8 @@ def on_host(v):
     return {"scaled": v / count, "value": v}  # error: TPU103
 
 def computation(x):
-    both = tf.tpu.outside_compilation(on_host, x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        both = tf.tpu.outside_compilation(on_host, x * 2.0)
     return both["value"] + count.assign_add(1.0)
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])

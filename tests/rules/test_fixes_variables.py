@@ -22,7 +22,8 @@ def divide(loss, by):
 
 def computation(x):
     loss = tf.reduce_mean(x * 2.0)
-    return scale.assign_add(loss) * tf.tpu.outside_compilation({call})
+    with tf.control_dependencies([x * 1]):
+        return scale.assign_add(loss) * tf.tpu.outside_compilation({call})
 
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
@@ -63,7 +64,7 @@ def test_the_value_is_read_before(
     ("body", "call"),
     [
         ("loss / scale", "divide, loss, scale"),
-        ("by.assign_add(loss)", "divide, loss, scale"),
+        ("by.assign_add(loss) * 1.0", "divide, loss, scale"),
         ("loss / by", "divide, *[loss, scale]"),
         ("(lambda: loss / by)()", "divide, loss, scale"),
     ],

@@ -56,7 +56,8 @@ counter = tf.get_variable("counter", [], use_resource=True)
 
 def faulty(x):
     counter.assign_add(1.0)
-    return tf.tpu.outside_compilation(lambda v: v + counter, x * 2.0) + 1.0
+    with tf.control_dependencies([x * 1]):
+        return tf.tpu.outside_compilation(lambda v: v + counter, x * 2.0) + 1.0
 """,
     ),
     "TPU201": (

@@ -19,7 +19,8 @@ def host(y):
 
 def computation(x):
     step.assign_add(1.0)
-    return tf.tpu.outside_compilation(host, x * 2.0) + 1.0
+    with tf.control_dependencies([x * 1]):
+        return tf.tpu.outside_compilation(host, x * 2.0) + 1.0
 
 tf.tpu.rewrite(computation, [tf.ones([])])
 """,
@@ -29,7 +30,8 @@ table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)
 
 def computation(x, ids):
     rates = table.lookup(ids)
-    y = tf.tpu.outside_compilation(lambda v: v * table.lookup(ids), x * 2.0)  # error: TPU101
+    with tf.control_dependencies([x * 1]):
+        y = tf.tpu.outside_compilation(lambda v: v * table.lookup(ids), x * 2.0)  # error: TPU101
     return y * rates
 
 tf.tpu.rewrite(computation, [tf.zeros([4]), tf.zeros([4], tf.int64)])
@@ -55,7 +57,8 @@ from project import state
 
 
 def computation(x):
-    y = tf.tpu.outside_compilation(functools.partial(state.bump, 2.0), x * 2.0)
+    with tf.control_dependencies([x * 1]):
+        y = tf.tpu.outside_compilation(functools.partial(state.bump, 2.0), x * 2.0)
     return y * state.count
 
 
@@ -88,7 +91,8 @@ def on_host(x):
     return x / getattr(state, "total").read_value()  # error: TPU101
 
 def computation(x):
-    y = tf.tpu.outside_compilation(on_host, tf.reduce_sum(x))
+    with tf.control_dependencies([x * 1]):
+        y = tf.tpu.outside_compilation(on_host, tf.reduce_sum(x))
     return y + alias.assign_add(1.0)
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
@@ -100,7 +104,8 @@ for name in ("count", "limit"):
     state[name] = tf.get_variable(name, shape=[], use_resource=True)
 
 def computation(x):
-    y = tf.tpu.outside_compilation(lambda v: v / state["count"], x * 2.0)  # possible: TPU101
+    with tf.control_dependencies([x * 1]):
+        y = tf.tpu.outside_compilation(lambda v: v / state["count"], x * 2.0)  # possible: TPU101
     return y + state["count"].assign_add(1.0)
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
@@ -111,7 +116,8 @@ dense = tf.keras.layers.Dense(4)
 
 def computation(x):
     hidden = dense(x)
-    y = tf.tpu.outside_compilation(lambda v: dense(v), hidden)  # error: TPU101
+    with tf.control_dependencies([x * 1]):
+        y = tf.tpu.outside_compilation(lambda v: dense(v), hidden)  # error: TPU101
     return y + hidden
 
 tf.tpu.rewrite(computation, [tf.zeros([4, 4])])
@@ -121,8 +127,10 @@ tf.tpu.rewrite(computation, [tf.zeros([4, 4])])
 count = tf.get_variable("count", shape=[], use_resource=True)
 
 def computation(x):
-    first = tf.tpu.outside_compilation(lambda v: v / count, x * 2.0)  # error: TPU101
-    second = tf.tpu.outside_compilation(lambda v: v * 2.0, first)
+    with tf.control_dependencies([x * 1]):
+        first = tf.tpu.outside_compilation(lambda v: v / count, x * 2.0)  # error: TPU101
+    with tf.control_dependencies([x * 1]):
+        second = tf.tpu.outside_compilation(lambda v: v * 2.0, first)
     return second + count.assign_add(1.0)
 
 tf.tpu.rewrite(computation, [tf.zeros([4])])
@@ -168,7 +176,8 @@ def anneal(loss):
 
 def computation(x):
     loss = tf.reduce_mean(x * weight)
-    rate = tf.tpu.outside_compilation(anneal, loss)
+    with tf.control_dependencies([x * 1]):
+        rate = tf.tpu.outside_compilation(anneal, loss)
     optimizer.apply_gradients([(rate, weight)])
     return loss
 

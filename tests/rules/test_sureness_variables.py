@@ -101,7 +101,8 @@ def computation(x):
 total = tf.get_variable("total", [], use_resource=True)
 
 def scaled(value):
-    return value * total
+    with tf.control_dependencies([value]):
+        return value * total
 
 def computation(x):
     total.assign_add(1.0)

@@ -23,7 +23,8 @@ size = library.size()
 words = ["a"]
 
 def host(v=None):
-    {host}
+    with tf.control_dependencies([v]):
+        {host}
     return v
 
 def computation(x):
@@ -49,16 +50,17 @@ LINES = [
     ("host", "v = total[0]", "definite"),
     ("host", "v = v * [total][0]", "definite"),
     ("host", "v = {'t': total}['t'] + 1.0", "definite"),
-    ("host", "v = total.assign(v)", "definite"),
+    ("host", "v = total.assign(v) * 1.0", "definite"),
+    ("host", "v = total.assign(v)  # the device reads it", ""),
     ("host", "v = total.assign_sub(v, read_value=False)", "definite"),
-    ("host", "v = tf.assign(total, v)", "definite"),
-    ("host", "v = tf.assign_add(ref=total, value=v)", "definite"),
+    ("host", "v = tf.assign(total, v) + 0.0", "definite"),
+    ("host", "v = -tf.assign_add(ref=total, value=v)", "definite"),
     ("host", "v = total.sparse_read([0])", "definite"),
-    ("host", "return total", "definite"),
+    ("host", "return total  # the device reads it", ""),
     ("host", "v = tf.cond(v > 0.0, lambda: total + 1.0, lambda: v)", "definite"),
     ("host", "v = library.count(total)", "possible"),
-    ("host", "v = total if len(sys.argv) > 1 else v\n    v = v + 1.0", "possible"),
-    ("host", "library.Counter(total)\n    v = v + 1.0", "possible"),
+    ("host", "v = total if len(sys.argv) > 1 else v\n        v = v + 1.0", "possible"),
+    ("host", "library.Counter(total)\n        v = v + 1.0", ""),
     ("host", "v = total.shape", ""),
     ("host", "v = total.get_shape()", ""),
     ("host", "v = total.is_initialized()", ""),
@@ -86,7 +88,7 @@ LINES = [
     ("sent", "z if len(sys.argv) > 1 else x", "definite"),
     ("sent", "library.scale(z)", "definite"),
     ("sent", "*[z]", "definite"),
-    ("sent", "*library.all(z)", "definite"),
+    ("sent", "*library.all(z)", "possible"),
     ("sent", "*size", "possible"),
     ("sent", "size", "possible"),
     ("sent", "[size for _ in sys.argv]", "possible"),
@@ -103,7 +105,9 @@ LINES = [
     ("used", "y + 1.0 if len(sys.argv) > 1 else x", "possible"),
     ("used", "y", ""),
     ("used", "x", ""),
-    ("used", "(x, [y])", ""),
+    ("used", "(x, y)", ""),
+    ("used", "(x, [y])", "definite"),
+    ("used", "{'y': y}", "definite"),
 ]
 
 

@@ -30,8 +30,9 @@ def counted(value):
 
 def computation(x):
     total.assign_add(1.0)
-    y = tf.tpu.outside_compilation(counted, x * 2.0) + 1.0
-    return tf.tpu.outside_compilation(lambda v: v * total, y * 2.0) + 1.0
+    with tf.control_dependencies([x * 2.0]):
+        y = tf.tpu.outside_compilation(counted, x * 2.0) + 1.0
+        return tf.tpu.outside_compilation(lambda v: v * total, y * 2.0) + 1.0
 """
         + REWRITTEN,
         [
@@ -84,9 +85,9 @@ def record(value):
     total.assign(value)
 
 def computation(x):
-    total.assign_add(1.0)
-    tf.tpu.outside_compilation(record, x * 2.0)
-    return x
+    with tf.control_dependencies([x * 2.0]):
+        tf.tpu.outside_compilation(record, x * 2.0)
+    return x + total.assign_add(1.0)
 """
         + REWRITTEN,
         [
@@ -111,9 +112,10 @@ def scaled(value):
     return value * tf.cast(tf.train.get_global_step(), tf.float32)
 
 def computation(x):
-    tf.train.get_global_step().assign_add(1)
-    tf.tpu.outside_compilation(show, x * 2.0)
-    return tf.tpu.outside_compilation(scaled, x * 2.0) + 1.0
+    with tf.control_dependencies([x * 2.0]):
+        tf.tpu.outside_compilation(show, x * 2.0)
+    with tf.control_dependencies([tf.train.get_global_step().assign_add(1)]):
+        return tf.tpu.outside_compilation(scaled, x * 2.0) + 1.0
 """
         + REWRITTEN,
         [

@@ -109,6 +109,11 @@ WRITES = _words(
     count_up_to put
     """
 )
+# tensorflow/python/ops/resource_variable_ops.py, _lazy_read: what gives the variable itself.
+ASSIGNS = _words("assign assign_add assign_sub")
+# Operations with an effect and no resource, which a tf.function runs in program order
+# (tensorflow/python/framework/auto_control_deps.py).
+ORDERED = _words("print py_function numpy_function py_func")
 # Of these, what no other kind of object has: an unknown receiver is then a variable.
 VARIABLE_METHODS = _words(
     """

@@ -5,27 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import LOOP
-from tpulint.analysis.domain.events import Access, Cluster, Computation, Context, Variable
+from tpulint.analysis.domain.events import TOUCHES, Access, Cluster, Computation, Variable
 from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty
+from tpulint.queries.happens_before import AFTER, AWAITED, BEFORE, Turn, order_of
+from tpulint.queries.touches import in_one_loop, is_one_object, is_sure
 
-TOUCHES = ("read", "write", "unknown")
+NO_TURN = Turn(AFTER, sure=True)  # a host_call's: the device waits for it never
 
 
 @dataclass(frozen=True)
 class Conflict:
     """`host` is in `cluster`, `device` in the device code of the same computation.
 
-    waits: the device program waits for the cluster while it holds the variable.
-    certainty: of the two being one variable, both reached on one run, and of `waits`.
+    when: BEFORE, AWAITED or AFTER, as the host's turn. stale: a side does not see in time what the
+    other writes, though nobody waits. certainty: of the two being one variable, both reached on one
+    run, and of what is said of their order.
     """
 
     computation: Computation
     cluster: Cluster
     host: Access
     device: Access
-    waits: bool
+    when: str
+    stale: bool
     certainty: Certainty
 
     @property
@@ -33,9 +36,9 @@ class Conflict:
         return self.host.variable
 
     @property
-    def changes(self) -> bool:
-        """Return whether a side writes: two that only read do not disagree."""
-        return "write" in (self.host.mode, self.device.mode)
+    def waits(self) -> bool:
+        """Return whether the device program waits for the cluster while it holds the variable."""
+        return self.when == AWAITED
 
     @property
     def of_step(self) -> bool:
@@ -59,7 +62,7 @@ def conflicts(program: Program) -> Iterator[Conflict]:
                 if not other.context.excludes(each.context)
             ]
             if others and not _only_asked(each, others):
-                yield _conflict(computation, each, _surest(others, each))
+                yield _conflict(program, computation, each, others)
 
 
 def _on_the_same(held: dict[int, list[Access]], variable: Variable) -> list[Access]:
@@ -82,8 +85,46 @@ def host_touches(computation: Computation) -> Iterator[Access]:
             yield each
 
 
+def _conflict(
+    program: Program, computation: Computation, host: Access, others: list[Access]
+) -> Conflict:
+    cluster = host.context.cluster
+    assert cluster is not None
+    turn = order_of(program, computation).turn(host) or NO_TURN
+    unseen = [each for each in others if _misses(host, each, turn)]
+    device = _surest(unseen or others, host)
+    sure = (
+        computation.certainty is Certainty.DEFINITE
+        and turn.sure
+        and _together(device, host)
+        and is_sure(host)
+        and is_one_object(host.variable, device.context)
+    )
+    if turn.when == BEFORE:
+        sure = sure and _is_earlier(device, host)
+    certainty = Certainty.DEFINITE if sure else Certainty.POSSIBLE
+    return Conflict(computation, cluster, host, device, turn.when, bool(unseen), certainty)
+
+
+def _misses(host: Access, device: Access, turn: Turn) -> bool:
+    """Return whether one comes too late, or too early, for what the other writes."""
+    if "write" not in (host.mode, device.mode):
+        return False
+    if turn.when == BEFORE:
+        return _is_earlier(device, host) or in_one_loop(device.context, host.context)
+    if turn.when == AFTER:
+        return host.mode != "read" or not turn.is_last or _is_earlier(host, device)
+    return False
+
+
+def _is_earlier(left: Access, right: Access) -> bool:
+    """Return whether `left` comes first as the program reads."""
+    one, other = left.operation, right.operation
+    return one is not None and other is not None and one.number < other.number
+
+
 def _surest(others: list[Access], host: Access) -> Access:
-    """The touch on the device that tells most: sure before unsure, a write before a read.
+    """The touch on the device that says most: sure before unsure, a write before a read.
 
     Of a step, where it is counted.
     """
@@ -101,43 +142,6 @@ def _surest(others: list[Access], host: Access) -> Access:
 
 def _together(device: Access, host: Access) -> bool:
     return device.mode != "unknown" and device.context.reached_whenever(host.context)
-
-
-def _conflict(computation: Computation, host: Access, device: Access) -> Conflict:
-    cluster = host.context.cluster
-    assert cluster is not None
-    sure = (
-        computation.certainty is Certainty.DEFINITE
-        and _together(device, host)
-        and is_sure(host)
-        and is_one_object(host.variable, device.context)
-    )
-    waited = cluster.waits(host.context)
-    waits = waited is not None and (cluster.computed_inputs or cluster.vague)
-    if waits:
-        sure = sure and waited is Certainty.DEFINITE and cluster.computed_inputs
-    certainty = Certainty.DEFINITE if sure else Certainty.POSSIBLE
-    return Conflict(computation, cluster, host, device, waits, certainty)
-
-
-def is_sure(access: Access) -> bool:
-    """Return whether it is known that this variable, and no other, is touched at this place."""
-    return (
-        not access.variable.assumed
-        and access.mode != "unknown"
-        and not access.context.is_guess
-        and is_one_object(access.variable, access.context)
-    )
-
-
-def is_one_object(variable: Variable, context: Context) -> bool:
-    """Return whether what a Python loop made, read once for all its rounds, is taken in its own
-    round.
-    """
-    if variable.made is None:
-        return True
-    around = {id(scope) for scope in context.scopes}
-    return all(id(scope) in around for scope in variable.made.scopes if scope.kind == LOOP)
 
 
 def is_on_device(variable: Variable) -> bool:

@@ -6,7 +6,8 @@ from tpulint.analysis.domain.events import Access, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty
-from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device, is_sure
+from tpulint.queries.touches import is_sure
+from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device
 from tpulint.rules.base import Report
 
 

@@ -6,13 +6,14 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.conflict_fix import pass_by_value
 from tpulint.finding import Certainty
-from tpulint.queries.variable_conflicts import Conflict, conflicts
+from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 from tpulint.rules.base import Report
 
 
 def check(program: Program, report: Report) -> None:
     for each in conflicts(program):
-        if not each.of_step:
+        is_told = each.waits or each.stale or is_on_device(each.variable)
+        if not each.of_step or not is_told:
             continue
         report(
             each.host.site.span,

@@ -7,11 +7,10 @@ same `Variable` object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import WITH, BaseContext, cover
+from tpulint.analysis.domain.context import WITH, BaseContext
 from tpulint.analysis.domain.effects import SCOPE
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Strategy, Value
@@ -86,14 +85,32 @@ class Variable(Value):
 
 
 @dataclass(eq=False)
+class Operation:
+    """An operation of a computation's graph, as far as its place in the order of things matters.
+
+    number: the place in program order. sources: the operations whose results it takes. after:
+    those that it waits for. unseen: it may be none at all: what was called is not seen. ordered: it
+    has an effect, and touches no variable: a tf.function runs such operations in program order.
+    """
+
+    number: int
+    context: Context
+    sources: tuple[Operation, ...]
+    after: tuple[Operation, ...] = ()
+    unseen: bool = False
+    ordered: bool = False
+
+
+@dataclass(eq=False)
 class Tensor(Value):
     """The result of an operation that was built while the program was read.
 
     made: where it was built. Facts flow: the `clusters` it went through, `per_replica`
-    (depends on the computation's inputs), `replica_id`, `computed` (a device's operation
-    made it: who takes it is no head cluster), `uniform` (surely equal on all replicas),
-    `data` (known at run time only). `dtype` and `shape` are known where literals give them;
-    a dimension that is None is dynamic or not seen. `starts`: how a string surely begins.
+    (depends on the computation's inputs), `replica_id`, `computed` (a device's operation made it),
+    `uniform` (surely equal on all replicas), `data` (known at run time only). `dtype` and `shape`
+    are known where literals give them; a dimension that is None is dynamic or not seen. `starts`:
+    how a string surely begins. `operation`: what makes it; None outside computations, and for their
+    arguments. `unread`: it is the result of a write of this variable, which who takes it reads.
     """
 
     made: Context | None
@@ -109,6 +126,8 @@ class Tensor(Value):
     shape: tuple[int | None, ...] | None = None
     starts: str | None = None
     data: bool = False
+    operation: Operation | None = None
+    unread: Variable | None = None
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else str(self.shape).replace("None", "?")
@@ -161,6 +180,7 @@ class Computation:
     mode: "graph" or "function" (tf.function semantics).
     updates: calls of `minimize` and `apply_gradients` of optimizers of the project.
     host_modes: values of an argument with which the callee runs on the host instead.
+    operations: those of its graph, in program order.
     """
 
     kind: str
@@ -182,6 +202,7 @@ class Computation:
     updates: list[ApiCall] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     host_modes: frozenset[str] = frozenset()
+    operations: list[Operation] = field(default_factory=list)
 
 
 MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
@@ -233,36 +254,23 @@ class Cluster:
         """Return whether `context` is inside this cluster."""
         return any(scope.payload is self for scope in context.scopes)
 
-    def waits(self, place: Context | None = None) -> Certainty | None:
-        """Return whether the device waits for this cluster: results cross back.
 
-        With `place`: on every run that reaches it, whichever branch it takes from there.
-        """
-        uses = [each for each in self._taken(set()) if each.taker not in CONTROL_TAKERS]
-        sure = [each.context for each in uses if each.certainty is Certainty.DEFINITE]
-        if not uses:
-            return None
-        always = bool(sure) if place is None else cover(sure, place)
-        return Certainty.DEFINITE if always else Certainty.POSSIBLE
-
-    def _taken(self, seen: set[int]) -> Iterator[Use]:
-        """Where the device takes its results, or those of a cluster that it feeds."""
-        if id(self) not in seen:
-            seen.add(id(self))
-            yield from self.uses
-            for each in self.feeds:
-                yield from each._taken(seen)
+TOUCHES = ("read", "write", "unknown")  # the modes of an access, but for "create"
 
 
 @dataclass(eq=False, repr=False)
 class Access:
-    """A variable is touched. mode: "read", "write" or "create"; `how` is the method or op."""
+    """A variable is touched. mode: "read", "write" or "create"; `how` is the method or op.
+
+    operation: what touches it; None outside computations.
+    """
 
     variable: Variable
     mode: str
     how: str
     site: Site
     context: Context
+    operation: Operation | None = None
 
 
 @dataclass(eq=False, repr=False)

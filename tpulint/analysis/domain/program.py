@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tpulint.analysis.domain.context import DATA
 from tpulint.analysis.domain.events import Access, ApiCall, Cluster, Computation, Context, Use
@@ -51,6 +51,7 @@ class Program:
     pipelines of TPUs. spelled: names that the TensorFlow of their files lacks; targets:
     which TensorFlow that is. soft_placement: how surely it is on, by entry point's path.
     skipped: how many functions were reached and not followed, by the reason.
+    answers: what several queries ask for once all is read, by what is asked.
     """
 
     computations: list[Computation] = field(default_factory=list)
@@ -64,6 +65,7 @@ class Program:
     targets: Targets = field(default_factory=Targets)
     soft_placement: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
+    answers: dict[Hashable, Any] = field(default_factory=dict)
 
     @cached_property
     def piped(self) -> list[ApiCall]:

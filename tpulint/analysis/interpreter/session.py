@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
 from tpulint.analysis.domain.events import Context, Variable
@@ -13,6 +13,7 @@ from tpulint.analysis.domain.objects import Class, Function, Instance, function_
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value, options
+from tpulint.analysis.interpreter.graph_operations import GraphOperations
 from tpulint.analysis.interpreter.module_linking import ModuleLinker
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
@@ -30,6 +31,7 @@ class Session(ModuleLinker):
     mains: functions that a program starts with.
     wanted: names of functions whose callers may know more than a reading without them.
     operations: how many operations were built so far, those that may have been included.
+    graph: those of computations.
     """
 
     def __init__(self, project: Project, settings: Settings) -> None:
@@ -41,6 +43,7 @@ class Session(ModuleLinker):
         self.mains: set[int] = set()
         self.wanted: set[str] = set()
         self.operations = 0
+        self.graph = GraphOperations()
         self._variables: dict[object, Variable] = {}
         self._generic: dict[int, Instance] = {}
         self._not_read: dict[str, set[int]] = {}  # functions, by the reason
@@ -124,10 +127,26 @@ class Session(ModuleLinker):
             if function is not None:
                 self.called.add(id(function.code))
 
-    def variable(self, name: str, sort: str, site: Site, context: Context) -> Variable:
-        """Return the variable that the call at `site` makes on this call chain."""
+    def variable(
+        self,
+        name: str,
+        sort: str,
+        site: Site,
+        context: Context,
+        named: Hashable | None = None,
+        *,
+        reuse: bool = False,
+    ) -> Variable:
+        """Return the variable that the call at `site` makes on this call chain.
+
+        With `reuse` it is the one that was made before as `named`, if there is one.
+        """
         key = (site, tuple(call.site for call in context.call_chain), sort)
         found = self._variables.get(key)
+        if found is None and named is not None:
+            found = self._variables.get(named) if reuse else None
+            found = found or Variable(name, sort, site, context, context.strategy)
+            self._variables[key] = self._variables[named] = found
         if found is None:
             found = Variable(name, sort, site, context, context.strategy)
             self._variables[key] = found

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, ConditionKey
-from tpulint.analysis.domain.events import Access, Context, Tensor, Use, Variable
+from tpulint.analysis.domain.events import (
+    CONTROL_TAKERS,
+    SENT,
+    TOUCHES,
+    Access,
+    Context,
+    Operation,
+    Tensor,
+    Use,
+    Variable,
+)
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors, told_apart
@@ -14,6 +24,7 @@ from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
 
 DEPTH = 5
+PASSES = CONTROL_TAKERS | {SENT}  # what takes a tensor without reading it
 
 
 def touch(
@@ -63,16 +74,18 @@ def access(
     how: str,
     site: Site,
     alternative: bool = False,
+    after: Operation | None = None,
 ) -> None:
     """Write down that `variable` is touched here, or another one: an `alternative`."""
+    context = frame.context
+    if alternative:
+        context = context.when(ConditionKey(ALTERNATIVE, site), variable)
+    operation = None
+    if mode in TOUCHES:
+        operation = frame.session.graph.touch(context, site, mode, after)
     if frame.context.muted:
         return
-    context = (
-        frame.context.when(ConditionKey(ALTERNATIVE, site), variable)
-        if alternative
-        else frame.context
-    )
-    found = Access(variable, mode, how, site, context)
+    found = Access(variable, mode, how, site, context, operation)
     computation = frame.context.computation
     (computation.accesses if computation else frame.session.program.accesses).append(found)
 
@@ -87,8 +100,11 @@ def take(
 ) -> None:
     """Write down what it means that `tensor` is used here: a transfer, a wait, an escape."""
     context, home = frame.context, tensor.made
+    frame.session.graph.take(_source(tensor, context), context, site)
     if context.muted or home is None or home.run != context.run:
         return
+    if tensor.unread is not None and _is_read_here(tensor, context) and taker not in PASSES:
+        access(frame, tensor.unread, "read", taker, site, alternative, tensor.operation)
     use = Use(tensor, site, context, certainty, taker, alternative)
     cluster = context.cluster
     source = tensor.result_of
@@ -105,6 +121,19 @@ def take(
         (owner.uses if owner else frame.session.program.uses).append(use)
 
 
+def _source(tensor: Tensor, context: Context) -> Operation | None:
+    """Return the operation of which one at `context` takes `tensor`."""
+    return None if _is_read_here(tensor, context) else tensor.operation
+
+
+def _is_read_here(tensor: Tensor, context: Context) -> bool:
+    """Return whether this is a variable, written in another lane, that is read in this one."""
+    made_by = tensor.operation
+    if tensor.unread is None or made_by is None:
+        return False
+    return made_by.context.cluster is not context.cluster
+
+
 def escapes(home: Context, context: Context) -> bool:
     """Return whether a tensor made at `home` is out of reach at `context`: its scope has ended."""
     open_scopes = {id(scope) for scope in context.scopes}
@@ -118,8 +147,14 @@ def result(frame: Frame, items: Iterable[Value], site: Site, sort: str = "tensor
     return flow(frame, taken, site, sort)
 
 
-def flow(frame: Frame, taken: list[Tensor], site: Site, sort: str = "tensor") -> Tensor:
-    """A new tensor with what flows into it out of `taken`."""
+def flow(
+    frame: Frame,
+    taken: list[Tensor],
+    site: Site,
+    sort: str = "tensor",
+    operation: Operation | None = None,
+) -> Tensor:
+    """Return a new tensor, made of `taken` by a new operation or by this one."""
     clusters = frozenset(each for tensor in taken for each in tensor.clusters)
     here = frame.context.cluster
     return Tensor(
@@ -131,6 +166,10 @@ def flow(frame: Frame, taken: list[Tensor], site: Site, sort: str = "tensor") ->
         any(tensor.replica_id for tensor in taken),
         frame.context.on_device or any(tensor.computed for tensor in taken),
         data=sort != "unseen" and any(tensor.data for tensor in taken),
+        operation=operation
+        or frame.session.graph.result(
+            [_source(each, frame.context) for each in taken], frame.context, site, sort == "unseen"
+        ),
     )
 
 

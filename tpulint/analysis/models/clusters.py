@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import CLUSTER, Scope
-from tpulint.analysis.domain.events import SENT, Argument, Cluster, Tensor, Variable
+from tpulint.analysis.domain.events import SENT, Argument, Cluster, Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import told_apart
@@ -79,12 +79,24 @@ def open_cluster(
         if not waits:
             args = tuple(each._replace(value=_dequeued(frame, each)) for each in args)
         made = calls.call(frame, callee, args, this.site)
-        for variable in transfer.variables(made):
-            transfer.access(frame, variable, "read", "return", this.site)
-    cluster.result = made
+        cluster.result = made
+        if made is UNKNOWN or isinstance(made, Opaque):
+            made = _unseen_result(frame, cluster)
     if not waits:
         return UNKNOWN
     return received(frame, cluster, made)
+
+
+def _unseen_result(frame: Frame, cluster: Cluster) -> Tensor:
+    """Return the result that is not seen: it may be made of anything in the cluster."""
+    taken = [use.tensor for use in cluster.receives]
+    made = transfer.flow(frame, taken, cluster.site, "structure")
+    if made.operation is not None and cluster.computation is not None:
+        known = cluster.computation.operations
+        inside = [each for each in known if cluster.is_around(each.context)]
+        made.operation.unseen = True
+        made.operation.sources = tuple(each for each in inside if each is not made.operation)
+    return made
 
 
 def _send(frame: Frame, cluster: Cluster, each: Argument) -> None:
@@ -107,19 +119,19 @@ def _dequeued(frame: Frame, each: Argument) -> Value:
 def received(frame: Frame, cluster: Cluster, made: Value) -> Value:
     """The results as the device (or an outer cluster) sees them.
 
-    A tensor that the host function only hands back was never sent.
+    A tensor that the host function only hands back was never sent, and a variable that it gives is
+    read where it is taken.
     """
 
     def back(tensor: Tensor) -> Value:
         if tensor.made is not None and not cluster.is_around(tensor.made):
             return tensor
         flags = [tensor, *(use.tensor for use in cluster.receives)]
-        found = transfer.flow(frame, flags, cluster.site, tensor.sort)
+        found = transfer.flow(frame, flags, cluster.site, tensor.sort, tensor.operation)
         found.clusters = found.clusters | {cluster}
-        found.result_of = cluster
         found.computed = True
+        found.unread = tensor.unread
+        found.result_of = cluster if tensor.unread is None else None
         return found
 
-    if made is UNKNOWN or isinstance(made, (Opaque, Variable)):
-        return back(Tensor(None, cluster.site, "structure"))
     return transfer.each_tensor(made, back)

@@ -40,6 +40,8 @@ def answer(this: Call) -> Value:
             return made
         _call_given(this)
         made = this.operation()
+        if made.operation is not None:
+            made.operation.ordered = this.name in seam.ORDERED
         made.uniform = "random" not in this.path and uniform(this.values)
         made.data = this.name not in seam.SHAPES_ONLY and (made.data or "random" in this.path)
         made.shape = () if gives_scalar(this.record) else None

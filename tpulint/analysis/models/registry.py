@@ -25,6 +25,7 @@ from tpulint.analysis.models import (
     side_effects,
     strategies,
     tensor_constants,
+    variable_scopes,
     variables,
 )
 from tpulint.analysis.models.call import Answer, Call
@@ -46,6 +47,7 @@ FAMILIES: tuple[Answer, ...] = (
     strategies.answer,
     mains.answer,
     variables.answer,
+    variable_scopes.answer,
     control.answer,
     collectives.answer,
     builtins.answer,

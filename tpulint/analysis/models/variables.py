@@ -8,9 +8,12 @@ from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Opaque, Value, 
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.attributes import get
 from tpulint.analysis.interpreter.calls import call
+from tpulint.analysis.models import variable_scopes
 from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
+
+NAMED = ("get_variable", "get_local_variable")  # what gives one variable for one name
 
 
 def answer(this: Call) -> Value | None:
@@ -67,7 +70,10 @@ def _make(this: Call) -> Value:
     name, sort = _name(this), seam.VARIABLE_MAKERS[this.name]
     # TensorFlow finds the global step by this name.
     sort = "step" if (name, sort) == ("global_step", "variable") else sort
-    found = frame.session.variable(name, sort, this.site, frame.context)
+    named = variable_scopes.identity(this, _given_name(this)) if this.name in NAMED else None
+    found = frame.session.variable(
+        name, sort, this.site, frame.context, named, reuse=variable_scopes.reuses(this)
+    )
     transfer.access(frame, found, "create", this.name, this.site)
     transfer.touch(frame, _without_functions(this), this.site, this.name)
     return found
@@ -77,10 +83,12 @@ def _without_functions(this: Call) -> list[Value]:
     return [each.value for each in this.arguments if isinstance(each.value, Tensor)]
 
 
+def _given_name(this: Call) -> Value | None:
+    return this.get("name", 0 if this.name in (*NAMED, "add_weight") else None)
+
+
 def _name(this: Call) -> str:
-    given = this.get("name")
-    if this.name in ("get_variable", "add_weight", "get_local_variable") and given is None:
-        given = this.get("name", 0)
+    given = _given_name(this)
     if isinstance(given, Const) and isinstance(given.value, str):
         return given.value
     return this.name
@@ -101,7 +109,14 @@ def _method(this: Call, variable: Variable) -> Value:
         return UNKNOWN
     else:
         transfer.touch(frame, [variable, *this.values], this.site, this.name)
-    return transfer.result(frame, this.values, this.site)
+    return _written(this, variable, transfer.result(frame, this.values, this.site))
+
+
+def _written(this: Call, variable: Variable, made: Tensor) -> Tensor:
+    """The result of a method: `v.assign(x)` gives the variable, to be read by who takes it."""
+    if this.name in seam.ASSIGNS and this.get("read_value") != Const(False):
+        made.unread = variable if variable.strategy is None else None
+    return made
 
 
 def _assign(this: Call) -> Value | None:
@@ -114,7 +129,8 @@ def _assign(this: Call) -> Value | None:
     transfer.touch(this.frame, rest, this.site, this.name)
     for variable in found:
         transfer.access(this.frame, variable, "write", this.name, this.site)
-    return transfer.result(this.frame, rest, this.site)
+    made = transfer.result(this.frame, rest, this.site)
+    return _written(this, found[0], made) if len(found) == 1 else made
 
 
 def _update(this: Call, optimizer: ExternalObject) -> Value:

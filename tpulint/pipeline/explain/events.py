@@ -19,6 +19,7 @@ from tpulint.analysis.domain.program import Feed, Program
 from tpulint.finding import Certainty
 from tpulint.output.explanation import Event
 from tpulint.pipeline.explain.recorder import place_at
+from tpulint.queries.happens_before import HappensBefore
 
 Recorded = (
     Access | ApiCall | Cluster | Computation | ContextChange | Dependencies | Effect | Feed | Use
@@ -106,7 +107,7 @@ def _details(event: Recorded) -> str:
 def _waiting(cluster: Cluster) -> str:
     if cluster.computation is None:
         return ", outside every TPU computation"
-    waits = cluster.waits()
+    waits = HappensBefore(cluster.computation).waits_for(cluster)
     if waits is None:
         return "; nothing waits for it"
-    return f"; the device {'waits' if waits is Certainty.DEFINITE else 'may wait'} for it"
+    return f"; the device {'waits' if waits else 'may wait'} for it"

@@ -1,0 +1,51 @@
+"""Both halves decide alike when host and device touch a variable: in program order, by control
+edges, through several clusters.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import pytest
+
+import tpulint.runtime as tpu
+from tests.agreement.orders import OrderProgram, order_program
+from tpulint import rules
+from tpulint.finding import Certainty
+from tpulint.pipeline.analyze import understand
+from tpulint.runtime.errors import DeadlockError, StaleVariableWarning
+
+PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "1000")) // 20
+SECONDS = 60.0
+FILENAME = "/program/example.py"
+DEADLOCK, STALE = "TPU101", "TPU103"
+
+
+def said(program: OrderProgram) -> str | None:
+    """Return the worst of what the analyzer is sure of."""
+    read = understand([FILENAME], given={FILENAME: program.source.encode()})
+    assert not read.messages, read.messages
+    assert read.program is not None
+    found = rules.run(read.program, frozenset([DEADLOCK, STALE]))
+    sure = {each.code for each in found if each.certainty is Certainty.DEFINITE}
+    assert sure == {each.code for each in found}, f"it can be known: {program}"
+    return min(sure, default=None)
+
+
+def seen(program: OrderProgram) -> str | None:
+    """Return the worst that happens when the program runs."""
+    with warnings.catch_warnings(record=True) as caught, tpu.options(deadline=SECONDS):
+        warnings.simplefilter("always")
+        try:
+            exec(compile(program.source, f"order_{program.seed}.py", "exec"), {"__name__": "order"})
+        except DeadlockError as error:
+            return error.rule
+    stale = any(isinstance(each.message, StaleVariableWarning) for each in caught)
+    return STALE if stale else None
+
+
+@pytest.mark.parametrize("seed", range(PROGRAMS))
+def test_the_halves_agree(seed: int) -> None:
+    program = order_program(seed)
+    assert said(program) == seen(program), str(program)

@@ -1,0 +1,63 @@
+"""The operations of a computation's graph, recorded while the program is read.
+
+What an operation takes is met before the operation itself, at the same site of the same call: its
+tensors, and the reads of its variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tpulint.analysis.domain.events import Context, Operation
+from tpulint.analysis.domain.site import CallStep, Site
+
+
+class GraphOperations:
+    """Makes the operations of one reading, and remembers what the next one takes."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._site: Site | None = None
+        self._calls: Sequence[CallStep] = ()
+        self._taken: list[Operation] = []
+        self._touched: list[Operation] = []
+
+    def take(self, operation: Operation | None, context: Context, site: Site) -> None:
+        """Note that the operation at `site` takes a result of `operation`."""
+        if operation is not None and context.computation is not None:
+            self._begin(context, site)
+            self._taken.append(operation)
+
+    def touch(
+        self, context: Context, site: Site, mode: str, after: Operation | None
+    ) -> Operation | None:
+        """Return the operation that touches a variable: what writes takes what was given."""
+        if context.computation is None:
+            return None
+        self._begin(context, site)
+        made = self._make(context, [] if mode == "read" else self._taken, mode == "unknown")
+        made.after = (after,) if after is not None else ()
+        self._touched.append(made)
+        return made
+
+    def result(
+        self, taken: Iterable[Operation | None], context: Context, site: Site, unseen: bool
+    ) -> Operation | None:
+        """Return the operation that makes a tensor at `site` of `taken` and what was touched."""
+        if context.computation is None:
+            return None
+        self._begin(context, site)
+        known = [each for each in taken if each is not None]
+        return self._make(context, [*known, *self._touched], unseen)
+
+    def _begin(self, context: Context, site: Site) -> None:
+        if site != self._site or context.call_chain is not self._calls:
+            self._site, self._calls = site, context.call_chain
+            self._taken, self._touched = [], []
+
+    def _make(self, context: Context, sources: Iterable[Operation], unseen: bool) -> Operation:
+        made = Operation(self._count, context, tuple(dict.fromkeys(sources)), unseen=unseen)
+        self._count += 1
+        if context.computation is not None and not context.muted:
+            context.computation.operations.append(made)
+        return made

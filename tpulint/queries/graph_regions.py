@@ -1,0 +1,220 @@
+"""The graph of a computation, or of one body in it, as TensorFlow's passes see it.
+
+A conditional, a loop or a call is one node of the graph around it; what is in its bodies is a graph
+of its own. Edges are data, `control_dependencies`, and in a tf.function those that TensorFlow adds
+itself (tensorflow/python/framework/auto_control_deps.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tpulint.analysis.domain.context import (
+    CLUSTER,
+    COMPUTATION,
+    COND,
+    FUNCTION,
+    WHILE,
+    Scope,
+)
+from tpulint.analysis.domain.effects import CLEARS, DEPENDENCIES, GRAPH, INIT_SCOPE
+from tpulint.analysis.domain.events import Access, Cluster, Computation, Context, Operation, Tensor
+from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.values import Opaque, Value, options
+from tpulint.queries.touches import conflict, in_one_loop, is_sure
+
+BODIES = (COND, WHILE, FUNCTION)
+
+
+class Edge(NamedTuple):
+    """`source` comes before `user`, and is there whenever this is, if `sure`."""
+
+    source: Node
+    user: Node
+    data: bool
+    sure: bool
+
+
+@dataclass(eq=False)
+class Node:
+    """An operation of the region, or a conditional, loop or call with all that is in it.
+
+    cluster: the host cluster it belongs to. is_result: the computation gives it out. is_taken: the
+    device takes it to where the region itself is an operation, or out of a structure.
+    """
+
+    cluster: Cluster | None
+    operations: list[Operation] = field(default_factory=list)
+    sources: list[Edge] = field(default_factory=list)
+    users: list[Edge] = field(default_factory=list)
+    is_taken: bool = False
+    is_result: bool = False
+
+    @property
+    def context(self) -> Context:
+        return self.operations[0].context
+
+
+class Region:
+    """The nodes of one graph of `computation`: in `bodies`, outermost first; none is the whole."""
+
+    def __init__(self, computation: Computation, bodies: tuple[Scope, ...]) -> None:
+        self.computation = computation
+        self._bodies = bodies
+        self.is_top = not bodies and computation.kind != "model_fn"
+        self._nodes: dict[Hashable, Node] = {}
+        self._of: dict[int, Node] = {}
+        for each in computation.operations:
+            self._add(each)
+        for each in computation.operations:
+            self._connect(each)
+        if self._orders_by_itself:
+            self._order_touches()
+            self._order_effects()
+
+    def node(self, operation: Operation) -> Node | None:
+        """Return the node that is or holds `operation`; None where it is not in this region."""
+        return self._of.get(id(operation))
+
+    def of_cluster(self, node: Node) -> Iterator[Node]:
+        """The nodes of the host cluster that `node` belongs to."""
+        return (each for each in self._nodes.values() if each.cluster is node.cluster)
+
+    def _add(self, operation: Operation) -> None:
+        key, cluster = self._place(operation.context)
+        if key == OUTSIDE:
+            return
+        node = self._nodes.setdefault(key or id(operation), Node(cluster))
+        node.operations.append(operation)
+        self._of[id(operation)] = node
+
+    def _place(self, context: Context) -> tuple[Hashable, Cluster | None]:
+        """Return the key of the body of this region that `context` is in, and the host cluster."""
+        left = list(self._bodies)
+        cluster: Cluster | None = None
+        for scope in scopes_of(context):
+            if isinstance(scope.payload, Cluster) and cluster is None:
+                cluster = scope.payload
+            if scope.kind not in BODIES:
+                continue
+            if not left:
+                return (scope.site, _identity(scope)), cluster
+            if left.pop(0) is not scope:
+                return OUTSIDE, None
+        return (OUTSIDE if left else None), cluster
+
+    def _connect(self, operation: Operation) -> None:
+        node = self._of.get(id(operation))
+        for source in operation.sources:
+            self._edge(source, node, data=True, sure=not operation.unseen)
+        for source in operation.after:
+            self._edge(source, node, data=False, sure=True)
+        if node is None:
+            return
+        for source, sure in given_by_scopes(operation.context):
+            self._edge(source, node, data=False, sure=sure)
+
+    def _edge(self, source: Operation, user: Node | None, *, data: bool, sure: bool) -> None:
+        before = self._of.get(id(source))
+        if before is None or before is user:
+            return
+        if user is None:
+            before.is_taken = True
+        else:
+            _join(before, user, data, sure)
+
+    @property
+    def _orders_by_itself(self) -> bool:
+        """Return whether TensorFlow adds control edges: not in a graph of TensorFlow 1."""
+        if any(each.kind == FUNCTION for each in self._bodies):
+            return True
+        context = self.computation.context
+        in_graph = any(each.effect == GRAPH for each in context.scopes)
+        return self.computation.mode == "function" and (context.traced or not in_graph)
+
+    def _order_touches(self) -> None:
+        before: list[tuple[Access, Node]] = []
+        for each in self.computation.accesses:
+            node = self._of.get(id(each.operation))
+            if node is None:
+                continue
+            for other, earlier in before:
+                if earlier is node or not conflict(other, each):
+                    continue
+                _join(earlier, node, False, is_sure(other) and is_sure(each))
+                if in_one_loop(other.context, each.context):
+                    _join(node, earlier, False, False)  # of the next round
+            before.append((each, node))
+
+    def _order_effects(self) -> None:
+        before: Node | None = None
+        for each in self.computation.operations:
+            node = self._of.get(id(each))
+            if node is None or not each.ordered:
+                continue
+            if before is not None and before is not node:
+                _join(before, node, False, True)
+            before = node
+
+
+OUTSIDE = "outside"
+
+
+def scopes_of(context: Context) -> list[Scope]:
+    """The scopes in the innermost computation, outermost first."""
+    return list(context.since(COMPUTATION))[::-1]
+
+
+def bodies_of(context: Context) -> list[Scope]:
+    """The bodies of conditionals, loops and calls around an operation, outermost first."""
+    return [each for each in scopes_of(context) if each.kind in BODIES]
+
+
+def bodies_around(cluster: Cluster) -> tuple[Scope, ...]:
+    """The bodies of conditionals, loops and calls that the cluster is in, outermost first."""
+    found: list[Scope] = []
+    for scope in scopes_of(cluster.context):
+        if scope.kind == CLUSTER:
+            break
+        if scope.kind in BODIES:
+            found.append(scope)
+    return tuple(found)
+
+
+def given_by_scopes(context: Context) -> Iterator[tuple[Operation, bool]]:
+    """What an operation waits for because of where it is built: explicit dependencies, and the
+    tensors that decide on a body.
+    """
+    found: list[tuple[Operation, bool]] = []
+    for scope in scopes_of(context):
+        if scope.effect in (CLEARS, INIT_SCOPE):
+            found = []
+        elif isinstance(scope.payload, Value) and scope.effect == DEPENDENCIES:
+            made_by = _made_by(scope.payload)
+            found += [(each, sure and not scope.perhaps) for each, sure in made_by]
+        elif isinstance(scope.payload, Value) and scope.kind in (COND, WHILE):
+            found += list(_made_by(scope.payload))
+    return iter(found)
+
+
+def _made_by(value: Value) -> Iterator[tuple[Operation, bool]]:
+    for tensor, alternative in told_apart(value):
+        if tensor.operation is not None:
+            yield tensor.operation, not alternative
+
+
+def _identity(scope: Scope) -> int:
+    """Return what the bodies of one conditional share: the very tensor that decides."""
+    decides = scope.payload
+    if scope.kind != COND or not isinstance(decides, Value):
+        return id(scope)
+    shared = all(isinstance(each, (Tensor, Opaque)) for each in options(decides))
+    return id(decides) if shared else id(scope)
+
+
+def _join(source: Node, user: Node, data: bool, sure: bool) -> None:
+    edge = Edge(source, user, data, sure)
+    source.users.append(edge)
+    user.sources.append(edge)
