@@ -8,7 +8,8 @@ export TPULINT_CORPUS ?= $(HOME)/.cache/tpulint-corpus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: demo test test-newest test-oldest lint docs bench corpus ecosystem fuzz release-check clean
+.PHONY: demo test test-newest test-oldest lint docs bench corpus ecosystem fuzz gallery release-check \
+  clean
 
 # Exit status 1 is what the examples must give: some of them hold a fault on purpose.
 demo: .venv-demo/ready
@@ -51,6 +52,10 @@ bench: corpus
 
 fuzz: .venv/ready
 	TPULINT_FUZZ_PROGRAMS=$(FUZZ_PROGRAMS) .venv/bin/python -m pytest tests/runtime -n 2 -k oracle
+
+# Trains released programs and renews docs/gallery.md; TensorFlow 2.12 needs Python 3.10 or 3.11.
+gallery: .venv/ready
+	.venv/bin/python scripts/gallery.py --write
 
 # Everything but the upload: sdists and wheels, built, inspected and tried in an empty environment.
 release-check: .venv/ready

@@ -13,9 +13,12 @@ import argparse
 import sys
 from pathlib import Path
 
-import gallery_rows
-from gallery_page import PAGE, page
-from gallery_runs import kept, result_of
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from scripts import gallery_rows
+from scripts.gallery_environments import python_of
+from scripts.gallery_page import PAGE, page
+from scripts.gallery_runs import kept, result_of
 
 CACHE = Path.home() / ".cache" / "tpulint-gallery"
 
@@ -41,8 +44,9 @@ def main() -> int:
     failed = False
     for program in gallery.programs if not options.no_run else ():
         if program.name in (options.programs or names):
+            python = str(python_of(program.environment, cache))
             for replicas in options.replicas:
-                result = result_of(program, replicas, cache, options.seconds)
+                result = result_of(program, replicas, python, cache, options.seconds)
                 print(f"{program.name} on {replicas}: {result.verdict}", flush=True)
                 failed |= result.verdict != "passes"
     if options.write:

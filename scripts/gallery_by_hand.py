@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-v1 = tf.compat.v1
+v1: Any = tf.compat.v1
 
 
 def train_by_hand(replicas: int) -> None:

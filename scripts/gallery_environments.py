@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gallery_rows import Environment
+from scripts.gallery_rows import Environment
 
 ROOT = Path(__file__).parents[1]
 _OURS = ("libcst", "pathspec", "tomli")
@@ -22,6 +22,8 @@ def python_of(environment: Environment, cache: Path) -> Path:
     under = cache / "environments" / f"tensorflow-{environment.tensorflow}"
     wanted = (f"tensorflow-cpu=={environment.tensorflow}", "setuptools<80", *_OURS)
     _install(under, wanted, (ROOT,))
+    if not environment.requirements:
+        return _python(under)
     over = cache / "environments" / environment.name
     _install(over, ("--no-deps", *environment.requirements), (ROOT, *_packages(under)))
     return _python(over)

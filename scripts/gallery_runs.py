@@ -12,8 +12,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gallery_environments import ROOT, python_of
-from gallery_rows import Program
+from scripts.gallery_environments import ROOT
+from scripts.gallery_rows import Program
 
 TOLERANCE = 1e-4
 """How far apart the two losses may be, relative to the greater."""
@@ -32,12 +32,11 @@ class Result:
     verdict: str
 
 
-def result_of(program: Program, replicas: int, cache: Path, seconds: int) -> Result:
-    """Run it, on the TPU and without, in at most so many seconds each; the result is kept."""
+def result_of(program: Program, replicas: int, python: str, cache: Path, seconds: int) -> Result:
+    """Run it with `python`, on the TPU and without, each in at most so many seconds; keep that."""
     folder = cache / "runs" / f"{program.name}-{replicas}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    python = str(python_of(program.environment, cache))
     data = cache / "data" / program.data.replace(" ", "-")
     if program.data and not data.exists():
         subprocess.run(

@@ -54,6 +54,8 @@ def line(step_file: str, row: int) -> str:
         ("sound_vocabulary", None),
         ("estimator_host_call.py", "2.15"),  # the last that has TPUEstimator
         ("keras_fit.py", None),
+        ("guide_tpu.py", None),
+        ("guide_distributed_keras.py", None),
         ("strategy_loop.py", None),
         ("session_infeed.py", None),
     ],

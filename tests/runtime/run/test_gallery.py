@@ -1,0 +1,36 @@
+"""The gallery's smallest program passes, and the page has a row for each that there is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from scripts import gallery_rows
+from scripts.gallery_page import PAGE, page
+from scripts.gallery_runs import Result, result_of
+
+SMALLEST = "guide-distributed-keras"
+SECONDS = 240
+
+
+def test_the_smallest_program_passes(tmp_path: Path) -> None:
+    (program,) = (row for row in gallery_rows.read().programs if row.name == SMALLEST)
+    result = result_of(program, 2, sys.executable, tmp_path, SECONDS)
+    logs = "".join(path.read_text("utf-8") for path in tmp_path.glob("runs/*/*.log"))
+    assert result.verdict == "passes", logs
+
+
+def test_a_wrong_loss_is_told() -> None:
+    gallery = gallery_rows.read()
+    program = gallery.programs[0]
+    result = Result(program.name, 2, 3.0, 0.5, 0.6, "differs: 0.6 is expected")
+    assert "| 3 | 0.500000 | differs: 0.6 is expected |" in page(
+        gallery, {(program.name, 2): result}
+    )
+
+
+def test_the_page_has_all_programs_and_what_is_left_out() -> None:
+    gallery = gallery_rows.read()
+    text = PAGE.read_text(encoding="utf-8")
+    assert all(text.count(f"| `{program.module}` |") >= 2 for program in gallery.programs)
+    assert all(f"| {release} | {why} |" in text for release, why in gallery.left_out.items())
