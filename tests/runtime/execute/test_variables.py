@@ -122,8 +122,10 @@ def tail_beside_what_the_device_gives(v, x):
 
 def tail_before_a_write(v, x):
     """Nothing makes the device write after the host has read."""
-    y = outside_compilation(read_with(v), x * 2.0 + v.read_value())
-    return y, v.assign_add(x, read_value=False)
+    seen = v.read_value()
+    y = outside_compilation(read_with(v), x * 2.0 + seen)
+    with tf.control_dependencies([seen]):
+        return y, v.assign_add(x, read_value=False)
 
 
 def not_a_tail_in_a_structure(v, x):

@@ -101,7 +101,7 @@ def effects_and_value(compute: Computation, mode: str, side: str) -> tuple[list[
     if mode == "function":
         return _in_function(compute, side)
     ours = side != "tensorflow"
-    sessions_made = nullcontext() if ours else _tensorflows_sessions()
+    sessions_made = nullcontext() if ours else tensorflows_sessions()
     with sessions_made, tf.Graph().as_default(), tf.compat.v1.Session() as session:
         variables = [
             tf.compat.v1.get_variable(f"v{i}", initializer=0.0, use_resource=True)
@@ -144,7 +144,7 @@ def _effect(variables: list[Any], side: str) -> Callable[[int], Any]:
     return done
 
 
-def _tensorflows_sessions() -> Any:
+def tensorflows_sessions() -> Any:
     """Sessions as TensorFlow makes them: they give their passes the whole graph."""
     changed = sessions.BaseSession.__init__
     original = getattr(changed, "of_tensorflow", changed)

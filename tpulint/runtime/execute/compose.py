@@ -15,6 +15,7 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
+from tpulint.runtime.execute.bounded import cut_to_shapes, with_shapes
 from tpulint.runtime.execute.compile_errors import remember_segment
 from tpulint.runtime.execute.crossing import ends, lane_of, starts
 from tpulint.runtime.execute.deadline import Deadline
@@ -128,6 +129,8 @@ class Composer:
         # XLA takes no variable twice, and a loop hands out again what it was handed.
         arguments = {image.name: image for image in images.values()}
 
+        to_cut: list[int] = []
+
         def tpu_device_segment(*parameters: Tensor) -> list[Tensor]:
             inside = dict(zip(arguments, parameters, strict=True))
             for name, tensor in given.items():
@@ -139,7 +142,8 @@ class Composer:
                 planned.before,
                 on_device=True,
             )
-            return [copied.tensors[tensor.name] for tensor in wanted] or [tf.constant(True)]
+            given_out, to_cut[:] = with_shapes([copied.tensors[tensor.name] for tensor in wanted])
+            return given_out or [tf.constant(True)]
 
         compiled = tf.function(
             tpu_device_segment,
@@ -155,7 +159,7 @@ class Composer:
         if call.op_def.is_stateful:
             places.effects.append(call)
         places.operations.update(dict.fromkeys(own, call))
-        for tensor, result in zip(wanted, results):
+        for tensor, result in zip(wanted, cut_to_shapes(results, to_cut)):
             result.set_shape(tensor.shape)
             places.tensors[tensor.name] = result
         if started:

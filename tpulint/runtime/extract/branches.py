@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tpulint.runtime.extract.flat import Conditions, Level, Node
+from tpulint.runtime.extract.flat import Conditions, Level, Node, predicate_of
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.extract.topological import in_order
 
@@ -46,6 +46,18 @@ class Conditional:
         """The tensors that the branch of `value` gives."""
         taken = [result.of[value] for result in self.results]
         return [tensor for tensor in taken if tensor is not None and not isinstance(tensor, int)]
+
+    @property
+    def name(self) -> str:
+        """The name that TensorFlow gives it (functionalize_cond.cc)."""
+        return f"{min(node.op.name for node in self.merges or self.content)}_if"
+
+    @property
+    def switched(self) -> list[Tensor]:
+        """The outputs of Switch operations that its branches take."""
+        taken = [tensor for node in (*self.merges, *self.content) for tensor in node.inputs]
+        switched = [tensor for tensor in taken if tensor.op.type == "Switch"]
+        return [one for one in switched if predicate_of(one.op) == self.predicate]
 
     @property
     def waits_for(self) -> list[Operation]:

@@ -16,6 +16,7 @@ from tpulint.runtime.extract.branches import Conditional, Group, groups
 from tpulint.runtime.extract.copying import copy
 from tpulint.runtime.extract.flat import Conditions, Level, Node, is_merge
 from tpulint.runtime.extract.loops import Loop
+from tpulint.runtime.extract.order import order_accesses
 from tpulint.runtime.extract.region import (
     Operation,
     Region,
@@ -55,7 +56,7 @@ def functionalized(region: Region) -> Region:
 
 
 def _parameter(tensor: Tensor) -> Tensor:
-    made = tf.compat.v1.placeholder(tensor.dtype.base_dtype, tensor.shape)
+    made = tf.compat.v1.placeholder(tensor.dtype.base_dtype, tensor.shape, tensor.op.name)
     tensorflow_internals.copy_handle_data(tensor, made)
     return made
 
@@ -153,11 +154,14 @@ class _Built:
             inside = _Built(self.region, self.level, dict(self.tensors), dict(self.done), here)
             inside.build(conditional.wanted[value], conditional.given_out(value))
             results = [inside.result(one.of[value], one.of[1 - value]) for one in given]
+            _order_accesses((self.tensors[one.name], one.op.name) for one in conditional.switched)
             return [tf.constant(True), *results]
 
         predicate = self.image(conditional.predicate)
         with tf.control_dependencies(self._done_before(conditional.waits_for)):
-            ran, *results = tf.cond(predicate, lambda: branch(1), lambda: branch(0))
+            ran, *results = tf.cond(
+                predicate, lambda: branch(1), lambda: branch(0), name=conditional.name
+            )
         names = [result.name for result in given]
         self.tensors.update(zip(names, results, strict=True))
         self.done.update({name: [_source(ran)] for name in conditional.finished})
@@ -184,15 +188,22 @@ class _Built:
             here = part(loop.body, variables)
             awaited = [here.level.owner[op.name] for op in loop.awaited]
             here.build([*_owners(here.level, loop.next_values), *awaited], loop.next_values)
+            _order_accesses(
+                [
+                    *zip(variables, (tensor.op.name for tensor in loop.entering)),
+                    *((outer[op.outputs[0].name], op.name) for op in loop.constants),
+                ]
+            )
             return [tf.identity(here.image(tensor.name)) for tensor in loop.next_values]
 
         with tf.control_dependencies(self._done_before(node.waits_for)):
             results = tf.while_loop(
                 goes_on,
                 body,
-                [self.image(tensor.name) for tensor in loop.initial_values],
+                [self.image(tensor.op.inputs[0].name) for tensor in loop.entering],
                 shape_invariants=[tf.TensorShape(None)] * len(loop.merges),
                 parallel_iterations=1,
+                name=loop.name,
             )
         results = list(results) if isinstance(results, (list, tuple)) else [results]
         for exit_, result in zip(loop.exits, results, strict=True):
@@ -206,6 +217,22 @@ def _source(result: Tensor) -> Operation:
     while result.op.type == "Identity":
         result = result.op.inputs[0]
     return result.op
+
+
+def _order_accesses(named: Iterable[tuple[Tensor, str]]) -> None:
+    """Order what nothing orders in the body that is being built.
+
+    `named` has what is handed to it or captured, and by which operation TensorFlow hands it in.
+    """
+    graph = tf.compat.v1.get_default_graph()
+    captures = zip(graph.external_captures, graph.internal_captures, strict=True)
+    inside = {id(outer): inner for outer, inner in captures}
+    names: dict[str, str] = {}
+    for tensor, name in named:
+        given: Tensor = inside.get(id(tensor), tensor)
+        if given.graph is graph:
+            names[given.name] = min(name, names.get(given.name, name))
+    order_accesses(graph, names)
 
 
 def _without_value(tensor: Tensor) -> Tensor:

@@ -19,10 +19,13 @@ class Loop:
     constants: list[Operation]
     merges: list[Operation]
     switches: list[Operation]
-    initial_values: list[Tensor]
+    entering: list[Tensor]
+    """What the Enter operations give for the loop variables."""
     next_values: list[Tensor]
     awaited: list[Operation]
     """What an iteration waits for though it takes nothing of it."""
+    name: str
+    """The name that TensorFlow gives what becomes of it (functionalize_while.cc)."""
     predicate: Tensor
     test: list[Operation]
     body: list[Operation]
@@ -46,9 +49,10 @@ class Loop:
             constants=[op for op in own if op.type == "Enter" and op.get_attr("is_constant")],
             merges=merges,
             switches=switches,
-            initial_values=[merge.inputs[0].op.inputs[0] for merge in merges],
+            entering=[merge.inputs[0] for merge in merges],
             next_values=[turn.inputs[0] for turn in turns],
             awaited=[op for turn in turns for op in turn.control_inputs if op.name in inside],
+            name=loop_cond.name,
             predicate=loop_cond.inputs[0],
             test=[op for op in ops if op.name in test],
             body=[op for op in ops if op.name not in test and op.name not in plumbing],

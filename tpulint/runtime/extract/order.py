@@ -1,19 +1,29 @@
-"""Program order: which operations of a region must run before which others.
+"""Which operations of a region must run before which others.
 
-A plain `tf.Graph` orders side effects only where the user wrote a control dependency. Within a
-replica they run here in program order: accesses of one resource if one of them writes, and host
+A plain `tf.Graph` orders side effects only where the user wrote a control dependency. What nothing
+orders within a replica runs as follows. Of accesses of one resource of which one writes, those of
+the device run in the order in which XLA compiles them, those of the host in program order. So do
 operations with an effect that no tensor shows (prints, Python functions), infeed and outfeed.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from tpulint.runtime.extract.bodies import CALL, COLLECTIVES
-from tpulint.runtime.extract.effects import resources_of, writes
-from tpulint.runtime.extract.pieces import Side
-from tpulint.runtime.extract.region import Operation, Region
+from tpulint.runtime.extract.bodies import CALL, COLLECTIVES, bodies
+from tpulint.runtime.extract.compiled_order import argument_names, compiled_order
+from tpulint.runtime.extract.effects import is_resource, resources_of, writes
+from tpulint.runtime.extract.kernels import needs_the_host
+from tpulint.runtime.extract.pieces import Side, side_of
+from tpulint.runtime.extract.region import (
+    Graph,
+    Operation,
+    Region,
+    graph_nodes,
+    in_program_order,
+)
+from tpulint.runtime.tensorflow_internals import add_control_inputs
 
 _UNORDERED = frozenset(
     {"Assert", "VarHandleOp", "RandomStandardNormal", "RandomUniform", "RandomUniformInt"}
@@ -22,31 +32,53 @@ _UNORDERED = frozenset(
 
 def order(region: Region, side: Callable[[Operation], Side]) -> Mapping[str, frozenset[str]]:
     """For each operation the names of those of the region that must run before it."""
-    before: dict[str, set[str]] = {}
-    for op in region.ops:
-        sources = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-        before[op.name] = {source.name for source in sources if source.name in region.names}
-    _order_resources(region, side, before)
+    before = {name: set(needed) for name, needed in region.needs.items()}
     _order_effects(region, side, before)
+    on_host = [op for op in region.ops if side(op) is Side.HOST]
+    _order_accesses(region, on_host, before)
+    # What the two sides do to each other is the locks' business.
+    compiled = compiled_order(region, before, argument_names(region.inputs))
+    _order_accesses(region, [op for op in compiled if side(op) is not Side.HOST], before)
     return {name: frozenset(names - {name}) for name, names in before.items()}
 
 
-def _order_resources(
-    region: Region, side: Callable[[Operation], Side], before: dict[str, set[str]]
-) -> None:
-    """Accesses from one side; what the two sides do to each other is the locks' business."""
-    last_write: dict[tuple[str, bool], str] = {}
-    reads: dict[tuple[str, bool], list[str]] = defaultdict(list)
-    for op in region.ops:
+def order_accesses(graph: Graph, names: Mapping[str, str]) -> None:
+    """Add what orders the device's accesses of resources in `graph`, a body that is made anew.
+
+    TensorFlow numbers the arguments of such a body (NodeCmpByNameResourcesLast): `names` has those
+    of the operations that hand them in.
+    """
+    given = sorted(graph.inputs, key=lambda one: (is_resource(one), names.get(one.name, "~")))
+    arguments = {tensor.name: f"arg{number}" for number, tensor in enumerate(given)}
+    made_by = {tensor.op.name for tensor in graph.inputs}
+    ops = {op.name: op for op in graph.get_operations() if op.name not in made_by}
+    region = Region(graph, in_program_order(graph, ops), tuple(arguments), (), graph_nodes(graph))
+    before = {name: set(needed) for name, needed in region.needs.items()}
+    compiled = compiled_order(region, before, arguments)
+    _order_accesses(region, [op for op in compiled if _is_on_device(region, op)], before)
+    for name, earlier in region.needs.items():
+        added = before[name] - earlier - {name}
+        if added:
+            add_control_inputs(ops[name], [ops[one] for one in sorted(added)])
+
+
+def _is_on_device(region: Region, op: Operation) -> bool:
+    return region.cluster_of(op) is None and not needs_the_host(region, op)
+
+
+def _order_accesses(region: Region, ops: Iterable[Operation], before: dict[str, set[str]]) -> None:
+    """Let `ops` access each resource in their order, if one of them writes it."""
+    last_write: dict[str, str] = {}
+    reads: dict[str, list[str]] = defaultdict(list)
+    for op in ops:
         for resource in resources_of(op):
-            key = (resource, side(op) is Side.HOST)
-            if key in last_write:
-                before[op.name].add(last_write[key])
+            if resource in last_write:
+                before[op.name].add(last_write[resource])
             if writes(region, op, resource):
-                before[op.name].update(reads.pop(key, ()))
-                last_write[key] = op.name
+                before[op.name].update(reads.pop(resource, ()))
+                last_write[resource] = op.name
             else:
-                reads[key].append(op.name)
+                reads[resource].append(op.name)
 
 
 def _order_effects(
@@ -54,23 +86,22 @@ def _order_effects(
 ) -> None:
     last: str | None = None
     for op in region.ops:
-        if not _has_hidden_effect(op, side(op)):
+        if not _has_hidden_effect(region, op, side(op)):
             continue
         if last is not None:
             before[op.name].add(last)
         last = op.name
 
 
-def _has_hidden_effect(op: Operation, side: Side) -> bool:
+def _has_hidden_effect(region: Region, op: Operation, side: Side) -> bool:
     if side is Side.FEED:
         return True
-    if side is Side.COLLECTIVE or (op.type in COLLECTIVES):
+    if side is Side.COLLECTIVE or op.type in COLLECTIVES or not op.op_def.is_stateful:
         return False
-    if side is Side.CONTROL or op.type in CALL:
-        return bool(op.op_def.is_stateful)
-    return (
-        side is Side.HOST
-        and bool(op.op_def.is_stateful)
-        and op.type not in _UNORDERED
-        and not resources_of(op)
+    if side is Side.HOST:
+        return op.type in CALL or not (op.type in _UNORDERED or resources_of(op))
+    return any(
+        inner.type in COLLECTIVES or _has_hidden_effect(body, inner, side_of(body, inner))
+        for body in bodies(region, op)
+        for inner in body.ops
     )

@@ -38,4 +38,21 @@ def part(region: Region, belongs: Callable[[Operation], bool]) -> Region:
         for tensor in op.outputs
         if region.leaves(tensor, own)
     }
-    return replace(region, ops=ops, inputs=tuple(taken), outputs=tuple(given.values()))
+    return replace(
+        region,
+        ops=ops,
+        inputs=tuple(taken),
+        outputs=tuple(given.values()),
+        apart=_through_others(region, ops),
+    )
+
+
+def _through_others(region: Region, ops: tuple[Operation, ...]) -> dict[str, frozenset[str]]:
+    """For each of `ops` those of them that it needs, be it by way of others of `region`."""
+    own = {op.name for op in ops}
+    found: dict[str, frozenset[str]] = {}
+    for op in region.ops:
+        near = region.needs[op.name]
+        far = [found[name] for name in near if name not in own]
+        found[op.name] = frozenset[str]().union(near & own, *far)
+    return {name: found[name] for name in own}

@@ -71,6 +71,18 @@ class Region:
     nodes: Mapping[str, NodeDef]
     """The NodeDef of each operation of `graph`, by name."""
     automatic: Automatic = NONE
+    apart: Mapping[str, frozenset[str]] | None = None
+    """`needs`, where the region is a part of another one."""
+
+    @cached_property
+    def needs(self) -> Mapping[str, frozenset[str]]:
+        """For each operation the names of those of the region that it needs."""
+        if self.apart is not None:
+            return self.apart
+        return {
+            op.name: frozenset(source.name for source in sources_of(op)) & self.names
+            for op in self.ops
+        }
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tpulint.runtime.tensorflow_internals.modules import tf_stack
+from tpulint.runtime.tensorflow_internals.modules import tf2xla, tf_stack
 
 Operation = Any
 Tensor = Any
@@ -36,6 +36,11 @@ def add_control_inputs(op: Operation, earlier: Sequence[Operation]) -> None:
 def update_input(op: Operation, index: int, tensor: Tensor) -> None:
     """Make `tensor` the data input `index` of `op`."""
     op._update_input(index, tensor)
+
+
+def as_large_as_its_bound(tensor: Tensor, axis: int) -> Tensor:
+    """`tensor`, in code that XLA compiles, filled up along `axis` to the bound of its size."""
+    return tf2xla.remove_dynamic_dimension_size(tensor, axis)
 
 
 def stack_here() -> list[tuple[str, int]]:
