@@ -178,19 +178,20 @@ import os
 import sys
 
 from tpulint.cli.main import main
-from tpulint.syntax import summary_workers
-
-summarize_as_before = summary_workers.summarize
+from tpulint.syntax import summary_cache, summary_workers
 
 
-def summarize(text):
-    if "the poison" in text and os.getpid() != PARENT:
-        os.kill(os.getpid(), 9)
-    return summarize_as_before(text)
+def killing(summarize):
+    def summarize_or_die(text):
+        if "the poison" in text:
+            os.kill(os.getpid(), 9)
+        return summarize(text)
+
+    return summarize_or_die
 
 
-PARENT = os.getpid()
-summary_workers.summarize = summarize
+summary_workers.summarize = killing(summary_workers.summarize)
+summary_cache.summarize_here = killing(summary_cache.summarize_here)
 sys.exit(main())
 """
 

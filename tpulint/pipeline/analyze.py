@@ -39,13 +39,14 @@ def understand(
     files: Sequence[str] | None = None,
     placed: Mapping[str, str] | None = None,
     observer: Observer | None = None,
+    isolated: bool = False,
 ) -> Understanding:
     """Read the program in `filenames` and what it imports from its own project.
 
     `given` holds the bytes of files that are not (or not yet) on disk; `cache` is a
     folder for summaries, None for none; `jobs` is the number of processes that parse;
     `files` are all those of the run, `placed` those under soft placement; `observer` is shown
-    what the interpreter reads.
+    what the interpreter reads; `isolated` parses in other processes only.
     """
     settings = settings or Settings()
     given = given or {}
@@ -66,7 +67,7 @@ def understand(
     from tpulint.syntax.summary_cache import Store
 
     files = filenames if files is None else files
-    store = Store(cache, jobs)
+    store = Store(cache, jobs, isolated)
     program = deeply(lambda: link(sources, files, given, settings, store, observer))
     program.targets = Targets(settings.target_tensorflow)
     program.soft_placement = placed or {}

@@ -12,7 +12,7 @@ import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tpulint.pipeline.analyze import Understanding
 
 FEW = 200  # files below which a second process costs more than it saves
+ALONE = 4  # files with the seam that are read in this process
 CHUNK = 100  # files that one process looks at in a turn
 
 
@@ -81,6 +82,7 @@ class Job(NamedTuple):
     seeds: tuple[str, ...]
     placed: Mapping[str, str]
     processes: int  # that parse it
+    isolated: bool = False  # parsed in other processes only: a process died of it before
 
 
 def analyse(
@@ -107,6 +109,12 @@ def analyse(
     screened = screen(ordered, given, settings, run.context)
     whole = of_names(run, screened)
     jobs = programs(run, screened, processes)
+    if processes > 1 and len(screened.seeds) > ALONE and not given:
+        from tpulint.worker_pool import worker_pool
+
+        with worker_pool(processes, partial(_begin, run)) as pool:
+            shared_out(run, jobs, pool, processes, progress, whole)
+        return whole
     for number, job in enumerate(jobs):
         progress.step("programs checked:", number, len(jobs))
         whole.add(one_program(run, job))
@@ -140,32 +148,59 @@ def programs(run: Run, screened: Screened, processes: int) -> list[Job]:
 
 
 def side_by_side(run: Run, processes: int, progress: Progress) -> Analysis:
-    """Look at the files in several processes, then understand the programs in them.
-
-    A program whose process dies is understood again, file by file safe. One that is larger
-    than all others together is read here, and its files are parsed by several processes.
-    """
-    from concurrent.futures.process import BrokenProcessPool
-
+    """Look at the files in several processes, then understand the programs in them."""
     from tpulint.worker_pool import worker_pool
 
     with worker_pool(processes, partial(_begin, run)) as pool:
         progress.step("reading files")
         screened = _screened(run, pool)
-        jobs = programs(run, screened, processes)
-        order = sorted(jobs, key=lambda job: -len(job.seeds))
-        futures = {job.seeds: pool.submit(_elsewhere, job) for job in order if job.processes == 1}
         whole = of_names(run, screened)
-        for number, job in enumerate(jobs):
-            progress.step("programs checked:", number, len(jobs))
-            try:
-                done = (
-                    futures[job.seeds].result() if job.seeds in futures else one_program(run, job)
-                )
-            except BrokenProcessPool:
-                done = one_program(run, job._replace(processes=max(processes, 2)))
-            whole.add(done)
+        jobs = programs(run, screened, processes)
+        shared_out(run, jobs, pool, processes, progress, whole)
     return whole
+
+
+def shared_out(
+    run: Run,
+    jobs: Sequence[Job],
+    pool: Executor,
+    processes: int,
+    progress: Progress,
+    whole: Analysis,
+) -> None:
+    """Understand the programs in the pool's processes, and add what is found to `whole`.
+
+    A program whose process dies is read again, each of its files parsed in a process of its own.
+    One that is larger than all others together is read here, its files parsed by several.
+    """
+    order = sorted(jobs, key=lambda job: -len(job.seeds))
+    futures = {job.seeds: _submitted(pool, job) for job in order if job.processes == 1}
+    for number, job in enumerate(jobs):
+        progress.step("programs checked:", number, len(jobs))
+        done = _result(futures[job.seeds]) if job.seeds in futures else one_program(run, job)
+        if done is None:
+            done = one_program(run, job._replace(processes=max(processes, 2), isolated=True))
+        whole.add(done)
+
+
+def _submitted(pool: Executor, job: Job) -> Future[Analysis] | None:
+    """Submit a program; None where the pool is broken: a process of it has died."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        return pool.submit(_elsewhere, job)
+    except BrokenProcessPool:
+        return None
+
+
+def _result(future: Future[Analysis] | None) -> Analysis | None:
+    """Return what was found in a program; None where a process of the pool has died."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        return None if future is None else future.result()
+    except BrokenProcessPool:
+        return None
 
 
 def _screened(run: Run, pool: Executor) -> Screened:
@@ -262,6 +297,7 @@ def understand_job(run: Run, job: Job, observer: Observer | None = None) -> Unde
         settings=run.settings,
         cache=run.cache,
         jobs=job.processes,
+        isolated=job.isolated,
         files=run.filenames,
         placed=job.placed,
         observer=observer,

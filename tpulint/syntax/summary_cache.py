@@ -24,11 +24,15 @@ FEW = 4  # files that one process parses faster than two start
 
 
 class Store:
-    """Gives summaries; what cannot be parsed, and is meant to be, becomes a TPU001 finding."""
+    """The summaries of modules; what cannot be parsed, and is meant to be, is a TPU001 finding.
 
-    def __init__(self, cache: str | Path | None, jobs: int) -> None:
+    `jobs` processes parse; `isolated` keeps the parser out of this one, which a file may kill.
+    """
+
+    def __init__(self, cache: str | Path | None, jobs: int, isolated: bool = False) -> None:
         self._cache = None if cache is None else Path(cache)
         self._jobs = jobs
+        self._isolated = isolated
         self._open: dict[str, tuple[ir.ModuleFacts, int]] = {}
         self.findings: list[Finding] = []
         self.messages: list[str] = []
@@ -39,7 +43,7 @@ class Store:
         kept = self._kept(key)
         if kept is not None:
             return kept
-        answer = summarize_here(text)
+        (answer,) = self._parse([text])
         if isinstance(answer, tuple):
             return None
         self._open[key] = (answer, UNKEPT)
@@ -50,7 +54,7 @@ class Store:
         keys = [self._key(source.data) for source in sources]
         known = [self._kept(key) for key in keys]
         missing = [number for number, facts in enumerate(known) if facts is None]
-        answers = self._parse([sources[number] for number in missing])
+        answers = self._parse([sources[number].text for number in missing])
         for number, answer in zip(missing, answers, strict=True):
             if isinstance(answer, tuple):
                 if not is_unfinished(sources[number].text, answer[1]):
@@ -60,12 +64,12 @@ class Store:
                 known[number] = answer
         yield from zip(sources, known, strict=True)
 
-    def _parse(self, sources: list[Source]) -> list[Answer]:
-        if self._jobs > 1 and len(sources) > FEW:
+    def _parse(self, texts: list[str]) -> list[Answer]:
+        if texts and (self._isolated or (self._jobs > 1 and len(texts) > FEW)):
             from tpulint.syntax.summary_workers import summarize_all
 
-            return summarize_all([source.text for source in sources], self._jobs)
-        return [summarize_here(source.text) for source in sources]
+            return summarize_all(texts, self._jobs)
+        return [summarize_here(text) for text in texts]
 
     def refuse(self, filename: str, reason: str, row: int, column: int) -> None:
         place = Location(row, column)
