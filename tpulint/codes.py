@@ -185,6 +185,12 @@ _ROWS = (
         E,
         "the TPU system is initialized after something was built on it",
     ),
+    Code(
+        "TPU705",
+        "cross-replica-call-in-step",
+        E,
+        "a method of the strategy that a replica cannot call, in the function given to run",
+    ),
     Code("TPU801", "no-such-api", E, "a name or keyword that the target TensorFlow does not have", (SAFE, UNSAFE)),
     Code("TPU802", "removed-api", E, "a name that the target TensorFlow removed or renamed", (SAFE, UNSAFE)),
 )
