@@ -191,6 +191,12 @@ _ROWS = (
         E,
         "a method of the strategy that a replica cannot call, in the function given to run",
     ),
+    Code(
+        "TPU706",
+        "eager-execution-on-tpu",
+        E,
+        "a TPUStrategy with run_eagerly=True or run_functions_eagerly(True)",
+    ),
     Code("TPU801", "no-such-api", E, "a name or keyword that the target TensorFlow does not have", (SAFE, UNSAFE)),
     Code("TPU802", "removed-api", E, "a name that the target TensorFlow removed or renamed", (SAFE, UNSAFE)),
 )

@@ -66,3 +66,13 @@ OF_ALL_REPLICAS = _words(
     experimental_distribute_datasets_from_function experimental_distribute_values_from_function
     """
 )
+
+# tensorflow/python/eager/polymorphic_function/eager_function_run.py: with it no tf.function traces.
+RUNS_EAGERLY = _words("run_functions_eagerly experimental_run_functions_eagerly")
+# keras/src/trainers/trainer.py: what runs a compiled model's step by `strategy.run`.
+KERAS_RUNS = _words(
+    """
+    fit evaluate predict train_on_batch test_on_batch predict_on_batch fit_generator
+    evaluate_generator predict_generator
+    """
+)
