@@ -5,45 +5,46 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context, Tensor
-from tpulint.analysis.domain.objects import Function, Mapping, Sequence
+from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context
+from tpulint.analysis.domain.objects import Mapping, Sequence, function_of
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import Bound, Partial, Value, options
+from tpulint.analysis.domain.values import Value, options
 from tpulint.queries.branch_tests import tests
 
-CALLABLES = (Function, Bound, Partial)
+# Operations that give one tensor, and no list or tuple of them.
+GIVES_ONE = frozenset(
+    ["reduce_mean", "reduce_sum", "reduce_max", "reduce_min", "reshape", "expand_dims", "squeeze", "concat", "stack", "argmax", "cast", "identity", "constant", "zeros", "ones", "zeros_like", "ones_like", "get_or_create_global_step"]
+)
 EVALUATION = re.compile(r"EVAL\b|['\"]eval['\"]")
 OTHER_MODE = re.compile(r"(?:TRAIN|PREDICT|INFER)\b|['\"](?:train|predict|infer)['\"]")
 NEGATED = re.compile(r"!=|\bnot\b")
 
 
-def pair_fault(value: Value) -> str | None:
+def pair_fault(computation: Computation, value: Value) -> str | None:
     """Return what TPUEstimatorSpec has against the pair, whichever value it is; None if nothing."""
-    found = [_fault(each) for each in options(value)]
+    tensors = {id(each.result) for each in computation.calls if each.last in GIVES_ONE}
+    found = [_fault(each, tensors) for each in options(value)]
     return found[0] if all(found) else None
 
 
-def _fault(value: Value) -> str | None:
+def _fault(value: Value, tensors: set[int]) -> str | None:
+    """`tensors` are the ids of values that are one tensor each."""
     if isinstance(value, Mapping):
         return "is a dict"
-    if isinstance(value, CALLABLES):
+    if function_of(value) is not None:
         return "is a function without its tensors"
-    if is_tensor(value):
+    if id(value) in tensors:
         return "is a tensor"
     if not isinstance(value, Sequence) or value.open:
         return None
     if len(value.items) != 2:
         return f"has {len(value.items)} elements"
     first, second = value.items
-    if is_tensor(first) or isinstance(first, (Sequence, Mapping)):
+    if id(first) in tensors or isinstance(first, (Sequence, Mapping)):
         return "begins with something that is no function"
-    if is_tensor(second) or isinstance(second, Function):
+    if id(second) in tensors or function_of(second) is not None:
         return "has no list and no dict as its second element"
     return None
-
-
-def is_tensor(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.sort == "tensor"
 
 
 def plain_specifications(program: Program) -> Iterator[tuple[Computation, ApiCall, bool]]:

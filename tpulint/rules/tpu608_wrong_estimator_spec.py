@@ -37,7 +37,7 @@ def _check_pairs(program: Program, report: Report) -> None:
         for call in computation.calls:
             for kind, position in PAIRS.items() if call.last == "TPUEstimatorSpec" else ():
                 given = call.argument(kind, position)
-                fault = pair_fault(given.value) if given is not None else None
+                fault = pair_fault(computation, given.value) if given is not None else None
                 if given is not None and fault is not None:
                     sure = not call.context.is_guess
                     report(
