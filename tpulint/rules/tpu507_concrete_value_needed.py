@@ -56,7 +56,7 @@ def of_trace(tensor: Tensor) -> Tensor | None:
 
 def is_traced(call: ApiCall) -> bool:
     """Return whether the call is in the trace: a function that is given away may run eagerly."""
-    if any(key[0] == CALLED for key, _ in call.context.conditions):
+    if any(key.kind == CALLED for key, _ in call.context.conditions):
         return False
     return is_compiled(call.context) and all(each.kind != DATA for each in call.context.scopes)
 

@@ -9,12 +9,9 @@ from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Conte
 from tpulint.analysis.domain.objects import Mapping, Sequence, function_of
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Value, options
+from tpulint.knowledge.seam import GIVES_ONE_TENSOR
 from tpulint.queries.branch_tests import tests
 
-# Operations that give one tensor, and no list or tuple of them.
-GIVES_ONE = frozenset(
-    ["reduce_mean", "reduce_sum", "reduce_max", "reduce_min", "reshape", "expand_dims", "squeeze", "concat", "stack", "argmax", "cast", "identity", "constant", "zeros", "ones", "zeros_like", "ones_like", "get_or_create_global_step"]
-)
 EVALUATION = re.compile(r"EVAL\b|['\"]eval['\"]")
 OTHER_MODE = re.compile(r"(?:TRAIN|PREDICT|INFER)\b|['\"](?:train|predict|infer)['\"]")
 NEGATED = re.compile(r"!=|\bnot\b")
@@ -22,7 +19,7 @@ NEGATED = re.compile(r"!=|\bnot\b")
 
 def pair_fault(computation: Computation, value: Value) -> str | None:
     """Return what TPUEstimatorSpec has against the pair, whichever value it is; None if nothing."""
-    tensors = {id(each.result) for each in computation.calls if each.last in GIVES_ONE}
+    tensors = {id(each.result) for each in computation.calls if each.last in GIVES_ONE_TENSOR}
     found = [_fault(each, tensors) for each in options(value)]
     return found[0] if all(found) else None
 

@@ -50,7 +50,7 @@ def check(program: Program, report: Report) -> None:
 def is_on_replica(context: Context) -> bool:
     """Return whether the context is that of a replica, and no test on the way asks for it."""
     within = list(context.since(COMPUTATION))
-    entered = {each.payload[0] for each in within if each.kind == WITH}
+    entered = {each.effect for each in within if each.kind == WITH}
     if entered & {CROSS_REPLICA, *LEADS_OUT} or any(each.kind == DATA for each in within):
         return False
     return not any(ASKS_WHERE.search(text) for text, _ in tests(context))

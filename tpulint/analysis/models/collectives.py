@@ -28,7 +28,7 @@ def _collective(this: Call) -> Value:
     if this.name == "merge_call" and isinstance(callee, (Function, Bound)):
         args = this.get("args", 1)
         items = args.items if isinstance(args, Sequence) else []
-        scope = Scope(WITH, this.site, (CROSS_REPLICA,))
+        scope = Scope(WITH, this.site, effect=CROSS_REPLICA)
         return this.run_inside(scope, callee, [UNKNOWN, *items])
     made = this.operation(certainty=Certainty.DEFINITE)
     if this.name in seam.AGREEMENTS:
