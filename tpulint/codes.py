@@ -157,6 +157,12 @@ _ROWS = (
     Code(
         "TPU506", "trace-time-side-effect", W, "a Python side effect that runs once, at trace time"
     ),
+    Code(
+        "TPU507",
+        "concrete-value-needed",
+        E,
+        "Python or NumPy asks a tensor of device code for its value",
+    ),
     Code("TPU601", "host-call-captures-tensor", E, "host_call closes over a tensor of model_fn"),
     Code("TPU602", "host-call-arity", E, "the host_call function cannot take its tensors"),
     Code("TPU603", "scalar-outfeed", E, "a scalar with no batch dimension is sent to the host"),
@@ -171,6 +177,12 @@ _ROWS = (
         "TPU606", "reserved-params", E, "params holds a reserved key or an indivisible batch size"
     ),
     Code("TPU607", "host-only-input", E, "an input pipeline that a remote TPU host cannot run"),
+    Code(
+        "TPU608",
+        "wrong-estimator-spec",
+        E,
+        "a specification, model_fn or input_fn of a form that TPUEstimator refuses",
+    ),
     Code("TPU701", "run-outside-function", E, "TPUStrategy.run in eager mode"),
     Code(
         "TPU702",
@@ -184,6 +196,18 @@ _ROWS = (
         "reinitialized-system",
         E,
         "the TPU system is initialized after something was built on it",
+    ),
+    Code(
+        "TPU705",
+        "cross-replica-call-in-step",
+        E,
+        "a method of the strategy that a replica cannot call, in the function given to run",
+    ),
+    Code(
+        "TPU706",
+        "eager-execution-on-tpu",
+        E,
+        "a TPUStrategy with run_eagerly=True or run_functions_eagerly(True)",
     ),
     Code("TPU801", "no-such-api", E, "a name or keyword that the target TensorFlow does not have", (SAFE, UNSAFE)),
     Code("TPU802", "removed-api", E, "a name that the target TensorFlow removed or renamed", (SAFE, UNSAFE)),

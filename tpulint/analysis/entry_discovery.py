@@ -18,7 +18,7 @@ from tpulint.analysis.models.estimators import NOT_TENSORS
 from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
-from tpulint.knowledge.strategies import INITIALIZES
+from tpulint.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
 from tpulint.syntax.prefilter import opens_clusters
 
 ENTRY_NAMES = (
@@ -27,6 +27,7 @@ ENTRY_NAMES = (
     | seam.STRATEGY_RUN
     | seam.TPU_STRATEGIES
     | INITIALIZES
+    | RUNS_EAGERLY
     | feeds.DISTRIBUTES
     | feeds.FROM_FUNCTION
     | {"_outside_compilation_counter", "train_and_evaluate", "fit"}

@@ -191,6 +191,13 @@ OPERATIONS = _words(
     tables_initializer write_file
     """
 )
+# What gives one tensor, and no list or tuple of them.
+GIVES_ONE_TENSOR = _words(
+    """
+    reduce_mean reduce_sum reduce_max reduce_min reshape expand_dims squeeze concat stack argmax
+    cast identity constant zeros ones zeros_like ones_like get_or_create_global_step
+    """
+)
 # What gives an object of TensorFlow's, although its name is a function's.
 OBJECTS = _words(
     """

@@ -50,3 +50,29 @@ PLAIN_DECORATORS = seam.TRANSPARENT | _words(
     no_type_check deprecated contextmanager dataclass
     """
 )
+
+# tensorflow/python/distribute/distribute_lib.py: what a replica is refused by
+# `require_cross_replica_or_default_context_extended` (`gather` says it itself), but for `run` and
+# `scope`; and what makes values of all replicas, of which a replica can take none.
+REFUSED_ON_REPLICAS = _words(
+    """
+    reduce gather reduce_to batch_reduce_to broadcast_to make_input_fn_iterator
+    make_dataset_iterator
+    """
+)
+OF_ALL_REPLICAS = _words(
+    """
+    experimental_distribute_dataset distribute_datasets_from_function
+    experimental_distribute_datasets_from_function experimental_distribute_values_from_function
+    """
+)
+
+# tensorflow/python/eager/polymorphic_function/eager_function_run.py: with it no tf.function traces.
+RUNS_EAGERLY = _words("run_functions_eagerly experimental_run_functions_eagerly")
+# keras/src/trainers/trainer.py: what runs a compiled model's step by `strategy.run`.
+KERAS_RUNS = _words(
+    """
+    fit evaluate predict train_on_batch test_on_batch predict_on_batch fit_generator
+    evaluate_generator predict_generator
+    """
+)

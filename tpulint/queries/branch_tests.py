@@ -16,6 +16,7 @@ DTYPE = re.compile(
     re.IGNORECASE,
 )
 SHAPE = re.compile(r"static|shape|dynamic|fully_defined|unroll", re.IGNORECASE)
+EAGER = re.compile(r"eager|hasattr|is_tensor|is_symbolic|isinstance|ndarray|numpy")
 NEGATED = re.compile(r"\s*(?:el)?if\s+not\b|.*(?:!=|\bnot in\b|==\s*0\b|<\s*1\b|is None)")
 
 
@@ -35,6 +36,26 @@ def asks_for_dtype(context: Context) -> bool:
 def asks_for_shape(context: Context) -> bool:
     """Return whether a test asks for a static shape: a loop there may be unrolled in Python."""
     return any(SHAPE.search(text) for text, _ in tests(context))
+
+
+def is_tried(site: Site) -> bool:
+    """Return whether `site` is in the body of a `try`, as the indentation of its rows says."""
+    rows = site.module.text.split("\n")[: site.span.start.row]
+    indent = len(rows[-1]) - len(rows[-1].lstrip()) if rows else 0
+    for row in reversed(rows):
+        depth = len(row) - len(row.lstrip())
+        if row.strip() and depth < indent:
+            if row.strip().startswith("try:"):
+                return True
+            if row.lstrip().startswith(("def ", "async def ", "class ")):
+                return False
+            indent = depth
+    return False
+
+
+def asks_for_eager(context: Context) -> bool:
+    """Return whether a test asks for eager code, or for what kind of value something is."""
+    return any(EAGER.search(text) for text, _ in tests(context))
 
 
 def is_handler(context: Context) -> bool:

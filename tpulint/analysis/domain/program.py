@@ -21,6 +21,7 @@ class Feed:
 
     kind: "train", "evaluate" or "predict" of a TPUEstimator; "distribute", "fit", "evaluate"
     or "predict" of a TPUStrategy. owner: the estimator or the strategy. data: what the TPU gets.
+    function: the input function that gives the data, where there is one.
     """
 
     kind: str
@@ -28,6 +29,7 @@ class Feed:
     context: Context
     owner: Value
     data: Value
+    function: Value | None = None
 
 
 Key = TypeVar("Key", bound=Hashable)

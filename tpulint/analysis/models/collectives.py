@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tpulint.analysis.domain.context import WITH, Scope
+from tpulint.analysis.domain.effects import CROSS_REPLICA
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import Function, Sequence
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Value
-from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
@@ -27,10 +28,8 @@ def _collective(this: Call) -> Value:
     if this.name == "merge_call" and isinstance(callee, (Function, Bound)):
         args = this.get("args", 1)
         items = args.items if isinstance(args, Sequence) else []
-        first = given(UNKNOWN, this.site)
-        return call(
-            this.frame, callee, (first, *(given(each, this.site) for each in items)), this.site
-        )
+        scope = Scope(WITH, this.site, effect=CROSS_REPLICA)
+        return this.run_inside(scope, callee, [UNKNOWN, *items])
     made = this.operation(certainty=Certainty.DEFINITE)
     if this.name in seam.AGREEMENTS:
         return replace(made, per_replica=False, replica_id=False, uniform=True)

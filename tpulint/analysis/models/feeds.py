@@ -116,10 +116,11 @@ def _note(this: Call, feed: Feed) -> None:
 
 def _read(this: Call, kind: str, owner: Value, input_fn: Value, params: Value) -> Value:
     """Call the input function as TensorFlow does: on the host, outside every computation."""
-    feed = Feed(kind, this.site, this.frame.context, owner, UNKNOWN)
+    function = after_all(this, input_fn)
+    feed = Feed(kind, this.site, this.frame.context, owner, UNKNOWN, function)
     _note(this, feed)
     found = []
-    for each in options(after_all(this, input_fn)):
+    for each in options(function):
         if not isinstance(each, (ExternalObject, External)):
             args = _arguments(this, each, params)
             found.append(this.run_inside(Scope(DATA, this.site, feed), each, args))

@@ -1,0 +1,77 @@
+"""TPU507: Python or NumPy asks for the value of a tensor, which device code does not have."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.context import CALLED, DATA
+from tpulint.analysis.domain.events import ApiCall, Computation, Tensor, Variable
+from tpulint.analysis.domain.program import Program
+from tpulint.finding import Certainty
+from tpulint.knowledge.trace_time import CONVERTED, METHODS, NUMPY_FUNCTIONS
+from tpulint.queries.branch_tests import asks_for_eager, is_tried
+from tpulint.rules.base import Report
+from tpulint.rules.device_rules import is_compiled, way
+
+ENABLES = "experimental_enable_numpy_behavior"
+
+
+def check(program: Program, report: Report) -> None:
+    has_methods = ENABLES in program.named  # then tensors have NumPy's methods
+    for computation in program.computations:
+        for call in computation.calls:
+            asked = asked_of(call)
+            if asked is None or not is_traced(call) or asks_for_eager(call.context):
+                continue
+            if has_methods and call.last not in ("numpy", *CONVERTED):
+                continue
+            report(
+                call.site.span,
+                f"`{name(call)}` needs the value of a tensor, and while device code is traced a"
+                " tensor has none: use an operation of TensorFlow, or do it outside the step",
+                certainty=certainty(computation, call, asked),
+                trace=way(computation, call.context, call.site, "asks for a value"),
+            )
+
+
+def asked_of(call: ApiCall) -> Tensor | Variable | None:
+    """Return the tensor or variable whose value the call needs."""
+    if call.last in METHODS and isinstance(call.receiver, Tensor):
+        return of_trace(call.receiver)
+    if call.last == "numpy" and isinstance(call.receiver, Variable):
+        return call.receiver
+    home, _, last = call.path.rpartition(".")
+    converts = call.context.converts_control_flow and last in CONVERTED
+    is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
+    if home == "math" or is_python or (home == "numpy" and last in NUMPY_FUNCTIONS):
+        given = call.arguments[0].value if call.arguments else None
+        found = of_trace(given) if isinstance(given, Tensor) else None
+        return found if found is not None and found.data else None
+    return None
+
+
+def of_trace(tensor: Tensor) -> Tensor | None:
+    """Return the tensor if it is made while the device is traced: an eager one has a value."""
+    is_symbolic = tensor.made is not None and is_compiled(tensor.made)
+    return tensor if is_symbolic and tensor.sort != "operation" else None
+
+
+def is_traced(call: ApiCall) -> bool:
+    """Return whether the call is in the trace: a function that is given away may run eagerly."""
+    if any(key.kind == CALLED for key, _ in call.context.conditions):
+        return False
+    return is_compiled(call.context) and all(each.kind != DATA for each in call.context.scopes)
+
+
+def certainty(computation: Computation, call: ApiCall, asked: Tensor | Variable) -> Certainty:
+    """What the step is given has no `numpy` that works there, but may be no tensor at all."""
+    if isinstance(asked, Tensor):
+        is_tensor = asked.sort == "tensor" or (asked.sort == "structure" and call.last == "numpy")
+    else:
+        is_tensor = not asked.assumed
+    sure = is_tensor and not call.context.is_guess and not is_tried(call.site)
+    return computation.certainty if sure else Certainty.POSSIBLE
+
+
+def name(call: ApiCall) -> str:
+    if call.receiver is not None:
+        return f".{call.last}()"
+    return call.path.removeprefix("builtins.") + "()"
