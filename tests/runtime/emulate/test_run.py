@@ -229,6 +229,18 @@ def test_what_an_iterator_gives_says_on_which_core_it_is(
         assert [one.backing_device for one in batch.values] == [f"{name}TPU:0", f"{name}TPU:1"]
 
 
+def test_what_an_optional_of_an_iterator_gives_says_on_which_core_it_is(strategy: Any) -> None:
+    @tf.function
+    def step(iterator: Any) -> Any:
+        return iterator.get_next_as_optional().get_value()
+
+    data = tf.data.Dataset.range(8).batch(4, drop_remainder=True)
+    iterator = iter(strategy.experimental_distribute_dataset(data))
+    name = "/job:localhost/replica:0/task:0/device:"
+    devices = [one.backing_device for one in step(iterator).values]
+    assert devices == [f"{name}TPU:0", f"{name}TPU:1"]
+
+
 def test_nobody_is_told_of_padding_that_the_strategy_asks_for(strategy: Any) -> None:
     options = tf.distribute.RunOptions(experimental_bucketizing_dynamic_shape=True)
 

@@ -26,6 +26,17 @@ def program():
 }
 
 RUNS = {
+    "a gradient in a branch, of what is outside it": """
+def program():
+    def computation(x):
+        x = tf.reshape(x, [2])
+        y = x * 3.
+        given = tf.cond(
+            tf.reduce_sum(x) > 0., lambda: tf.gradients(y + 0. * y, y)[0] + x, lambda: x
+        )
+        return given + y
+    outputs.append(tpu.replicate(computation, [[tf.constant([1., 2.])], [tf.constant([-3., 4.])]]))
+""",
     "a gradient in a branch, of a host operation whose constant it takes": """
 def program():
     def computation(x):

@@ -60,8 +60,8 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
                 _of_call(core, device, [tfi.core_of(one) for one in arguments]) for core in cores
             ]
 
-    def _core(self, tensor: Any) -> Core:
-        """The core that `tensor`, of a graph, comes from."""
+    def _core(self, tensor: Any, component: int | None = None) -> Core:
+        """The core that `tensor`, of a graph, or `component` of it, an optional, comes from."""
         known = getattr(tensor.graph, _CORES, {})
         while tensor.name not in known and tensor.op.type == "Identity":
             if _is_core(tensor.op.device):
@@ -74,10 +74,12 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
             return op.device if core == _CALLERS else self._with(core, op.inputs)
         if op.type in _IFS:
             branches = [graph.outputs[tensor.value_index] for graph in tfi.function_graphs(op)]
-            cores = [self._with(self._core(one), op.inputs[1:]) for one in branches]
+            cores = [self._with(self._core(one, component), op.inputs[1:]) for one in branches]
             return next((core for core in cores if core is not None), tfi.core_of(op))
+        if op.type == "OptionalFromValue" and component is not None:
+            return self._core(op.inputs[component])
         if op.type in _ITERATE:
-            return self._core(op.inputs[0])
+            return self._core(op.inputs[0], tensor.value_index)
         if op.type == "Placeholder" and tensor.dtype in _HANDLES:
             given = [one.name for one in tensor.graph.inputs]
             return given.index(tensor.name) if tensor.name in given else None

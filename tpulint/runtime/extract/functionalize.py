@@ -154,7 +154,8 @@ class _Built:
             inside = _Built(self.region, self.level, dict(self.tensors), dict(self.done), here)
             inside.build(conditional.wanted[value], conditional.given_out(value))
             results = [inside.result(one.of[value], one.of[1 - value]) for one in given]
-            _order_accesses((self.tensors[one.name], one.op.name) for one in conditional.switched)
+            handed = [one for one in conditional.switched if one.name in self.tensors]
+            _order_accesses((self.tensors[one.name], one.op.name) for one in handed)
             return [tf.constant(True), *results]
 
         predicate = self.image(conditional.predicate)
