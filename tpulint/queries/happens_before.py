@@ -52,11 +52,6 @@ class HappensBefore:
         self._regions: dict[tuple[int, ...], Region] = {}
         self._results: Results = results_of(computation)
         self._live = self._needed_by(self._effects())
-        self._returned = self._needed_by([])
-
-    def reaches_result(self, operation: Operation) -> bool:
-        """Return whether the computation gives out what depends on `operation`, or may do so."""
-        return not self._results.complete or id(operation) in self._returned
 
     def is_live(self, node: Node) -> bool:
         """Return whether anything comes of the node: TensorFlow prunes the others."""
