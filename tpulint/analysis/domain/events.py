@@ -109,8 +109,8 @@ class Tensor(Value):
     (depends on the computation's inputs), `replica_id`, `computed` (a device's operation made it),
     `uniform` (always equal on all replicas), `data` (known at run time only). `dtype` and `shape`
     are known where literals give them; a dimension that is None is dynamic or not seen. `starts`:
-    the known start of a string. `operation`: what makes it; None outside computations, and for their
-    arguments. `unread`: it is the result of a write of this variable, which who takes it reads.
+    the known start of a string. `operation`: what makes it; None outside computations, and for
+    their arguments. `unread`: the variable whose write made it; taking the tensor reads that.
     """
 
     made: Context | None
