@@ -56,7 +56,7 @@ class Gallery:
 
 
 def read() -> Gallery:
-    """What the table says."""
+    """Return the table of the gallery."""
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     environments = {
         name: Environment(name, row["tensorflow"], tuple(row["requirements"]))

@@ -16,13 +16,13 @@ from scripts.gallery_environments import ROOT
 from scripts.gallery_rows import Program
 
 TOLERANCE = 1e-4
-"""How far apart the two losses may be, relative to the greater."""
+"""The largest difference of the two losses, relative to the greater."""
 _LAUNCH = "scripts/gallery_launch.py"
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one program on so many replicas; NaN is a loss that was not printed."""
+    """The result of one program on `replicas` replicas; NaN is a loss that was not printed."""
 
     program: str
     replicas: int

@@ -69,7 +69,7 @@ def dotted(path: Path) -> str:
 
 
 def package_of(name: str) -> str:
-    """Return the package that a dotted name is in; those of `analysis` are told apart."""
+    """Return the package that a dotted name is in; those of `analysis` are kept apart."""
     parts = name.split(".")[1:]
     if parts[:1] == ["analysis"] and len(parts) > 1:
         return f"analysis.{parts[1]}"

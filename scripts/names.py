@@ -125,7 +125,7 @@ def shortened(public: str) -> str:
 
 
 class Reader:
-    """Collects facts of one release."""
+    """The facts of one release."""
 
     def __init__(self, library: Library) -> None:
         self.library = library

@@ -1,4 +1,4 @@
-"""Runs TensorFlow's own unit tests of its TPU code under the emulator, and prints how they fare.
+"""Run TensorFlow's own unit tests of its TPU code under the emulator, and print how they fare.
 
     python scripts/upstream_tests.py PATH... [--only WORD] [--cores N] [--seconds N] [--details F]
         [--table]
@@ -54,7 +54,7 @@ NEED_A_CHIP = {
 _WITH_V2_BEHAVIOR = ("python.eager import test", "test_util.main(", "enable_v2_behavior()")
 
 _OF_OTHERS = ("Test that doesn't require TPUs", "Test requires a Cloud TPU")
-"""Why combinations with other strategies skip themselves: they do not count."""
+"""The reason of combinations with other strategies to skip themselves: they do not count."""
 
 Outcome = tuple[str, str, str]
 """Of a test: its name, how it ended, and why."""
@@ -152,7 +152,7 @@ def _run_here(path: Path, options: argparse.Namespace) -> None:
 
 
 def _begins_with_v2_behavior(text: str) -> bool:
-    """Whether a test file of this text keeps what `import tensorflow` switches on.
+    """Return whether a test file of this text keeps what `import tensorflow` switches on.
 
     TensorFlow's own tests do not, as they import its modules one by one.
     """

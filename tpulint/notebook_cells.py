@@ -109,7 +109,7 @@ def _bare_command(line: str) -> str:
 
 
 class Nesting:
-    """Whether the next line goes on with a statement: in brackets, a string, after a backslash."""
+    """The state between lines: inside brackets, inside a string, or after a backslash."""
 
     def __init__(self) -> None:
         self._depth = 0

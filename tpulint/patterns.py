@@ -14,7 +14,7 @@ MAGIC = re.compile(r"[*?\[]")
 
 
 class Patterns:
-    """Asks whether a path fits one of `patterns`; plain names cost one set look-up."""
+    """A matcher of paths against `patterns`; plain names cost one set look-up."""
 
     def __init__(self, patterns: Iterable[str], root: str) -> None:
         given = [pattern.removeprefix("./").rstrip("/") for pattern in patterns]

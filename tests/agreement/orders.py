@@ -51,7 +51,7 @@ def order_program(seed: int) -> OrderProgram:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What a statement can take: tensors, and operations with no result."""
+    """The names that a statement can use: tensors, and operations with no result."""
 
     tensors: tuple[str, ...]
     operations: tuple[str, ...] = ()

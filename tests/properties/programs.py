@@ -59,7 +59,7 @@ def renamed(files: Files, suffix: str) -> Files:
 
 
 def _locals(texts: Iterable[str]) -> set[str]:
-    """Names that functions bind and that stand nowhere as attribute, keyword or global."""
+    """Names that functions bind and that are nowhere an attribute, keyword or global."""
     local: set[str] = set()
     public: set[str] = set()
     for text in texts:

@@ -1,4 +1,4 @@
-"""What is found depends on the files alone: not on processes, order, folders or project marks."""
+"""Findings depend on the files alone: not on processes, order, folders or project marks."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def files(request: pytest.FixtureRequest) -> dict[str, str]:
 
 @pytest.fixture
 def expected(files: dict[str, str], tmp_path: Path) -> set[Row]:
-    """What a program says that is read from its own folder in one process."""
+    """Return the findings in a program that is read from its own folder in one process."""
     top = write(files, tmp_path / "expected")
     return found([top], top)
 

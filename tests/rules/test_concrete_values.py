@@ -1,4 +1,4 @@
-"""What needs the value of a tensor: which tensors have none, and how surely."""
+"""Calls that need the value of a tensor: tensors that have none, and the certainty of that."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def the_finding(body: str, folder: Path) -> Finding:
 def test_the_call_is_named(tmp_path: Path) -> None:
     found = the_finding("return math.sqrt(tf.reduce_sum(x))", tmp_path)
     assert found.message == (
-        "`math.sqrt()` needs the value of a tensor, and while device code is traced a tensor has"
-        " none: use an operation of TensorFlow, or do it outside the step"
+        "`math.sqrt()` needs the value of a tensor, which has none while device code is traced:"
+        " use an operation of TensorFlow, or call it outside the step"
     )
     assert [each.message for each in found.trace] == ["`run` compiles `step`", "asks for a value"]
     width = found.span.end.column - found.span.start.column

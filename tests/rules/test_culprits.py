@@ -27,22 +27,23 @@ CASES = {
     "a captured tensor": (
         "TPU601",
         "return spec(mode, loss=loss, host_call=(record, [rows]))",
-        "`record` takes `rate`, a tensor of the TPU computation that is not among the tensors of"
-        " `host_call`: it does not exist on the host, so send it with them",
+        "`record` captures `rate`, a tensor of the TPU computation that is not among the tensors of"
+        " `host_call`: it does not exist on the host, so pass it with them",
         "rate",
     ),
     "a scalar in a list": (
         "TPU603",
         "return spec(mode, loss=loss, eval_metrics=(lambda a, b: {}, [rows, loss]))",
-        "`loss` is a scalar, and what goes to `eval_metrics` is joined over the replicas along its"
-        " first dimension: send `tf.reshape(loss, [1])`",
+        "`loss` is a scalar, but what `eval_metrics` receives is concatenated over the replicas"
+        " along its first dimension: pass `tf.reshape(loss, [1])`",
         "loss",
     ),
     "what a hook fetches": (
         "TPU406",
         'hook = tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=1); '
         "return spec(mode, loss=loss, training_hooks=[hook])",
-        "`loss` is made on the device and a session hook cannot fetch it: send it to `host_call`",
+        "`loss` is made on the device, where a session hook cannot fetch it:"
+        " pass it to `host_call`",
         "loss",
     ),
     "Python": (

@@ -1,4 +1,4 @@
-"""Switches to eager execution: which steps they meet, and how surely."""
+"""Switches to eager execution: the steps that they affect, and the certainty of that."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_step_is_named(tmp_path: Path) -> None:
     )
     (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU706"]
     assert found.message == (
-        "`run_functions_eagerly(True)` takes the tf.function away that is around `run`: a"
+        "`run_functions_eagerly(True)` removes the tf.function around `run`: a"
         " TPUStrategy does not run a step eagerly"
     )
     assert [step.message for step in found.trace] == [

@@ -1,4 +1,4 @@
-"""What a check leaves out is counted, with the reason."""
+"""A check counts what it leaves out, with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a requirement that allows releases without the names that a project uses."""
+"""Findings at a requirement that allows releases without the names that a project uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of the strategy on replicas: who is asked, where it is refused, and how surely."""
+"""Methods of the strategy on replicas: the receivers, the refusals, and the certainty."""
 
 from __future__ import annotations
 

@@ -39,21 +39,21 @@ more = len(sys.argv) > 1
 """
 )
 CALLS = {
-    "tf.tpu.rewrite(two, [x])": "the computation is given 1 inputs and takes 2",
-    "tf.tpu.rewrite(many, [x])": "the computation is given 1 inputs and takes at least 2",
-    "tf.tpu.rewrite(some, [x] * 4)": "the computation is given 4 inputs and takes 1 to 3",
-    "tf.tpu.rewrite(named, [x])": "the computation has a keyword-only argument, and TensorFlow"
-    " gives none by keyword",
+    "tf.tpu.rewrite(two, [x])": "the computation is given 1 inputs but takes 2",
+    "tf.tpu.rewrite(many, [x])": "the computation is given 1 inputs but takes at least 2",
+    "tf.tpu.rewrite(some, [x] * 4)": "the computation is given 4 inputs but takes 1 to 3",
+    "tf.tpu.rewrite(named, [x])": "the computation has a keyword-only argument, but TensorFlow"
+    " passes none by keyword",
     "tf.tpu.rewrite(functools.partial(named, x), [])": "the computation has a keyword-only"
-    " argument, and TensorFlow gives none by keyword",
-    "tf.tpu.rewrite(Model().step, [x])": "a bound method never fits: TensorFlow counts `self`;"
-    " wrap it in a lambda",
-    "tf.tpu.rewrite(functools.partial(Model().step), [x])": "a bound method never fits:"
-    " TensorFlow counts `self`; wrap it in a lambda",
-    "tf.tpu.rewrite(Model().steps, [])": "the computation is given 0 inputs and takes at least 1",
+    " argument, but TensorFlow passes none by keyword",
+    "tf.tpu.rewrite(Model().step, [x])": "a bound method is always refused, as TensorFlow"
+    " counts `self`: wrap it in a lambda",
+    "tf.tpu.rewrite(functools.partial(Model().step), [x])": "a bound method is always"
+    " refused, as TensorFlow counts `self`: wrap it in a lambda",
+    "tf.tpu.rewrite(Model().steps, [])": "the computation is given 0 inputs but takes at least 1",
     "tf.tpu.rewrite(functools.partial(two, 1, 2, 3), [])": "the computation is given 0 inputs"
-    " and takes another number",
-    "tf.tpu.rewrite(two if more else many, [x])": "the computation is given 1 inputs and takes"
+    " but takes another number",
+    "tf.tpu.rewrite(two if more else many, [x])": "the computation is given 1 inputs but takes"
     " another number",
     "tf.tpu.replicate(some, [[x], [x]] if more else [[x], [x, x]])": "the replicas get different"
     " inputs: replica 0 and replica 1 differ in number",
@@ -70,9 +70,9 @@ CALLS = {
     "tf.tpu.rewrite(lambda n: tf.range(tf.reduce_max(n), 4), [x])": "`start` of `range` must be"
     " known when the computation is compiled, but depends on data",
     "tf.tpu.rewrite(lambda: tf.zeros([2], tf.string))": "`zeros` makes a string on the device,"
-    " which no TPU has",
+    " which no TPU supports",
     "tf.tpu.rewrite(lambda: tf.zeros([2], tf.float16))": "`zeros` makes a float16 on the device:"
-    " a TPU's float16 has neither the range nor the units of `bfloat16`",
+    " float16 on a TPU has neither the range nor the hardware units of `bfloat16`",
 }
 
 
@@ -83,16 +83,16 @@ def test_a_call_is_told_what_is_wrong(call: str, tmp_path: Path) -> None:
 
 
 PAIRS = {
-    "(lambda: tf.no_op(), [rows])": "the lambda cannot take the tensors of `host_call`: it has 0"
-    " parameters for 1 tensor",
-    "(lambda a: tf.no_op(), [rows, rows])": "the lambda cannot take the tensors of `host_call`: it"
-    " has 1 parameter for 2 tensors",
-    "(lambda a: tf.no_op(), [loss])": "`loss` is a scalar, and what goes to `host_call` is joined"
-    " over the replicas along its first dimension: send `tf.reshape(loss, [1])`",
-    '(lambda a: tf.no_op(), {"a": loss * 2.0})': "`a` is a scalar, and what goes to `host_call` is"
-    " joined over the replicas along its first dimension: send `tf.reshape(a, [1])`",
-    '(lambda a: tf.no_op(), [rows if params["rows"] else loss])': "this may be a scalar, and what"
-    " goes to `host_call` is joined over the replicas along its first dimension: send"
+    "(lambda: tf.no_op(), [rows])": "the lambda does not accept the tensors of `host_call`: it"
+    " has 0 parameters for 1 tensor",
+    "(lambda a: tf.no_op(), [rows, rows])": "the lambda does not accept the tensors of"
+    " `host_call`: it has 1 parameter for 2 tensors",
+    "(lambda a: tf.no_op(), [loss])": "`loss` is a scalar, but what `host_call` receives is"
+    " concatenated over the replicas along its first dimension: pass `tf.reshape(loss, [1])`",
+    '(lambda a: tf.no_op(), {"a": loss * 2.0})': "`a` is a scalar, but what `host_call` receives"
+    " is concatenated over the replicas along its first dimension: pass `tf.reshape(a, [1])`",
+    '(lambda a: tf.no_op(), [rows if params["rows"] else loss])': "this may be a scalar, but what"
+    " `host_call` receives is concatenated over the replicas along its first dimension: pass"
     " `tf.reshape(x, [1])`",
 }
 

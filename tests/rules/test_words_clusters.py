@@ -75,14 +75,13 @@ def counted(function, *args):
 """,
         [
             (
-                "`self.on` stays set when the host function raises: reset it in a "
-                "`finally`, or the next trace makes no clusters",
+                "`self.on` stays set if the host function raises: reset it in a "
+                "`finally`, or the next trace opens no clusters",
                 "",
             ),
             (
-                "`_outside_compilation_counter` only grows: after the first cluster this "
-                "says for ever that one is open; `_outside_compilation_cluster` says "
-                "whether one is",
+                "`_outside_compilation_counter` never shrinks, so after the first cluster this "
+                "always says that one is open: test `_outside_compilation_cluster` instead",
                 "",
             ),
         ],
@@ -103,18 +102,18 @@ def computation(x):
         + REWRITTEN,
         [
             (
-                "`sin` is called here, on the device, and its result given to "
-                "outside_compilation: give `sin` itself, then its arguments",
+                "`sin` is called here, on the device, and its result passed to "
+                "outside_compilation: pass `sin` itself, then its arguments",
                 "",
             ),
             (
-                "`record` is called here, on the device, and its result given to "
-                "outside_compilation: give `record` itself, then its arguments",
+                "`record` is called here, on the device, and its result passed to "
+                "outside_compilation: pass `record` itself, then its arguments",
                 "",
             ),
             (
-                "the function is called here, on the device, and its result given to "
-                "outside_compilation: give the function itself, then its arguments",
+                "the function is called here, on the device, and its result passed to "
+                "outside_compilation: pass the function itself, then its arguments",
                 "",
             ),
         ],
@@ -160,11 +159,11 @@ def computation(x):
         + REWRITTEN,
         [
             (
-                "this control-flow context is entered in the host cluster and not left",
+                "this control-flow context is entered in the host cluster but not exited",
                 "",
             ),
             (
-                "this control-flow context is left in the host cluster and was not entered",
+                "this control-flow context is exited in the host cluster but not entered",
                 "",
             ),
         ],

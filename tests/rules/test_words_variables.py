@@ -65,12 +65,12 @@ def step(x):
         [
             (
                 "`record` reads `total` on the host, but that variable of a TPUStrategy "
-                "scope lives on the device, one copy a replica",
+                "scope lives on the device, with one copy per replica",
                 "reads `total`",
             ),
             (
                 "`record` writes `total` on the host, but that variable of a TPUStrategy "
-                "scope lives on the device, one copy a replica",
+                "scope lives on the device, with one copy per replica",
                 "writes `total`",
             ),
         ],
@@ -121,12 +121,12 @@ def computation(x):
         [
             (
                 "`show` reads the step `global_step` on the host, which the device "
-                "program counts: the value may be another step's",
+                "program increments: the value may be another step's",
                 "reads `global_step`, unseen by the device",
             ),
             (
                 "`scaled` reads the step `global_step` on the host, while the device "
-                "program counts it and waits for `scaled`: deadlock",
+                "program increments it and waits for `scaled`: deadlock",
                 "waits for `global_step`, which the device program holds",
             ),
         ],

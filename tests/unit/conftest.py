@@ -71,7 +71,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Terminal:
-    """Runs tpulint in this process; holds what it said."""
+    """A runner of tpulint in this process, with its last output."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
@@ -92,7 +92,7 @@ def tpulint(here: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
 
 @pytest.fixture
 def give(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
-    """Puts bytes on standard input."""
+    """Put bytes on standard input."""
 
     def give_stdin(data: bytes) -> None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))

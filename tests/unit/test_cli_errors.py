@@ -43,7 +43,7 @@ class Program:
 
 @pytest.fixture
 def understand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finds TPU001 in every file, and breaks where one of them is called `crash.py`."""
+    """Report TPU001 in every file, and break where one of them is called `crash.py`."""
 
     def stand_in(filenames: Sequence[str], **_: object) -> Seen:
         if "crash.py" in filenames:

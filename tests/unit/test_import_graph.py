@@ -1,4 +1,4 @@
-"""Which files a file imports, by its bytes, and which files that binds together."""
+"""The files that a file imports, by its bytes, and the programs that imports join."""
 
 from __future__ import annotations
 

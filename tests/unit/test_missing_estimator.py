@@ -1,4 +1,4 @@
-"""A program that needs the Estimator is told which TensorFlow has it."""
+"""The error of a program that needs the Estimator names the TensorFlow that has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may import what, and what no file may hold.
+"""The imports that are allowed between packages, and the contents that no file may have.
 
 docs/architecture.md shows the same layers in words.
 """

@@ -32,8 +32,12 @@ def add_output(group: Any) -> None:
         help=f"{', '.join(FORMATS)} ({DEFAULT}; TPULINT_OUTPUT_FORMAT)",
     )
     add = group.add_argument
-    add("-o", "--output-file", metavar="FILE", help="write the findings there")
-    add("--statistics", action="store_true", help="count the findings by rule, with its time")
+    add("-o", "--output-file", metavar="FILE", help="write the findings to FILE")
+    add(
+        "--statistics",
+        action="store_true",
+        help="count the findings of each rule, and show its time",
+    )
     add("--show-files", action="store_true", help="list the files that would be checked")
     add("--show-settings", action="store_true", help="show the settings of the first file")
     add("-w", "--watch", action="store_true", help="check again whenever a file changes")
@@ -42,34 +46,38 @@ def add_output(group: Any) -> None:
 def add_selection(group: Any) -> None:
     add = group.add_argument
     codes = {"action": "append", "metavar": "CODES"}
-    add("--select", help="report these codes, beginnings or names only (ALL: every one)", **codes)
-    add("--ignore", help="do not report these", **codes)
-    add("--extend-select", help="report these as well", **codes)
+    add("--select", help="report only these codes, prefixes or names (ALL: every rule)", **codes)
+    add("--ignore", help="do not report these codes", **codes)
+    add("--extend-select", help="report these codes as well", **codes)
     add(
         "--per-file-ignores",
         action="append",
         metavar="PATTERN:CODE",
-        help="do not report the code in files that the pattern fits; several with commas",
+        help="do not report CODE in files that match PATTERN; separate several by commas",
     )
-    add("--certainty", choices=("definite", "possible"), help="possible: show the unsure ones too")
-    add("--ignore-noqa", action="store_true", help="take no notice of suppression comments")
+    add(
+        "--certainty",
+        choices=("definite", "possible"),
+        help="possible: show uncertain findings too",
+    )
+    add("--ignore-noqa", action="store_true", help="ignore suppression comments")
 
 
 def add_files(group: Any) -> None:
     add = group.add_argument
     patterns = {"action": "append", "metavar": "PATTERNS"}
-    add("--exclude", help="leave these out, and not what the configuration excludes", **patterns)
-    add("--extend-exclude", help="leave these out as well", **patterns)
-    add("--force-exclude", action="store_true", help="exclude also files that are named")
+    add("--exclude", help="exclude these instead of what the configuration excludes", **patterns)
+    add("--extend-exclude", help="exclude these as well", **patterns)
+    add("--force-exclude", action="store_true", help="apply exclusions to named files too")
     add("--changed-since", metavar="REV", help="report only what changes since REV can affect")
-    add("--stdin-filename", metavar="FILE", help="the name that standard input goes by")
+    add("--stdin-filename", metavar="FILE", help="the file name of standard input")
 
 
 def add_fixing(group: Any) -> None:
     add = group.add_argument
     add("--fix", action="store_true", help="apply the safe fixes")
     add("--unsafe-fixes", action="store_true", help="apply, or show, the unsafe fixes too")
-    add("--fix-only", action="store_true", help="apply the fixes, and report nothing that is left")
+    add("--fix-only", action="store_true", help="apply the fixes, and report no remaining findings")
     add("--diff", action="store_true", help="show what --fix-only would change, and write nothing")
     add("--show-fixes", action="store_true", help="list the fixes that were applied")
     add("--exit-non-zero-on-fix", action="store_true", help="exit 1 where a file was fixed")
@@ -77,15 +85,15 @@ def add_fixing(group: Any) -> None:
 
 def add_adoption(group: Any) -> None:
     add = group.add_argument
-    add("--baseline", metavar="FILE", help="leave out the findings that this file knows")
-    add("--write-baseline", metavar="FILE", help="live with what is found now")
-    add("--add-suppressions", metavar="REASON", help="suppress what is found now by comments")
+    add("--baseline", metavar="FILE", help="leave out the findings in this baseline")
+    add("--write-baseline", metavar="FILE", help="write the current findings to a baseline")
+    add("--add-suppressions", metavar="REASON", help="suppress the current findings by comments")
 
 
 def add_other(group: Any) -> None:
     add = group.add_argument
     add("--target-tensorflow", metavar="VERSION", help="the TensorFlow that the code is for")
-    add("-e", "--exit-zero", action="store_true", help="exit 0 also where something is found")
+    add("-e", "--exit-zero", action="store_true", help="exit 0 even if there are findings")
     add(
         "-n",
         "--no-cache",
@@ -93,14 +101,14 @@ def add_other(group: Any) -> None:
         default=bool(os.environ.get("TPULINT_NO_CACHE")),
         help="neither read nor write the cache (TPULINT_NO_CACHE)",
     )
-    add("--cache-dir", metavar="DIR", help="where the cache lies (TPULINT_CACHE_DIR)")
-    add("--jobs", type=int, metavar="N", help="how many processes work")
+    add("--cache-dir", metavar="DIR", help="the directory of the cache (TPULINT_CACHE_DIR)")
+    add("--jobs", type=int, metavar="N", help="the number of processes")
     add("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
 
 
 def add_levels(group: Any) -> None:
     level = group.add_mutually_exclusive_group()
-    level.add_argument("-v", "--verbose", action="store_true", help="say what the run does")
+    level.add_argument("-v", "--verbose", action="store_true", help="report what the run does")
     level.add_argument("-q", "--quiet", action="store_true", help="print findings only")
     level.add_argument("-s", "--silent", action="store_true", help="print nothing")
 

@@ -46,7 +46,7 @@ def parsed(given: Sequence[str]) -> argparse.Namespace:
 
 def parser() -> Parser:
     """The parser of all commands."""
-    top = Parser(prog="tpulint", description="Finds the faults between TPU device and host code.")
+    top = Parser(prog="tpulint", description="Find the faults between TPU device and host code.")
     top.add_argument("-V", "--version", action="version", version=f"tpulint {__version__}")
     commands = top.add_subparsers(
         prog="tpulint", title="commands", required=True, metavar="COMMAND"
@@ -75,10 +75,14 @@ def add_explain(explain: Parser) -> None:
     add = explain.add_argument
     add("place", metavar="PATH[:LINE]", help="a file, or one of its lines")
     add("--output-format", choices=("text", "json"), default="text")
-    add("--certainty", choices=("definite", "possible"), help="possible: show the unsure ones too")
+    add(
+        "--certainty",
+        choices=("definite", "possible"),
+        help="possible: show uncertain findings too",
+    )
     add("--target-tensorflow", metavar="VERSION", help="the TensorFlow that the code is for")
     add("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
-    add("--cache-dir", metavar="DIR", help="where the cache lies (TPULINT_CACHE_DIR)")
+    add("--cache-dir", metavar="DIR", help="the directory of the cache (TPULINT_CACHE_DIR)")
     add_configuration(explain)
     explain.set_defaults(run=run_explain)
 
@@ -91,7 +95,9 @@ def add_rule(rule: Parser) -> None:
 
 
 def add_config(config: Parser) -> None:
-    config.add_argument("path", nargs="?", default=".", metavar="PATH", help="the file it is for")
+    config.add_argument(
+        "path", nargs="?", default=".", metavar="PATH", help="the file to show it for"
+    )
     config.add_argument("--schema", action="store_true", help="show its JSON schema instead")
     add_configuration(config)
     config.set_defaults(run=run_config)
@@ -120,11 +126,13 @@ def add_run(command: Parser) -> None:
     )
     add = command.add_argument
     machine = command.add_mutually_exclusive_group()
-    machine.add_argument("--replicas", type=int, metavar="N", help="how many cores there are (8)")
-    machine.add_argument("--topology", metavar="SPEC", help="chips and cores a chip, as 2x2x2")
-    add("--deadline", type=float, metavar="SECONDS", help="the longest that a step may take")
+    machine.add_argument("--replicas", type=int, metavar="N", help="the number of cores (8)")
+    machine.add_argument(
+        "--topology", metavar="SPEC", help="chips and cores per chip, such as 2x2x2"
+    )
+    add("--deadline", type=float, metavar="SECONDS", help="the time limit of one step")
     add("--report", choices=("text", "html"), default="text", help="the report's format")
-    add("--report-file", metavar="FILE", help="write the report there, not to standard error")
+    add("--report-file", metavar="FILE", help="write the report to FILE instead of standard error")
     rest = argparse.REMAINDER
     add("-m", dest="module", nargs=rest, metavar="MODULE", help="run a module, as python -m does")
     add(

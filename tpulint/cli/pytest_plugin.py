@@ -27,7 +27,7 @@ _OF_THE_SESSION: pytest.StashKey[AbstractContextManager[None]] = pytest.StashKey
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds --tpulint-emulate."""
+    """Add --tpulint-emulate."""
     parser.getgroup("tpulint").addoption(
         "--tpulint-emulate",
         metavar="N",
@@ -36,12 +36,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the marker known."""
+    """Register the marker."""
     config.addinivalue_line("markers", MARKER)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Says what the tests run on."""
+    """Report what the tests run on."""
     asked = config.getoption("--tpulint-emulate")
     return f"tpulint: an emulated TPU of {described(asked)}" if asked else None
 
@@ -63,7 +63,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Takes it away again."""
+    """Take it away again."""
     machine = config.stash.get(_OF_THE_SESSION, None)
     if machine is not None:
         del config.stash[_OF_THE_SESSION]
@@ -74,7 +74,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pluggy.Result[pytest.TestReport], None]:
-    """Adds to a fault of the runtime what `tpulint check` says of its lines."""
+    """Add to a fault of the runtime what `tpulint check` says of its lines."""
     outcome = yield
     error = call.excinfo.value if call.excinfo is not None else None
     said = said_of(error, str(item.path)) if hasattr(error, "rule") else ""

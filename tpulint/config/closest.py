@@ -13,7 +13,7 @@ Over = Callable[[Config], Config]
 
 
 class Closest:
-    """Finds the configuration of a directory, each file read once.
+    """The configuration of each directory, with each file read once.
 
     `fixed` counts for every directory instead (--config FILE, --isolated); `over` lays the
     command line's values over what was found; `root` is the root where there is no file.

@@ -104,7 +104,7 @@ def judge(
     checked: Collection[str],
     codes: Collection[str],
 ) -> Judged:
-    """Leaves out the known findings; only entries of `checked` files and `codes` can be stale."""
+    """Leave out the known findings; only entries of `checked` files and `codes` can be stale."""
     root = os.path.dirname(os.path.abspath(path))
     left = read(path)
     new = [finding for finding in findings if not taken(left, key_of(finding, sources, root))]

@@ -145,7 +145,7 @@ def wishes(filename: str, token: tokenize.TokenInfo, noqa: bool) -> Iterator[Sup
 
 
 def continue_backslashes(source: Source, joined: dict[int, int], code_rows: Sequence[int]) -> None:
-    """Adds to `joined` the rows that a backslash joins to the next one."""
+    """Add to `joined` the rows that a backslash joins to the next one."""
     known = set(code_rows)
     for row in range(len(source.lines), 0, -1):
         last = joined.get(row, row)
@@ -213,7 +213,7 @@ def report(
 
 
 def removal(suppression: Suppression, codes: Sequence[str]) -> Fix:
-    """Takes `codes` out of the comment; the comment goes where it says nothing else."""
+    """Remove `codes` from the comment, and the comment where it says nothing else."""
     kept = [code for code in suppression.codes or () if code not in codes]
     if kept:
         span = suppression.list_span

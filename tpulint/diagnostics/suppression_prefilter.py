@@ -1,4 +1,4 @@
-"""Asks bytes whether reading a file's suppressions can matter; most files say no at once."""
+"""Decide by bytes whether reading a file's suppressions can matter; for most it cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that tell how a program uses distribution strategies: eagerly or in graphs, in scopes.
+"""Names that show how a program uses distribution strategies: eagerly or in graphs, in scopes.
 
 Hand-written, as `seam`: each set says where its fact is in TensorFlow.
 """

@@ -1,4 +1,4 @@
-"""What `tpulint explain` has to say, as plain data, and its JSON."""
+"""The output of `tpulint explain` as plain data, and its JSON."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Event:
 
 @dataclass(frozen=True)
 class RuleNote:
-    """What became of a rule at a line. state: "reported", "silent", "nothing here", ..."""
+    """The outcome of a rule at a line. state: "reported", "silent", "nothing here", ..."""
 
     code: str
     name: str

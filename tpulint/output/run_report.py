@@ -69,7 +69,7 @@ class Fault(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What `tpulint check` says of the files that ran: findings, files, hidden possible ones."""
+    """The result of `tpulint check` for the files that ran; `hidden` counts possible findings."""
 
     findings: tuple[Finding, ...]
     files: int
@@ -103,7 +103,7 @@ def text(ran: Ran, context: Context) -> str:
 
 
 def said_of_files(ran: Ran, checked: Checked, context: Context) -> list[str]:
-    """How many findings there are in the files that ran, and the first of them, a line each."""
+    """Return the number of findings in the files that ran, and the first of them, a line each."""
     from tpulint.output.words import flags, one_line
 
     told = {identity(fault.finding) for fault in ran.faults if fault.finding is not None}

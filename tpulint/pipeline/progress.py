@@ -14,7 +14,7 @@ CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """Is told what a run is at; says nothing."""
+    """A silent receiver of a run's progress."""
 
     def step(self, what: str, done: int = 0, total: int = 0) -> None:
         """`what` is being done, `done` of `total`; a total of 0 is not known."""
@@ -24,7 +24,7 @@ class Progress:
 
 
 class TerminalProgress(Progress):
-    """Shows the line on `stream`, which is a terminal, within `width` columns."""
+    """A progress line on `stream`, which is a terminal, within `width` columns."""
 
     def __init__(self, stream: TextIO, width: int) -> None:
         self._stream = stream

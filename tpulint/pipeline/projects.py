@@ -77,7 +77,7 @@ class Run(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One program: its seeds, and how surely soft placement is on in some, by their paths."""
+    """One program: its seeds, and by path the certainty with which soft placement is on."""
 
     seeds: tuple[str, ...]
     placed: Mapping[str, str]
@@ -96,7 +96,7 @@ def analyse(
     processes: int = 1,
     progress: Progress | None = None,
 ) -> Analysis:
-    """What the rules find in `filenames`; `given` holds bytes to use instead of the disk's.
+    """Return the findings in `filenames`; `given` holds bytes to use instead of the disk's.
 
     The files of `context` are of the same programs, and nothing is asked about them.
     """
@@ -204,7 +204,7 @@ def _result(future: Future[Analysis] | None) -> Analysis | None:
 
 
 def _screened(run: Run, pool: Executor) -> Screened:
-    """What the bytes of the files say, found by all processes."""
+    """Screen the bytes of the files in all processes."""
     from concurrent.futures.process import BrokenProcessPool
 
     starts = range(0, len(run.filenames), CHUNK)
@@ -248,7 +248,7 @@ def uncollected() -> Iterator[None]:
 
 
 def of_names(run: Run, screened: Screened) -> Analysis:
-    """What is found in names alone, whatever program they are of."""
+    """Return the findings in names alone, whatever program they are of."""
     found = Analysis(screened.findings, marked=screened.marked)
     found.imported += screened.consulted
     if screened.spelled:

@@ -14,11 +14,11 @@ from tpulint.syntax.prefilter import passes
 
 
 class Screened(NamedTuple):
-    """What the bytes of some files say.
+    """The result of a search of the bytes of some files.
 
     seeds: the files that show the seam. marked: those that may hold suppressions. setters:
-    those that turn soft placement on, and how surely. spelled: names that the TensorFlow of
-    their files lacks. consulted: the requirement files that say which one that is.
+    those that turn soft placement on, and with which certainty. spelled: names that the
+    TensorFlow of their files lacks. consulted: the requirement files that say which one that is.
     """
 
     seeds: tuple[str, ...]
@@ -67,7 +67,7 @@ def screen(
 
 
 def together(parts: Sequence[Screened]) -> Screened:
-    """What all the parts say, as if their files had been read in one go."""
+    """Return all the parts as one, as if their files had been read in one go."""
     return Screened(
         tuple(each for part in parts for each in part.seeds),
         tuple(each for part in parts for each in part.marked),

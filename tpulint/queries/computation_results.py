@@ -1,4 +1,4 @@
-"""What a computation gives out, as operations of its graph."""
+"""The results of a computation, as operations of its graph."""
 
 from __future__ import annotations
 

@@ -184,8 +184,8 @@ def bodies_around(cluster: Cluster) -> tuple[Scope, ...]:
 
 
 def given_by_scopes(context: Context) -> Iterator[tuple[Operation, bool]]:
-    """What an operation waits for because of where it is built: explicit dependencies, and the
-    tensors that decide on a body.
+    """Yield what an operation waits for because of where it is built: explicit dependencies, and
+    the tensors that decide on a body.
     """
     found: list[tuple[Operation, bool]] = []
     for scope in scopes_of(context):

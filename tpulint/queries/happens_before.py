@@ -92,7 +92,7 @@ class HappensBefore:
         return self._regions[key]
 
     def _effects(self) -> list[Operation]:
-        """What TensorFlow keeps in any case: effects, and the outputs of bodies."""
+        """Return the operations that TensorFlow never prunes: effects and outputs of bodies."""
         kept = [
             each.operation
             for each in self._computation.accesses

@@ -1,4 +1,4 @@
-"""Which accesses touch one variable, and how sure that is."""
+"""Find the accesses that touch one variable, and with which certainty."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Rule(Protocol):
 
 @dataclass
 class Reporter:
-    """Collects one rule's findings; several at one place become the surest one."""
+    """The findings of one rule; of several at one place, the most certain is kept."""
 
     code: str
     findings: dict[Span, Finding] = field(default_factory=dict)

@@ -37,5 +37,5 @@ def message(access: Access) -> str:
     verb = "writes" if access.mode == "write" else "reads"
     return (
         f"{host} {verb} `{access.variable.name}` on the host, but that variable of a TPUStrategy"
-        " scope lives on the device, one copy a replica"
+        " scope lives on the device, with one copy per replica"
     )

@@ -27,8 +27,8 @@ def message(conflict: Conflict) -> str:
         does = "writes" if conflict.host.mode == "write" else "reads"
         verb = "writes" if conflict.device.mode == "write" else "reads"
         return (
-            f"{host} {does} `{name}` on the host before the device program starts, which {verb}"
-            f" `{name}` earlier in the program"
+            f"{host} {does} `{name}` on the host before the device program starts, although"
+            f" the device program {verb} it earlier"
         )
     if conflict.host.mode == "write":
         return f"{host} writes `{name}` on the host, unseen by the device program that uses it"

@@ -29,10 +29,10 @@ def message(conflict: Conflict) -> str:
     host = traces.callee_name(conflict.cluster.callee)
     if conflict.waits:
         return (
-            f"{host} reads the step `{name}` on the host, while the device program counts it"
+            f"{host} reads the step `{name}` on the host, while the device program increments it"
             f" and waits for {host}: deadlock"
         )
     return (
-        f"{host} reads the step `{name}` on the host, which the device program counts:"
+        f"{host} reads the step `{name}` on the host, which the device program increments:"
         " the value may be another step's"
     )

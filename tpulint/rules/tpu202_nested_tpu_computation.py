@@ -27,7 +27,7 @@ def check(program: Program, report: Report) -> None:
             trace=(
                 traces.entry(outer),
                 *traces.calls(DEVICE_LANE, outer.context, inner.context, skip=1),
-                traces.step(DEVICE_LANE, inner.site, f"`{inner.kind}` compiles {name} once more"),
+                traces.step(DEVICE_LANE, inner.site, f"`{inner.kind}` compiles {name} again"),
             ),
         )
 

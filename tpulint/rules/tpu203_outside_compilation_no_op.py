@@ -13,5 +13,5 @@ def check(program: Program, report: Report) -> None:
         report(
             cluster.named.span,
             f"outside_compilation has no effect {place}: no TPU computation is active, and"
-            f" {traces.callee_name(cluster.callee)} is simply called",
+            f" {traces.callee_name(cluster.callee)} runs as a plain call",
         )

@@ -16,10 +16,10 @@ def check(program: Program, report: Report) -> None:
 def message(guard: Guard) -> str:
     if guard.kind == COUNTER:
         return (
-            f"`{guard.name}` only grows: after the first cluster this says for ever that one"
-            " is open; `_outside_compilation_cluster` says whether one is"
+            f"`{guard.name}` never shrinks, so after the first cluster this always says that one"
+            " is open: test `_outside_compilation_cluster` instead"
         )
     return (
-        f"`{guard.name}` stays set when the host function raises: reset it in a `finally`,"
-        " or the next trace makes no clusters"
+        f"`{guard.name}` stays set if the host function raises: reset it in a `finally`,"
+        " or the next trace opens no clusters"
     )

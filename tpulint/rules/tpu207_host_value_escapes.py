@@ -18,7 +18,7 @@ def check(program: Program, report: Report) -> None:
                 traces.entry(computation),
                 *traces.to_cluster(computation, each.cluster),
                 *traces.into_cluster(each.cluster, tensor.made),
-                traces.step(HOST_LANE, tensor.site, "makes the tensor, and keeps it aside"),
+                traces.step(HOST_LANE, tensor.site, "makes the tensor and stores it"),
                 *traces.calls(DEVICE_LANE, each.cluster.context, each.use.context),
                 traces.step(DEVICE_LANE, each.use.site, "uses the host's tensor"),
             ]

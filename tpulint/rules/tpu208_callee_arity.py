@@ -15,6 +15,6 @@ def check(program: Program, report: Report) -> None:
         if wrong is not None:
             report(
                 cluster.named.span,
-                f"{wrong.name} cannot take what outside_compilation calls it with: {wrong.words}",
+                f"{wrong.name} does not accept the arguments of outside_compilation: {wrong.words}",
                 certainty=wrong.certainty,
             )

@@ -18,9 +18,9 @@ def check(program: Program, report: Report) -> None:
     for cluster in program.clusters():
         for change in unbalanced(cluster):
             if change.change == "enter":
-                said = "this control-flow context is entered in the host cluster and not left"
+                said = "this control-flow context is entered in the host cluster but not exited"
             else:
-                said = "this control-flow context is left in the host cluster and was not entered"
+                said = "this control-flow context is exited in the host cluster but not entered"
             report(change.site.span, said, certainty=_certainty(cluster, change))
 
 

@@ -24,8 +24,7 @@ def check(program: Program, report: Report) -> None:
                 sure = Certainty.POSSIBLE
             report(
                 use.site.span,
-                f"a tensor that is made in {PLACES[scope.kind]} is used outside it: return it "
-                "from there",
+                f"a tensor made in {PLACES[scope.kind]} is used outside it: return it from there",
                 certainty=sure,
                 trace=_told(computation, use, scope),
             )

@@ -27,7 +27,7 @@ def check(program: Program, report: Report) -> None:
             sure = all(_is_known(each) for each in blocks)
             report(
                 site.span,
-                "nothing in this block creates an operation, so nothing depends on these: use "
+                "no operation is created in this block, so these dependencies have no effect: use "
                 "`tf.identity` in it",
                 certainty=computation.certainty if sure else Certainty.POSSIBLE,
             )

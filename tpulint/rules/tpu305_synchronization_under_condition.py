@@ -14,8 +14,8 @@ def check(program: Program, report: Report) -> None:
         if deciders and not any(differs(each) for each in deciders):
             report(
                 call.site.span,
-                f"`{call.last}` stands under a condition on a tensor: replicas that decide "
-                "otherwise never reach it, and the others wait for them",
+                f"`{call.last}` runs under a condition on a tensor: replicas that take the other "
+                "branch never reach it, and the rest wait for them",
                 certainty=Certainty.POSSIBLE,
                 trace=told(computation, call, scopes),
             )

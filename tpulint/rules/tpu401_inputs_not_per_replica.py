@@ -23,7 +23,7 @@ def check(program: Program, report: Report) -> None:
             sure = Certainty.POSSIBLE  # the element that is wrong may not be in it
         report(
             inputs.site.span,
-            f"`inputs` of `{entry.kind}` is not a list of lists: TensorFlow wants one list of "
+            f"`inputs` of `{entry.kind}` is not a list of lists: TensorFlow expects one list of "
             "inputs for each replica",
             certainty=sure,
         )

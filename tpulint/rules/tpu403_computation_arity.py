@@ -51,12 +51,12 @@ def check(program: Program, report: Report) -> None:
 def _message(callee: Value, count: int) -> str:
     arity = arity_of(callee)
     if arity is NEVER:
-        return "the computation has a keyword-only argument, and TensorFlow gives none by keyword"
+        return "the computation has a keyword-only argument, but TensorFlow passes none by keyword"
     never = arity is not None and not arity.takes(arity.least)
     if never and _is_method(callee):
-        return "a bound method never fits: TensorFlow counts `self`; wrap it in a lambda"
+        return "a bound method is always refused, as TensorFlow counts `self`: wrap it in a lambda"
     takes = "another number" if arity is None or never else str(arity)
-    return f"the computation is given {count} inputs and takes {takes}"
+    return f"the computation is given {count} inputs but takes {takes}"
 
 
 def _is_method(callee: Value) -> bool:

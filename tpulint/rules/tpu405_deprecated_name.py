@@ -31,7 +31,7 @@ def check(program: Program, report: Report) -> None:
         assert sure is not None  # whatever the name is
         report(
             name.site.span,
-            f"`name=` does nothing in `{entry.kind}`: no operation is named by it",
+            f"`name=` has no effect in `{entry.kind}`: remove it",
             certainty=sure,
             fix=_fix(entry, name),
         )

@@ -94,8 +94,8 @@ def _judge_hook(computation: Computation, argument: Argument, report: Report) ->
             culprit = in_argument(argument, tensor)
             report(
                 culprit.span,
-                f"{culprit.called('this')} is made on the device and a session hook cannot fetch"
-                " it: send it to `host_call`",
+                f"{culprit.called('this')} is made on the device, where a session hook cannot"
+                " fetch it: pass it to `host_call`",
                 certainty=computation.certainty,
                 trace=_told(computation, tensor),
             )

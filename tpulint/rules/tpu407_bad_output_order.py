@@ -31,10 +31,10 @@ def fault(output: Value) -> str | None:
         items = output.items if isinstance(output, Sequence) else []
         found = [number for number, each in enumerate(items) if is_operation(each)]
         if found and any(_is_tensor(each) for each in items[found[0] :]):
-            return "an operation stands before a tensor in the outputs: tensors come first"
+            return "an operation comes before a tensor in the outputs: return the tensors first"
         return None
     if any(is_operation(each) for each in _leaves(output)):
-        return "an operation stands in a nested output: make it a control dependency of a tensor"
+        return "a nested output holds an operation: make it a control dependency of a tensor"
     return None
 
 

@@ -22,10 +22,10 @@ def check(program: Program, report: Report) -> None:
             # A host cluster takes its operations off the core again: what is left is not known.
             if entry.clusters or not core.context.reached_whenever(entry.context):
                 sure = Certainty.POSSIBLE
-            said = f"core {_core(core)} is used, and no `device_assignment` gives it to a replica"
+            said = f"core {_core(core)} is used, but no `device_assignment` assigns it to a replica"
             report(entry.site.span, said, certainty=sure)
         elif count is not None and count > 1 and count % 2 == 1:
-            said = f"{count} replicas cannot be a whole topology: a `device_assignment` is needed"
+            said = f"{count} replicas do not fill a whole topology: pass a `device_assignment`"
             report(entry.site.span, said, certainty=sure)
 
 

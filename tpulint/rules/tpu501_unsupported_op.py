@@ -52,9 +52,9 @@ def check(program: Program, report: Report) -> None:
             continue
         report(
             site.span,
-            f"`{name}` is {kind} of the host: its operations have no TPU kernel; {AHEAD}",
+            f"`{name}` is {kind} of the host, whose operations have no TPU kernel: {AHEAD}",
             certainty=certainty(program, computation, context),
-            trace=way(computation, context, site, f"asks {kind} on the device"),
+            trace=way(computation, context, site, f"uses {kind} on the device"),
         )
 
 

@@ -90,7 +90,7 @@ def _dynamic(call: ApiCall) -> Iterator[tuple[Argument, str]]:
         elif call.last == MASK:
             lengths = call.argument("lengths", 0)
             if lengths is not None and is_data(lengths.value):
-                yield lengths, "`maxlen`, which is the largest length where it is not given,"
+                yield lengths, "`maxlen`, by default the largest length,"
 
 
 def _named(call: ApiCall, keyword: str) -> str:

@@ -26,13 +26,13 @@ def check(program: Program, report: Report) -> None:
             sure = writes and not made.context.is_guess
             report(
                 made.site.span,
-                "this TensorArray starts empty and grows: on the device it keeps its size, and what"
-                " is written to it is dropped without a word; give it its `size`",
+                "this TensorArray starts empty and cannot grow on the device, where what is written"
+                " to it is silently dropped: pass its `size`",
                 certainty=computation.certainty if sure else Certainty.POSSIBLE,
                 trace=(
                     traces.entry(computation),
                     *traces.calls(DEVICE_LANE, computation.context, made.context, skip=1),
-                    traces.step(DEVICE_LANE, made.site, "makes room for no element"),
+                    traces.step(DEVICE_LANE, made.site, "allocates no element"),
                     *told(writes[:1]),
                 ),
             )

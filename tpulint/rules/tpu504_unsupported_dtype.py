@@ -17,8 +17,11 @@ from tpulint.rules.device_rules import certainty, compiled_calls, placed_softly,
 
 # What computes in another way than was meant: why, and what is meant.
 SLOW = {
-    "float16": ("a TPU's float16 has neither the range nor the units of `bfloat16`", "bfloat16"),
-    "float64": ("a TPU has no float64 units, and computes it slowly out of pieces", "float32"),
+    "float16": (
+        "float16 on a TPU has neither the range nor the hardware units of `bfloat16`",
+        "bfloat16",
+    ),
+    "float64": ("a TPU has no float64 units and emulates it slowly", "float32"),
 }
 HALF = {"half": "float16", "double": "float64"}
 # Functions whose names say the dtype.
@@ -65,7 +68,7 @@ def _check_calls(program: Program, report: Report) -> None:
                 continue
             sure = certainty(program, computation, call.context)
             site = call.site if argument is None else argument.site
-            why = "which no TPU has" if lacking else SLOW[dtype][0]
+            why = "which no TPU supports" if lacking else SLOW[dtype][0]
             joint = ", " if lacking else ": "
             report(
                 site.span,
@@ -132,7 +135,7 @@ def _check_inputs(program: Program, report: Report) -> None:
                     sure = certainty(program, computation, computation.context)
                     report(
                         argument.site.span,
-                        f"a {tensor.dtype} is given to the computation: no TPU has that dtype",
+                        f"a {tensor.dtype} is given to the computation: no TPU supports that dtype",
                         certainty=Certainty.POSSIBLE if alternative else sure,
                         trace=way(
                             computation,
@@ -156,7 +159,7 @@ def _check_transfers(program: Program, report: Report) -> None:
                 sure = certainty(program, cluster.computation, cluster.context)
                 report(
                     cluster.named.span,
-                    "an int64 is handed to the host: TensorFlow takes none across before"
+                    "an int64 is sent to the host, which TensorFlow does not support before"
                     f" {names.after(LAST_WITHOUT_INT64)}",
                     certainty=Certainty.POSSIBLE if use.alternative else sure,
                     trace=way(cluster.computation, cluster.context, cluster.site, "sends an int64"),
@@ -176,7 +179,7 @@ def _check_policies(program: Program, report: Report) -> None:
         if argument is not None and argument.value == Const(MIXED):
             report(
                 argument.site.span,
-                f"`{MIXED}` is a GPU's: {SLOW['float16'][0]}; `mixed_bfloat16` is meant",
+                f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
                 certainty=Certainty.POSSIBLE,
             )
 

@@ -18,15 +18,14 @@ STEPS = frozenset(["run", "experimental_run_v2"])
 OF_STEPS = frozenset(["shows", "keeps", "writes"])  # in a graph of TensorFlow 1 these are meant
 CONSTANTS = frozenset(["constant", "convert_to_tensor"])
 HARM = {
-    "shows": "`{}` runs once, while the step is traced, and shows a symbol, not its value:"
-    " return the tensor, and show it outside",
-    "keeps": "`{}` runs once, while the step is traced, and keeps a symbol, not the value of each"
-    " step: return the tensor, and collect it outside",
+    "shows": "`{}` runs once, while the step is traced, and shows a symbolic tensor, not its"
+    " value: return the tensor and show it outside",
+    "keeps": "`{}` runs once, while the step is traced, and keeps a symbolic tensor, not the"
+    " value of each step: return the tensor and collect it outside",
     "writes": "`{}` runs once, while the step is traced: the file is written then, and never again",
-    "computes": "`{}` runs once, while device code is traced: every step computes with that one"
-    " value",
-    "decides": "`{}` runs once, while device code is traced: every step takes the branch that was"
-    " drawn then",
+    "computes": "`{}` runs once, while device code is traced: every step uses that one value",
+    "decides": "`{}` runs once, while device code is traced: every step takes the branch chosen"
+    " then",
 }
 
 

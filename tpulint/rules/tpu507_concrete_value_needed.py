@@ -25,8 +25,8 @@ def check(program: Program, report: Report) -> None:
                 continue
             report(
                 call.site.span,
-                f"`{name(call)}` needs the value of a tensor, and while device code is traced a"
-                " tensor has none: use an operation of TensorFlow, or do it outside the step",
+                f"`{name(call)}` needs the value of a tensor, which has none while device code is"
+                " traced: use an operation of TensorFlow, or call it outside the step",
                 certainty=certainty(computation, call, asked),
                 trace=way(computation, call.context, call.site, "asks for a value"),
             )
@@ -62,7 +62,7 @@ def is_traced(call: ApiCall) -> bool:
 
 
 def certainty(computation: Computation, call: ApiCall, asked: Tensor | Variable) -> Certainty:
-    """What the step is given has no `numpy` that works there, but may be no tensor at all."""
+    """Return how certain it is that `asked` is a tensor: the step may be given something else."""
     if isinstance(asked, Tensor):
         is_tensor = asked.sort == "tensor" or (asked.sort == "structure" and call.last == "numpy")
     else:

@@ -30,14 +30,14 @@ def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -
     named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
     report(
         culprit.span,
-        f"{traces.callee_name(cluster.callee)} takes {named} of the TPU computation that is not "
-        f"among the tensors of `{cluster.kind}`: it does not exist on the host, so send it with"
+        f"{traces.callee_name(cluster.callee)} captures {named} of the TPU computation that is not "
+        f"among the tensors of `{cluster.kind}`: it does not exist on the host, so pass it with"
         " them",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
         trace=(
             traces.entry(computation),
             traces.step(DEVICE_LANE, use.tensor.site, "is made on the device"),
             *traces.into_cluster(cluster, use.context),
-            traces.step(HOST_LANE, use.site, "is taken on the host, though it was not sent"),
+            traces.step(HOST_LANE, use.site, "is used on the host, but was not passed"),
         ),
     )

@@ -21,7 +21,7 @@ def check(program: Program, report: Report) -> None:
         if wrong is not None:
             report(
                 cluster.named.span,
-                f"{wrong.name} cannot take the tensors of `{cluster.kind}`: {wrong.words}",
+                f"{wrong.name} does not accept the tensors of `{cluster.kind}`: {wrong.words}",
                 certainty=wrong.certainty,
                 trace=to_host_call(computation, cluster),
             )

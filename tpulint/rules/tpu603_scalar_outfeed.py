@@ -42,8 +42,8 @@ def _say(
     chosen = "may be" if isinstance(sent.value, Choice) else "is"
     report(
         culprit.span,
-        f"{f'`{name}`' if name else 'this'} {chosen} a scalar, and what goes to `{cluster.kind}` is"
-        " joined over the replicas along its first dimension: send"
+        f"{f'`{name}`' if name else 'this'} {chosen} a scalar, but what `{cluster.kind}` receives"
+        " is concatenated over the replicas along its first dimension: pass"
         f" `tf.reshape({name or 'x'}, [1])`",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
         trace=(

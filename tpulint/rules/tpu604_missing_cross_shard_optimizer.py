@@ -119,8 +119,8 @@ def _say(computation: Computation, update: ApiCall, report: Report) -> None:
     guess = unseen or not seen or update.context.is_guess
     report(
         update.site.span,
-        f"`{name}` is not wrapped in `{WRAPPER}`: no replica would see the "
-        "gradients of the others, and TPUEstimator refuses to train",
+        f"`{name}` is not wrapped in `{WRAPPER}`: each replica would apply "
+        "only its own gradients, so TPUEstimator refuses to train",
         certainty=Certainty.POSSIBLE if guess else computation.certainty,
         trace=way(computation, update.context, device(made, "is made without a wrapper")),
     )

@@ -56,9 +56,9 @@ def _say(feed: Feed, batch: ExternalObject, sure: bool, report: Report) -> None:
         if feed.kind == "evaluate" and not asks_for_remainder(batch):
             return  # Keras evaluates batches of any size, and most authors want all examples
         sure = False  # today's TPUStrategy compiles some programs with a bounded dimension
-        why = "the TPU compiles for one size, and what it does with a smaller batch varies"
+        why = "the TPU program is compiled for one size, and a smaller last batch may fail"
     else:
-        why = "the batch has no static size, and TPUEstimator takes no other"
+        why = "the batch has no static size, which TPUEstimator requires"
     report(
         batch.site.span,
         f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {why}",

@@ -39,8 +39,8 @@ def _check_params(call: ApiCall, report: Report) -> None:
         if any(held):
             report(
                 given.site.span,
-                f"`params` holds `{key}`, which TPUEstimator keeps for itself: "
-                "it refuses to be made",
+                f"`params` holds `{key}`, which TPUEstimator reserves: its "
+                "constructor refuses them",
                 certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
             )
 
@@ -78,7 +78,7 @@ def _check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
         sure = trained and not call.context.is_guess
         report(
             given.site.span,
-            f"`{keyword}={size}` cannot be shared by {replicas} replicas: TPUEstimator refuses it",
+            f"`{keyword}={size}` is not divisible by {replicas} replicas: TPUEstimator refuses it",
             certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
         )
 

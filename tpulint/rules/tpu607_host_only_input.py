@@ -17,8 +17,8 @@ from tpulint.queries.input_pipelines import calls_of, data_of, steps
 from tpulint.rules.base import Report
 from tpulint.rules.tpu607_remote_workers import remoteness
 
-PYTHON = "runs Python of this machine"
-TABLE = "asks a table of this machine"
+PYTHON = "runs Python on this machine"
+TABLE = "uses a table of this machine"
 FILE = "reads a file of this machine"
 GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
 
@@ -50,7 +50,7 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
     if sure is not None and given is not None and _is_local(given.value):
         report(
             given.site.span,
-            "the host of a remote TPU writes the checkpoints, and cannot write to this folder",
+            "the host of a remote TPU writes the checkpoints, but cannot write to this folder",
             certainty=sure,
         )
 
@@ -97,7 +97,7 @@ def _is_local(path: Value) -> bool:
 def _say(feed: Feed, call: ApiCall, what: str, sure: Certainty, report: Report) -> None:
     report(
         call.site.span,
-        f"`{call.last}` {what}, and the pipeline runs on the host of a TPU, which is another one",
+        f"`{call.last}` {what}, but the pipeline runs on the TPU's host, another machine",
         certainty=sure,
         trace=(
             traces.step(HOST_LANE, feed.site, "the TPU takes its input from this pipeline"),

@@ -45,7 +45,7 @@ def _fault(value: Value, tensors: set[int]) -> str | None:
 
 
 def plain_specifications(program: Program) -> Iterator[tuple[Computation, ApiCall, bool]]:
-    """Yield each EstimatorSpec that a model_fn makes for an evaluation on the TPU, and how surely.
+    """Yield each EstimatorSpec that a model_fn makes for evaluation on the TPU, and its certainty.
 
     Training takes one; whether a prediction runs on the TPU is seen too seldom.
     """

@@ -23,8 +23,8 @@ def check(program: Program, report: Report) -> None:
     for computation, made, sure in plain_specifications(program):
         report(
             made.site.span,
-            "`EstimatorSpec` where an evaluation on a TPU takes `TPUEstimatorSpec` only, with"
-            " `eval_metrics` in place of `eval_metric_ops`",
+            "`EstimatorSpec` is made here, but evaluation on a TPU requires `TPUEstimatorSpec`,"
+            " with `eval_metrics` in place of `eval_metric_ops`",
             certainty=computation.certainty if sure else Certainty.POSSIBLE,
             trace=way(computation, made.context, device(made.site, "makes the specification")),
         )
@@ -72,7 +72,7 @@ def _check_function(
     if all(map(lacks_params, options(function))):
         report(
             site.span,
-            f"{traces.callee_name(function)} is given as `{kind}` and takes no `params`, in which"
+            f"{traces.callee_name(function)} is given as `{kind}` but takes no `params`, in which"
             " TPUEstimator passes the batch size",
             certainty=Certainty.POSSIBLE if context.is_guess else Certainty.DEFINITE,
         )

@@ -39,6 +39,6 @@ def certainty(computation: Computation) -> Certainty:
 def message(computation: Computation) -> str:
     function = traces.callee_name(computation.callee)
     return (
-        f"no tf.function is around this `{computation.kind}` of {function}: a TPUStrategy does not"
-        " run a step eagerly"
+        f"`{computation.kind}` of {function} is called outside a tf.function: a TPUStrategy does"
+        " not run a step eagerly"
     )

@@ -12,7 +12,7 @@ from tpulint.rules.base import Report
 KERAS_3 = (">=", "2.16")  # the first TensorFlow that installs it
 
 HARM = {
-    "optimizer": "its slot variables cannot be made beside those of the model",
+    "optimizer": "its slot variables cannot be created with those of the model",
     "model": "an optimizer of the strategy cannot update its variables",
     "metric": "what the replicas add to it is refused or lost",
     "variable": "it lives on one host, not on the replicas: device code reads a copy there,"

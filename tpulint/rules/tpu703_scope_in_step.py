@@ -28,8 +28,8 @@ def check(program: Program, report: Report) -> None:
             ):
                 report(
                     call.site.span,
-                    "`strategy.scope()` in the function given to `run`: a replica cannot enter it,"
-                    " and what belongs under it is made before the step",
+                    "`strategy.scope()` is entered in the function given to `run`, where a replica"
+                    " cannot enter it: create what belongs under it before the step",
                     certainty=certainty(computation, call.receiver, call.context.is_guess),
                     trace=(
                         traces.entry(computation),
@@ -41,8 +41,8 @@ def check(program: Program, report: Report) -> None:
             guess = scope.perhaps or computation.context.is_guess
             report(
                 scope.site.span,
-                "`strategy.scope()` is entered anew around each step of this loop: enter it once,"
-                " around what makes variables; `run` needs none",
+                "`strategy.scope()` is entered again around each step of this loop: enter it once,"
+                " where variables are created; `run` needs no scope",
                 certainty=certainty(computation, scope.payload, guess),
                 trace=(
                     traces.step(HOST_LANE, loop.site, "for each step"),

@@ -57,7 +57,7 @@ def is_on_replica(context: Context) -> bool:
 
 
 def certainty(computation: Computation, call: ApiCall) -> Certainty:
-    """What is made for all replicas does no harm before something takes it."""
+    """Return the certainty: values made for all replicas do no harm until something takes them."""
     is_unseen = bool(call.context.with_blocks(UNSEEN)) or call.context.is_guess
     sure = call.last in REFUSED_ON_REPLICAS and not is_unseen
     return computation.certainty if sure else Certainty.POSSIBLE
@@ -68,7 +68,7 @@ def message(computation: Computation, call: ApiCall) -> str:
     if call.last in OF_ALL_REPLICAS:
         return (
             f"`{call.last}` in the function given to `{run}` makes values of all replicas, which"
-            " one replica cannot take: call it outside the step, and pass the values to it"
+            " one replica cannot use: call it outside the step, and pass the values to it"
         )
     instead = INSTEAD.get(call.last, OTHERWISE).format(run=run)
     return f"`{call.last}` in the function given to `{run}`: a replica cannot call it; {instead}"

@@ -1,4 +1,4 @@
-"""TPU706: tf.functions or a Keras model are told to run eagerly, which no TPU can."""
+"""TPU706: tf.functions or a Keras model are set to run eagerly, which no TPU can."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def message(found: Eager) -> str:
             f" `{found.step.last if found.step else 'fit'}` refuses to run this one"
         )
     return (
-        f"`{found.switch.last}(True)` takes the tf.function away that is around `run`: a"
+        f"`{found.switch.last}(True)` removes the tf.function around `run`: a"
         " TPUStrategy does not run a step eagerly"
     )

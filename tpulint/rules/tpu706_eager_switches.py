@@ -1,4 +1,4 @@
-"""What turns tracing off, and the step of a TPUStrategy that runs after it."""
+"""The calls that turn tracing off, and the step of a TPUStrategy that runs after them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ SHOWN = 3  # places
 
 
 class Broken(NamedTuple):
-    """What one requirement lets go: the spellings, those that fail first before the others."""
+    """The spellings that one requirement leaves unguarded, those that fail first in front."""
 
     spelled: tuple[Spelled, ...]
 

@@ -27,11 +27,11 @@ ASKS = re.compile(
 
 
 class Name(NamedTuple):
-    """One spelling. `paths` are the dotted names that it can stand for, alias resolved.
+    """One spelling. `paths` are the dotted names that it can mean, alias resolved.
 
     rows and columns are 1-based and count characters, the end is exclusive. `written` is
     the text, the whole import where it imports nothing else, `root` its first name.
-    inside: it stands in a function. `receiver` is the text before a METHOD.
+    inside: it is in a function. `receiver` is the text before a METHOD.
     """
 
     place: str
@@ -88,7 +88,7 @@ class _Reader:
         self.asks = False
 
     def bind(self, tree: ast.Module) -> None:
-        """What each name stands for, in the whole file: one that may be else is left out."""
+        """Bind each name to its meaning in the whole file; leave out one that may mean others."""
         others: set[str] = set()
         renamed: list[tuple[str, ast.expr]] = []
         stores: list[str] = []
@@ -135,7 +135,7 @@ class _Reader:
         return dotted == self.package or dotted.startswith(self.package + ".")
 
     def is_given(self, paths: tuple[str, ...]) -> bool:
-        """Whether the file assigns one of the dotted names, or what it stands in."""
+        """Return whether the file assigns one of the dotted names, or a prefix of one."""
         ends = [path[:end] for path in paths for end in _ends(path)]
         return not self.given.isdisjoint(ends)
 
@@ -302,6 +302,6 @@ def _root(node: ast.expr) -> str:
 
 
 def _ends(path: str) -> Iterator[int]:
-    """Where the dotted name can be cut: after each of its parts."""
+    """Yield the index after each part of the dotted name."""
     yield from (index for index, character in enumerate(path) if character == ".")
     yield len(path)

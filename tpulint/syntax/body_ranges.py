@@ -1,4 +1,4 @@
-"""Where the bodies of a module stand, and what it looks like without them."""
+"""The rows of the bodies in a module, and the module without them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def outermost(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions that stand in no other function, in source order."""
+    """Yield the functions that are in no other function, in source order."""
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield statement
@@ -32,7 +32,7 @@ def outermost(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunct
 
 
 def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> Rows | None:
-    """The rows of the body, where it is large and stands on rows of its own."""
+    """Return the rows of the body, where it is large and has its rows to itself; else None."""
     start, end = node.body[0], node.body[-1]
     first = min([start.lineno, *(e.lineno for e in getattr(start, "decorator_list", []))])
     last, column = end.end_lineno or 0, end.end_col_offset or 0

@@ -18,7 +18,7 @@ _thread = threading.local()
 
 
 def deeply(work: Callable[[], Result]) -> Result:
-    """What `work` gives, or raises, on a thread with a deep stack: this one, if it has one."""
+    """Return `work()`, run on a thread with a deep stack (this one, if it has one)."""
     if getattr(_thread, "is_deep", False):
         return work()
     results: list[Result] = []

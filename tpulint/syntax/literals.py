@@ -22,7 +22,7 @@ def literal(text: str) -> object:
 
 @functools.lru_cache(maxsize=1024)
 def _evaluated(text: str) -> object:
-    """What CPython makes of it; the same few numbers stand everywhere."""
+    """Return what CPython makes of it; cached, as the same few numbers are everywhere."""
     try:
         value: object = ast.literal_eval(text)
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""Whether the bytes of a file can matter at all: most files are never parsed."""
+"""Decide by its bytes whether a file can matter at all: most files are never parsed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tpulint.knowledge.seam import SIGN_CLASSES, SIGNS
 _SCREENS = (b"tpu", b"TPU", b"Tpu", b"outside_compilation", b"trategy", b"split_compile")
 _RUNS = (b".run(", b".experimental_run_v2(", b".experimental_run(", b".call_for_each_replica(")
 _STRATEGY = re.compile(rb"(?:strategy|distribution|replicator)\w*(?:\.extended)?$", re.IGNORECASE)
-_BEFORE = 48  # bytes before a `.run(` in which its receiver's name stands
+_BEFORE = 48  # bytes before a `.run(` in which its receiver's name is
 # `TPUEstimatorSpec(...)`, `spec = tpu.TPUEstimatorSpec`, `run(TPUStrategy, ...)`; no prose.
 _MAKES = re.compile(
     rb"(?:TPUEstimator(?:Spec)?|TPUStrategy\w*|TPUDistributionStrategy|TpuReplicator)\s*\("
@@ -33,35 +33,35 @@ _KERAS_OBJECTS = (b"Model(", b"Sequential(", b".applications.", b".optimizers.",
 
 
 def may_matter(data: bytes) -> bool:
-    """Whether an imported module with these bytes can change a finding."""
+    """Return whether an imported module with these bytes can change a finding."""
     if passes(data) or any(word in data for word in _MATTERS):
         return True
     return len(data) < _LARGE and any(word in data for word in _RECORDS)
 
 
 def opens_clusters(data: bytes, wrappers: Iterable[str] = ()) -> bool:
-    """Whether host clusters are opened here: then everything that is called matters."""
+    """Return whether host clusters are opened here: then everything that is called matters."""
     names = [wrapper.rpartition(".")[2].encode() for wrapper in wrappers]
     return any(name in data for name in [b"outside_compilation", *names])
 
 
 def builds_computations(data: bytes) -> bool:
-    """Whether computations are built here by hand: then what this module imports matters."""
+    """Return whether computations are built here by hand: then what this module imports matters."""
     return bool(_CALLS.search(data) or _IMPORTS.search(data))
 
 
 def makes_keras_objects(data: bytes) -> bool:
-    """Whether Keras models, optimizers or metrics are made here, perhaps under no scope."""
+    """Return whether Keras models, optimizers or metrics are made here, perhaps under no scope."""
     return b"keras" in data and any(word in data for word in _KERAS_OBJECTS)
 
 
 def makes_tpu_strategy(data: bytes) -> bool:
-    """Whether a TPUStrategy is made here: then what its `run` calls matters."""
+    """Return whether a TPUStrategy is made here: then what its `run` calls matters."""
     return b"TPUStrategy(" in data
 
 
 def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:
-    """Whether `data` names the seam, or a configured wrapper."""
+    """Return whether `data` names the seam, or a configured wrapper."""
     for wrapper in wrappers:
         if wrapper.rpartition(".")[2].encode() in data:
             return True
@@ -78,7 +78,7 @@ def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:
 
 
 def _runs_a_strategy(data: bytes) -> bool:
-    """Whether `run` or one of its older names is called on something named like a strategy."""
+    """Return whether `run`, or an older name of it, is called on what is named like a strategy."""
     for word in _RUNS:
         found = data.find(word)
         while found >= 0:

@@ -7,7 +7,7 @@ import re
 
 
 def stands(name: str, text: str) -> bool:
-    """Return whether `name` stands in `text`, and not only as a part of a longer one."""
+    """Return whether `text` holds `name`, and not only as a part of a longer one."""
     return name in text and _whole(name).search(text) is not None
 
 

@@ -1,7 +1,7 @@
-"""Where a piece of code runs: the scopes around it, outermost first.
+"""The context in which a piece of code runs: the scopes around it, outermost first.
 
-One tuple tells everything that the rules ask of a place: whether a TPU computation
-is being built, which host cluster is open, what stands between the two (a
+One tuple answers everything that the rules ask of a place: whether a TPU computation
+is being built, which host cluster is open, what lies between the two (a
 tf.function, a tensor condition, a cleared context), and under which Python
 conditions the place is reached.
 """
@@ -154,12 +154,12 @@ class BaseContext(NamedTuple):
 
     @property
     def is_guess(self) -> bool:
-        """Return whether it hangs on which of several functions or values is meant here."""
+        """Return whether this place depends on which of several functions or values is meant."""
         return any(key.kind in GUESSES for key, _ in self.conditions)
 
     @property
     def loops(self) -> int:
-        """How many Python loops are around this place: each is read once."""
+        """The number of Python loops around this place; each is read once."""
         return sum(scope.kind == LOOP for scope in self.scopes)
 
     def since(self, kind: str) -> Iterator[Scope]:

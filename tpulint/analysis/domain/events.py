@@ -107,10 +107,10 @@ class Tensor(Value):
 
     made: where it was built. Facts flow: the `clusters` it went through, `per_replica`
     (depends on the computation's inputs), `replica_id`, `computed` (a device's operation made it),
-    `uniform` (surely equal on all replicas), `data` (known at run time only). `dtype` and `shape`
+    `uniform` (always equal on all replicas), `data` (known at run time only). `dtype` and `shape`
     are known where literals give them; a dimension that is None is dynamic or not seen. `starts`:
-    how a string surely begins. `operation`: what makes it; None outside computations, and for their
-    arguments. `unread`: it is the result of a write of this variable, which who takes it reads.
+    the known start of a string. `operation`: what makes it; None outside computations, and for
+    their arguments. `unread`: the variable whose write made it; taking the tensor reads that.
     """
 
     made: Context | None
@@ -217,7 +217,7 @@ class Cluster:
 
     kind: "outside_compilation", "map_outside_compilation", "host_call", "eval_metrics".
     site: the call itself. named: the call that names the host function (that of the
-    forwarding wrapper, where there is one); findings stand there. given: the argument that
+    forwarding wrapper, where there is one); findings go there. given: the argument that
     names it there.
     context: of the call (the cluster itself is not among its scopes).
     receives: device-made tensors that it takes, by argument or by closure.

@@ -1,4 +1,4 @@
-"""Which values are Keras models."""
+"""Recognize the values that are Keras models."""
 
 from __future__ import annotations
 

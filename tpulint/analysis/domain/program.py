@@ -51,7 +51,7 @@ class Program:
     outside_compilation where no computation is being built. calls, uses, accesses:
     those outside every computation. modules: those that were read. feeds: the input
     pipelines of TPUs. spelled: names that the TensorFlow of their files lacks; targets:
-    which TensorFlow that is. soft_placement: how surely it is on, by entry point's path.
+    which TensorFlow that is. soft_placement: with which certainty it is on, by entry point's path.
     skipped: how many functions were reached and not followed, by the reason.
     answers: what several queries ask for once all is read, by what is asked.
     """
@@ -76,7 +76,7 @@ class Program:
 
     @cached_property
     def piped_to(self) -> dict[int, list[ApiCall]]:
-        """Those calls by the (id of the) feed whose pipeline they are in."""
+        """The calls of `piped` by the (id of the) feed whose pipeline they are in."""
         return _grouped(
             (feed, each)
             for each in self.piped
@@ -85,7 +85,7 @@ class Program:
 
     @cached_property
     def piped_at(self) -> dict[Site, list[ApiCall]]:
-        """Those calls by the places of the scopes around them, each once a place."""
+        """The calls of `piped` by the sites of the scopes around them, each once a site."""
         return _grouped(
             (site, each)
             for each in self.piped

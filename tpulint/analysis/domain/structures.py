@@ -18,7 +18,7 @@ def tensors(value: Value) -> Iterator[Tensor]:
 
 
 def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[tuple[Tensor, bool]]:
-    """The tensors in `value`, each with whether something else may stand in its place."""
+    """Yield the tensors in `value`, each with whether it is one of several alternatives."""
     if isinstance(value, Tensor):
         yield value, chosen
     elif depth < DEPTH:
@@ -77,7 +77,7 @@ def is_dataset(value: Value) -> bool:
 
 
 def start_of(value: Value) -> str | None:
-    """How a string surely begins; None where that is not known, or it is no string."""
+    """Return the known beginning of a string; None where it is unknown, or `value` is no string."""
     if isinstance(value, Const):
         return value.value if isinstance(value.value, str) else None
     return value.starts if isinstance(value, (Text, Tensor)) else None

@@ -1,4 +1,4 @@
-"""Values that all replicas share, so that what hangs on them is the same on each."""
+"""Values that all replicas share, so that what depends on them is the same on each."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _traced_if(frame: Frame, node: If, test: Tensor) -> bool:
 
 
 def _through(frame: Frame, start: Names, names: Names, test: Value, site: Site) -> Names:
-    """Names that traced control flow changed leave it as its outputs."""
+    """Turn names that traced control flow changed into its outputs."""
     return {
         name: item if start.get(name) is item else transfer.leave_control(frame, item, [test], site)
         for name, item in names.items()

@@ -1,4 +1,4 @@
-"""How much of a program has been found at some time: a root can be read again from there."""
+"""The state of a program at some time, to which it returns so that a root can be read again."""
 
 from __future__ import annotations
 

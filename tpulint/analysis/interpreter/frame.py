@@ -30,7 +30,7 @@ def christen(value: Value, name: str) -> None:
 
 
 class Library(Protocol):
-    """Answers the calls of what is outside the project."""
+    """The models of calls that leave the project."""
 
     def wrapper(self, named: str, callee: Value) -> External | None:
         """Return what a configured wrapper stands for, where one is called."""

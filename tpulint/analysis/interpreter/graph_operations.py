@@ -13,7 +13,7 @@ from tpulint.analysis.domain.site import CallStep, Site
 
 
 class GraphOperations:
-    """Makes the operations of one reading, and remembers what the next one takes."""
+    """The maker of the operations of one reading; it remembers what the next one takes."""
 
     def __init__(self) -> None:
         self._count = 0

@@ -56,7 +56,7 @@ class ObservedFrame(EvaluatingFrame):
 
 
 class Interpreter(Session):
-    """Reads modules and functions; `library` answers calls of what is outside the project."""
+    """A reader of modules and functions; `library` answers calls that leave the project."""
 
     def __init__(
         self,

@@ -41,13 +41,13 @@ def _in_program(context: Context) -> bool:
 
 
 def _is_a_tpus(block: Scope) -> bool:
-    """Return whether this is the scope of a strategy that surely is a TPU's."""
+    """Return whether this is the scope of a strategy that is known to be a TPU's."""
     strategy = block.payload
     return block.effect == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"
 
 
 class ModuleLinker(ABC):
-    """Resolves names of modules, which are read when they are first asked for.
+    """The resolver of names of modules, which are read when they are first asked for.
 
     follow_all: whatever is imported is read. passed_by: a module was not read that might
     have mattered to a host cluster.

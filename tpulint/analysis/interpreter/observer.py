@@ -11,7 +11,7 @@ from tpulint.syntax.nodes import Statement
 
 
 class Observer(Protocol):
-    """Is shown what a program's frames do, in their order."""
+    """A receiver of what a program's frames do, in their order."""
 
     def called(self, frame: Frame, function: Function, followed: bool) -> None:
         """Note that `frame` calls a function of the project, which may be left out."""

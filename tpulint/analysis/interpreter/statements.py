@@ -1,4 +1,4 @@
-"""Reading statements in order; a block answers whether it surely ends early."""
+"""Read statements in order; a block returns whether it always ends early."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def variables(value: Value) -> Iterable[Variable]:
 def variables_told_apart(
     value: Value, alternative: bool = False, depth: int = 0
 ) -> Iterable[tuple[Variable, bool]]:
-    """The variables in `value`, each with whether something else may stand there instead."""
+    """Yield the variables in `value`, each with whether it is one of several alternatives."""
     if isinstance(value, Variable):
         yield value, alternative
     elif depth < DEPTH and isinstance(value, (Choice, Sequence, Mapping)):

@@ -44,7 +44,7 @@ class Spelled(NamedTuple):
 
 
 class Spelling:
-    """Looks at the bytes of every file; `found` are the names that are missing somewhere."""
+    """A search of every file's bytes; `found` are the names that are missing somewhere."""
 
     def __init__(self, configured: str | None) -> None:
         self.targets = Targets(configured)
@@ -136,7 +136,7 @@ def is_watched(base: str) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def _uses(alias: bytes, root: bool) -> re.Pattern[bytes]:
-    """What finds `alias.watched.name`, or any `alias.name`, in bytes."""
+    """Return the pattern that finds `alias.watched.name`, or any `alias.name`, in bytes."""
     first = rb"(?:" + _WATCHED + rb")" if root else rb"\w+"
     before = rb"(?<![\w.]" + alias + rb"\.)"
     return re.compile(alias + rb"\." + before + rb"(" + first + rb"(?:\.\w+)*)")

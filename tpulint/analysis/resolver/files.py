@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-# Packages that are TensorFlow's world even where a folder of that name stands in the project.
+# Packages that are taken as installed even where the project has a folder of that name.
 OUTSIDE = frozenset(
     ["tensorflow", "keras", "tf_keras", "numpy", "sonnet", "absl", "six", "tpulint"]
 )
@@ -18,7 +18,7 @@ TOPS = frozenset(
 
 
 class Files:
-    """Finds the file of a dotted name; `given` holds bytes to use instead of the disk's."""
+    """A finder of the file of a dotted name; `given` holds bytes to use instead of the disk's."""
 
     def __init__(self, given: Mapping[str, bytes]) -> None:
         self._given = {os.path.abspath(name): data for name, data in given.items()}
@@ -43,7 +43,7 @@ class Files:
         return self._located[key]
 
     def may_hold(self, path: str, dotted: str) -> bool:
-        """Whether some root has anything of the name that `dotted` begins with."""
+        """Return whether some root has anything of the name that `dotted` begins with."""
         first = dotted.partition(".")[0]
         if first in OUTSIDE:
             return False
@@ -63,7 +63,7 @@ class Files:
         return None
 
     def _owns(self, root: str, parts: list[str], path: str) -> bool:
-        """Whether a folder without an `__init__` is a package by PEP 420.
+        """Return whether a folder without an `__init__` is a package by PEP 420.
 
         It is for what is in it, and for its neighbours where it holds modules and is not the
         top of another project.
@@ -84,7 +84,7 @@ class Files:
         return self._given.get(path)
 
     def is_written(self, path: str) -> bool:
-        """Whether there is such a file: a package without an `__init__` has none."""
+        """Return whether there is such a file: a package without an `__init__` has none."""
         return os.path.basename(path) in self._listing(os.path.dirname(path))
 
     def data(self, path: str) -> bytes:
@@ -115,7 +115,7 @@ class Files:
         return os.path.join(folder, PACKAGE) if self._listing(folder) else None
 
     def _listing(self, folder: str) -> frozenset[str]:
-        """What stands in a folder, files that were given by text included."""
+        """Return the names in a folder, files that were given by text included."""
         found = self._listings.get(folder)
         if found is None:
             try:

@@ -1,4 +1,4 @@
-"""Which files import which: by their bytes, and only where somebody asks."""
+"""The import graph of a project, found in the bytes of its files and only on demand."""
 
 from __future__ import annotations
 

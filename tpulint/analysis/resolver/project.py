@@ -70,7 +70,7 @@ class Project:
         return self._shows(path, makes_keras_objects)
 
     def _shows(self, path: str, asked: Callable[[bytes], bool]) -> bool:
-        """What the bytes of the module at `path` answer, looked at once for each question."""
+        """Return `asked` of the bytes of the module at `path`, computed once for each question."""
         known = self._answers.get((path, asked))
         if known is None:
             known = self._answers[path, asked] = asked(self.files.data(path))

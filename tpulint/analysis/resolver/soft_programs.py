@@ -1,4 +1,4 @@
-"""Which entry points start programs that turn soft device placement on."""
+"""Find the entry points that start programs that turn soft device placement on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEST_FOLDERS = ("test", "tests", "testing")
 
 
 class SoftPlacement:
-    """Answers by entry point. `setters` are the files that ask for it, by absolute path."""
+    """Soft placement by entry point. `setters` are the files that ask for it, by absolute path."""
 
     def __init__(
         self, graph: ImportGraph, files: Sequence[str], setters: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Does something as soon as a module has been imported, by whomever and whenever that may be.
+"""Call a function as soon as a module has been imported, by whomever and whenever.
 
 So a program meets TensorFlow when it asks for it: what it sets in `os.environ` before counts, and
 one that only prints its help never waits for TensorFlow.
@@ -14,7 +14,7 @@ from types import ModuleType
 
 
 def after_import(name: str, do: Callable[[], None]) -> None:
-    """Calls `do` once, when the module `name` has been imported; at once where it is already."""
+    """Call `do` once, when the module `name` has been imported; at once where it is already."""
     if name in sys.modules:
         do()
     else:

@@ -1,4 +1,4 @@
-"""What `tpulint check` says of the files that a program has run."""
+"""The findings of `tpulint check` in the files that a program has run."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ PAGE = "tpulint-run.html"
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the program, and has its report written at the end; the answer is its exit status."""
+    """Run the program, have its report written at the end, and return its exit status."""
     request = request_of(options)
     if importlib.util.find_spec("tensorflow") is None:
         raise ConfigError("run: TensorFlow is not installed: pip install 'tpulint[runtime]'")

@@ -29,7 +29,7 @@ class Explained(NamedTuple):
 
 
 def explain(failures: list[Failure], program: str, ran: Sequence[str] = ()) -> Explained:
-    """Asks the analyzer of each of them, as `tpulint check` would be asked of their files.
+    """Ask the analyzer about each of them, as `tpulint check` of their files would.
 
     Where it is silent about an error that is not the runtime's, there is nothing to say. `ran` are
     the files to report on as a whole.

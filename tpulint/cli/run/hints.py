@@ -18,7 +18,7 @@ _MISSING = re.compile(
 
 
 def hint_for(error: BaseException) -> str:
-    """What to install, if `error` is the lack of something that other releases have; else ""."""
+    """Return what to install, if `error` is a name that only other releases have; else ""."""
     release = getattr(sys.modules.get("tensorflow"), "__version__", "")
     numbers = tuple(int(number) for number in re.findall(r"\d+", release)[:2])
     if numbers < (2, 16) or not isinstance(error, (AttributeError, ImportError)):

@@ -1,7 +1,7 @@
-"""Ctrl-C while TensorFlow runs: Python hears of it only when TensorFlow comes back.
+"""Ctrl-C while TensorFlow runs: Python sees it only when TensorFlow returns.
 
-A thread of its own is told at once. It gives the program the time to end as it does under Python;
-where the main thread does not move, it ends what TensorFlow runs, and at last the process.
+A thread of its own receives it at once. It gives the program the time to end as it does under
+Python; where the main thread does not move, it ends what TensorFlow runs, then the process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WORDS = 0.3
 
 
 class Interrupts:
-    """What is done at each Ctrl-C; `last_words` reports what has run until then."""
+    """The handler of each Ctrl-C; `last_words` reports what has run until then."""
 
     def __init__(self, last_words: Callable[[], None]) -> None:
         self.last_words = last_words
@@ -45,13 +45,13 @@ class Interrupts:
         self.main = threading.main_thread().ident or 0
         self.came: list[float] = []
         self.late = False
-        """Whether the main thread is still to hear of it."""
+        """True while KeyboardInterrupt is still due in the main thread."""
         self.own = 0
-        """How often we have raised it anew."""
+        """The number of times that we have raised it again."""
         self.listens = True
 
     def listen(self) -> None:
-        """Listens from now on. Forks of the process have Python's own behaviour."""
+        """Listen from now on. Forks of the process have Python's own behaviour."""
         if threading.current_thread() is not threading.main_thread():
             return
         if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -71,7 +71,7 @@ class Interrupts:
         self.listens = False
 
     def _raise(self, number: int, frame: FrameType | None) -> None:
-        """Raises KeyboardInterrupt in the main thread, as Python does, but not where C++ made
+        """Raise KeyboardInterrupt in the main thread, as Python does, but not where C++ made
         Python make an error: it could not take another in its place.
         """
         self.late = self.listens and _makes_an_error(frame)
@@ -88,12 +88,12 @@ class Interrupts:
         sys.setprofile(raise_outside)
 
     def take(self) -> bool:
-        """Whether the main thread is still to hear of it. From now on, it is not."""
+        """Return whether KeyboardInterrupt is still due in the main thread, and clear that."""
         late, self.late = self.late, False
         return late
 
     def _raise_late(self) -> None:
-        """Raises what could not be raised where the main thread was, should it be there still."""
+        """Raise what could not be raised where the main thread was, should it still be there."""
         while self.late:
             time.sleep(_LOOK)
             if self.late:
@@ -113,7 +113,7 @@ class Interrupts:
                 self._raise_late()
 
     def _act(self, again: bool) -> None:
-        """Ends the process, unless the main thread has heard of it, and was not told before."""
+        """End the process where the main thread does not react to this Ctrl-C."""
         since = self.came[-1]
         before = self._position()
         if again:
@@ -133,7 +133,7 @@ class Interrupts:
             self._end()
 
     def _waits(self, place: str, before: object) -> None:
-        """Lets steps run again when the main thread has heard of it: the program may need some."""
+        """Let steps run again when the main thread has seen it: the program may need some."""
         say(f"tpulint: a host function still runs at {place}; Ctrl-C again ends the program now\n")
         self._moves(before, float("inf"))
         if self.watch is not None:

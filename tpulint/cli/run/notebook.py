@@ -17,7 +17,7 @@ from tpulint.source import Source, UnreadableSource, read_source
 
 
 def run_notebook(path: str) -> None:
-    """Runs the cells of the notebook. IPython's own lines are skipped, and named on standard error.
+    """Run the cells of the notebook. IPython's own lines are skipped, and named on standard error.
 
     Raises:
         SyntaxError: it is no notebook, or a cell is no Python.
@@ -42,7 +42,7 @@ def run_notebook(path: str) -> None:
 
 
 def run_cell(path: str, number: int, text: str, row: int, names: dict[str, object]) -> None:
-    """Runs a cell, whose text begins at `row`; what it raises says which cell it comes from."""
+    """Run a cell, whose text begins at `row`; what it raises says which cell it comes from."""
     try:
         tree = ast.parse(text, path)
         ast.increment_lineno(tree, row - 1)

@@ -43,13 +43,14 @@ class Ended(NamedTuple):
 
 
 class CannotRun(BaseException):
-    """What the program runs on has failed, not the program. It is no `Exception`, so that no
-    program catches it; its cause says what has happened.
+    """A failure of the emulator or of TensorFlow, not of the program.
+
+    It is no `Exception`, so that no program catches it; its cause says what has happened.
     """
 
 
 def execute(program: Program, interrupted: Callable[[], bool] = bool) -> Ended:
-    """Runs the program to its end. Nothing comes out of here but CannotRun.
+    """Run the program to its end. Nothing comes out of here but CannotRun.
 
     `interrupted()` is asked whether Ctrl-C is behind the error that has ended it.
     """

@@ -8,7 +8,7 @@ import sys
 
 
 def say(text: str) -> None:
-    """Writes to the standard error that the process was started with."""
+    """Write to the standard error that the process was started with."""
     with contextlib.suppress(AttributeError, OSError, ValueError):  # it may be closed
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

@@ -53,7 +53,7 @@ class Session:
         self.reporting = threading.Lock()
 
     def emulate(self) -> None:
-        """Starts the emulator: TensorFlow has just been imported."""
+        """Start the emulator: TensorFlow has just been imported."""
         try:
             from tpulint.runtime.running import running
 
@@ -76,7 +76,7 @@ class Session:
         threading.excepthook = note
 
     def explain(self) -> None:
-        """Asks the analyzer of what failed. It works in threads, so this is no time of `tell`."""
+        """Ask the analyzer about what failed. It works in threads, so this is no time of `tell`."""
         interrupted = isinstance(self.ended.error, KeyboardInterrupt)
         if self.watch is None or self.process != os.getpid() or interrupted:
             return
@@ -97,7 +97,7 @@ class Session:
                 self.notes.append(f"`tpulint check` could not be asked: {describe(error)}")
 
     def tell(self) -> None:
-        """Ends the emulation and writes the report; a fork of the process has nothing to tell."""
+        """End the emulation and write the report; a fork of the process has nothing to tell."""
         if self.process != os.getpid() or not self.reporting.acquire(blocking=False):
             return
         if isinstance(self.ended.error, KeyboardInterrupt):
@@ -107,13 +107,13 @@ class Session:
         self.report()
 
     def tell_at_once(self) -> None:
-        """Writes the report of a program that Ctrl-C ends while its main thread cannot move."""
+        """Write the report of a program that Ctrl-C ends while its main thread cannot move."""
         if self.reporting.acquire(blocking=False):
             self.ended = Ended(INTERRUPTED)
             self.report()
 
     def report(self) -> None:
-        """Writes what is known of the run."""
+        """Write what is known of the run."""
         from tpulint.output import run_report
         from tpulint.output.context import Context
 
@@ -147,7 +147,7 @@ class Session:
         )
 
     def write(self, report: str) -> None:
-        """Writes it to its file, or to the standard error that the process was started with."""
+        """Write it to its file, or to the standard error that the process was started with."""
         file = self.request.file
         if file is None:
             say(report)

@@ -31,7 +31,7 @@ def stack_of(frame: FrameType) -> str:
 
 
 def clean(error: BaseException) -> None:
-    """Removes our frames from the traceback of `error`, and from those that it came from."""
+    """Remove our frames from the traceback of `error`, and from those that it came from."""
     for each in _with_causes(error):
         each.__traceback__ = _of_the_program(each.__traceback__)
         if not shows_all():
@@ -39,7 +39,7 @@ def clean(error: BaseException) -> None:
 
 
 def words_of_our_own(error: BaseException) -> str | None:
-    """What the user is told of an error of the emulator itself, without any traceback."""
+    """Return the message for an error of the emulator itself, without a traceback; else None."""
     for each in _with_causes(error):
         if any(
             kind.__qualname__ == "InternalError" and _is_runtimes(kind) for kind in _kinds(each)
@@ -54,7 +54,7 @@ def words_of_our_own(error: BaseException) -> str | None:
 
 
 def shows_all() -> bool:
-    """Whether tracebacks are asked for with tpulint's own frames."""
+    """Return whether tracebacks are asked for with tpulint's own frames."""
     return bool(os.environ.get(WHOLE))
 
 

@@ -27,7 +27,7 @@ LISTS = KIND | frozenset(each.name for each in fields(Computation) if each.type.
 
 
 class Looks:
-    """What the rules found in a program, what they read of the events, and which failed."""
+    """The rules' findings in a program, the events that they read, and the rules that failed."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []

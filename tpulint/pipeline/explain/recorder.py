@@ -19,7 +19,7 @@ LONGEST = 100  # characters of a value
 
 @dataclass
 class Record:
-    """What is known of a function of the file: in which lanes it is called, and what is not."""
+    """A function of the file: the lanes that it is called in, and why calls of it were left out."""
 
     function: Function
     lanes: set[str] = field(default_factory=set)

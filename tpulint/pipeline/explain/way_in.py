@@ -1,4 +1,4 @@
-"""How a file comes into an analysis, or why it does not."""
+"""The reason why a file is part of an analysis, or is not."""
 
 from __future__ import annotations
 
