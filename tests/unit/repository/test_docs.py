@@ -14,7 +14,7 @@ from tpulint.config import load_config
 from tpulint.config.keys import KEYS
 from tpulint.output import FORMATS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FOLDERS = (ROOT, ROOT / "docs", ROOT / "examples")
 DOCUMENTS = [path for folder in FOLDERS for path in sorted(folder.glob("*.md"))]
 FRAGMENT_TYPES = {"feature", "bugfix", "false_alarm", "missed_alarm", "new_rule"}

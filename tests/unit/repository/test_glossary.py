@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
+GLOSSARY = Path(__file__).parents[3] / "docs" / "glossary.md"
 TERM = re.compile(r"\| ([^|]+) \| ([^|]+) \| \[([^]]+)\]\(([^)]+)\) \|")
 MOST = 50
 

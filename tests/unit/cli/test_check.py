@@ -177,7 +177,7 @@ def test_whatever_breaks_is_one_line(tpulint: Terminal, monkeypatch: pytest.Monk
     monkeypatch.setattr(driver, "judge", broken)
     assert tpulint("check") == 2
     assert re.fullmatch(
-        r"tpulint: internal error: RuntimeError: first second at test_cli\.py:\d+\n", tpulint.err
+        r"tpulint: internal error: RuntimeError: first second at test_check\.py:\d+\n", tpulint.err
     )
 
 
@@ -301,7 +301,7 @@ def test_colour_only_where_it_is_wanted(tpulint: Terminal, monkeypatch: pytest.M
 
 def test_a_reader_that_goes_away_is_no_traceback(here: Path) -> None:
     command = [sys.executable, "-m", "tpulint", "rule", "--all"]
-    root = Path(driver.__file__).parents[1]
+    root = Path(driver.__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
