@@ -135,8 +135,8 @@ def test_a_variable_is_read_on_the_device(run: Any) -> None:
         variable = kept[0] if kept else tf.Variable(3.0)
 
         def computation() -> Any:
-            variable.assign_add(1.0)
-            return to_text_and_back(variable) + 1.0
+            with tf.control_dependencies([variable.assign_add(1.0)]):
+                return to_text_and_back(variable) + 1.0
 
         return tpu.rewrite(computation)
 
