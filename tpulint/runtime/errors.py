@@ -111,7 +111,7 @@ _witnesses: list[Callable[[RuntimeFaultWarning], None]] = []
 
 @contextmanager
 def warnings_told_to(witness: Callable[[RuntimeFaultWarning], None]) -> Iterator[None]:
-    """In here, `witness` is told each warning, also those that a filter keeps from being shown."""
+    """Pass each warning in the context to `witness`, also those that a filter hides."""
     _witnesses.append(witness)
     try:
         yield
@@ -242,13 +242,13 @@ class MaximumShapesError(RuntimeFault, ValueError):
 
 
 class UnfetchableError(RuntimeFault, ValueError):
-    """What a TPU computation made is fetched outside it."""
+    """A tensor made in a TPU computation is fetched outside it."""
 
     rule = "TPU406"
 
 
 class OutputOrderError(RuntimeFault, ValueError):
-    """An operation stands where a tensor must stand in the outputs."""
+    """The outputs have an operation in the place of a tensor."""
 
     rule = "TPU407"
 
@@ -270,7 +270,7 @@ class UninitializedSystemError(RuntimeFault, tf.errors.FailedPreconditionError):
 
 
 class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]
-    """An operation with no TPU kernel stands in device code."""
+    """Device code has an operation with no TPU kernel."""
 
     rule = "TPU501"
 

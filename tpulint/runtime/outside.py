@@ -93,7 +93,7 @@ def _warn_of_plain_call() -> None:
 
 
 def _takes_args(computation: Callable[..., Any]) -> bool:
-    """Whether `args` is a parameter of the user's own function."""
+    """Return whether `args` is a parameter of the user's own function."""
     try:
         parameter = inspect.signature(computation).parameters.get("args")
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Where in the user's own code we are: the frame nearest to the call that is not a library's."""
+"""The current place in the user's own code: the innermost frame that is not a library's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def users_place() -> str | None:
 
 
 def is_called_by_strategy() -> bool:
-    """Whether it is TPUStrategy that has called us, on behalf of the user."""
+    """Return whether TPUStrategy has called us on behalf of the user."""
     for filename, _ in reversed(tfi.stack_here()):
         if is_users(filename):
             return False
@@ -61,7 +61,7 @@ def _stack_of(op: Any) -> list[tuple[str, int]]:
 
 
 def is_of_gradient(op: Any) -> bool:
-    """Whether TensorFlow made `op` while it took a gradient."""
+    """Return whether TensorFlow made `op` while it took a gradient."""
     files = ("gradients_util.py", "backprop.py", "gradients_impl.py")
     return any(frame.filename.endswith(files) for frame in op.traceback)
 
@@ -72,7 +72,7 @@ def _innermost(frames: Iterable[tuple[str, int]]) -> str | None:
 
 
 def is_users(filename: str) -> bool:
-    """Whether `filename` is neither of a library nor made up by the interpreter."""
+    """Return whether `filename` is neither of a library nor made up by the interpreter."""
     if filename.startswith("<") or "__autograph_generated_file" in filename:
         return False
     if any(part in filename for part in _SITE_PACKAGES):

@@ -1,12 +1,12 @@
-"""Where a step's time goes, and what crosses between device and host.
+"""A profile of steps: their time by lane, and the transfers between device and host.
 
     with tpu.profile() as profile:
         step(x)
     print(profile.table())
     profile.write_chrome_trace("step.json")
 
-Computations that are built inside the context are watched, whenever they run inside one. What was
-built before has nothing in it that could be watched, so that it costs nothing.
+Computations that are built inside the context are watched, whenever they run inside one. Those
+built before have no probes, and so cost nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LaneTotal:
 
 @dataclass
 class Profile:
-    """What happened in the steps that ran while it was open."""
+    """The events of the steps that ran while it was open."""
 
     events: list[Event] = field(default_factory=list)
 

@@ -170,7 +170,7 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
 
 
 def _results(outcome: marking.Outcome, ran: Ran) -> list[Any]:
-    """What the user gets for each replica: what can be run, in the computation's structure."""
+    """Return the runnable results of each replica, in the computation's structure."""
     if isinstance(outcome.results[0], tf.Operation):
         return [
             _standing_for(outcome, tf.group(done), twin)
@@ -196,7 +196,7 @@ def _standing_for(outcome: marking.Outcome, executable: Any, twin: Any) -> Any:
 
 @contextmanager
 def _beside_the_users_nodes() -> Iterator[None]:
-    """What runs the step takes none of the names, devices and places of the user's operations."""
+    """Keep the step's operations out of the user's name, device and colocation scopes."""
     with tf.name_scope("tpulint/"), tf.device(None), tfi.no_colocation():
         yield
 

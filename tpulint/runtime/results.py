@@ -53,11 +53,11 @@ def unrunnable(graph: Any) -> set[Any]:
 
 
 def marked_graph(outputs: Any) -> Any:
-    """The `tf.Graph` that holds the marked nodes of a TPU computation.
+    """Return the `tf.Graph` that holds the marked nodes of a TPU computation.
 
     `outputs` is what `replicate` or one of its family returned (any part of it), or a
     `tf.function`'s ConcreteFunction, or a graph, in which a computation was built. In a plain
-    graph the marked nodes stand in the user's own graph; in a function, and for an eager call,
+    graph the marked nodes are in the user's own graph; in a function, and for an eager call,
     they have a graph of their own.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What `tpulint run` sees of a program that it runs on an emulated TPU: all that crosses to it."""
+"""The record that `tpulint run` keeps of a program that it runs on an emulated TPU."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Totals:
 
 
 class Watch:
-    """What was seen: sums, not events, because a program may run for days."""
+    """A record of the run: sums, not events, because a program may run for days."""
 
     def __init__(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel

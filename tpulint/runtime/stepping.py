@@ -1,4 +1,4 @@
-"""How steps run: options that TensorFlow's signatures have no place for."""
+"""Options of steps that TensorFlow's signatures have no place for."""
 
 from __future__ import annotations
 

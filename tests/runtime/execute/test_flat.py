@@ -165,7 +165,7 @@ PROGRAMS = [
 
 
 def values(program: Callable[..., Any], call: Callable[..., Any]) -> list[tuple[float, float]]:
-    """What `program` gives, and what it leaves in its variable, for three arguments."""
+    """Return the result of `program`, and the value left in its variable, for three arguments."""
     with tf.Graph().as_default(), v1.Session() as session:
         v = v1.get_variable("v", initializer=1.5, use_resource=True)
         x = v1.placeholder(tf.float32, [])

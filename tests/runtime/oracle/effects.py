@@ -95,8 +95,9 @@ class _Writer:
 
 
 def effects_and_value(compute: Computation, mode: str, side: str) -> tuple[list[float], float]:
-    """How often each effect has happened, and the value; `side` is "tensorflow", or whose effects
-    the runtime sees: "device" or "host".
+    """Return how often each effect has happened, and the value.
+
+    `side` is "tensorflow", or the side whose effects the runtime sees: "device" or "host".
     """
     if mode == "function":
         return _in_function(compute, side)

@@ -109,7 +109,7 @@ def meeting_program(seed: int) -> Program:
 
 
 def choices_of(program: Program, chosen: random.Random, *, agreed: bool) -> Any:
-    """What each replica is given as its choices: the same, or of one replica some others."""
+    """Return the choices of each replica: the same for all, unless one replica's are to differ."""
     count = len(program.constants)
     rows = [[chosen.randint(0, 3) for _ in range(count)]] * program.replicas
     if not agreed:

@@ -40,7 +40,7 @@ Step = Callable[[Any, Any], Any]
 
 
 def difference(program: Program, mode: Mode, threads: int, choices: Sequence[Any]) -> str | None:
-    """What differs from NumPy in runs with `choices`, one after the other, or None."""
+    """Return the first difference from NumPy in successive runs with `choices`, or None."""
     rows = np.random.RandomState(1).rand(program.slots, program.replicas, program.replicas)
     rows = rows.astype(np.float32)
     with _step(program, mode, threads) as step:
@@ -110,7 +110,7 @@ def _in_function(program: Program) -> Step:
 
 
 def _inputs(program: Program, choices: Any, rows: Any) -> list[list[Any]]:
-    """What each replica is given: its choices, and its vector of each slot."""
+    """Return the inputs of each replica: its choices, and its vector of each slot."""
     return [
         [choices[replica], *(rows[slot, replica] for slot in range(program.slots))]
         for replica in range(program.replicas)
@@ -130,7 +130,7 @@ def _count(program: Program) -> int:
 
 
 class _Computation:
-    """What one replica does."""
+    """The computation of one replica."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

@@ -36,7 +36,7 @@ def name_results(results: Sequence[Any], device_assignment: Any) -> None:
 
 
 class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]):
-    """What is known of functions made under the emulator: the cores of their outputs."""
+    """The cores of the outputs of functions made under the emulator."""
 
     def __init__(self) -> None:
         super().__init__()

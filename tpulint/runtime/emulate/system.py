@@ -20,7 +20,7 @@ class System:
 
     @property
     def num_cores(self) -> int:
-        """How many cores there are."""
+        """Return the number of cores."""
         return math.prod(self.mesh)
 
     @property
@@ -101,5 +101,5 @@ def note_initialized(*, is_now: bool) -> None:
 
 
 def is_initialized() -> bool:
-    """Whether steps can run: there is no emulated system, or it has been initialized."""
+    """Return whether steps can run: there is no emulated system, or it has been initialized."""
     return not _initialized or _initialized[-1]

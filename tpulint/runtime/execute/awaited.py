@@ -21,7 +21,7 @@ WAITING = _STAGES.union(_TAKES_FROM)
 
 
 def awaited(op: Operation) -> str:
-    """What `op`, of a type in `WAITING`, waits for, in words."""
+    """Describe the thing that `op`, of a type in `WAITING`, waits for."""
     does = "room in" if "Enqueue" in op.type else "something in"
     if op.type in _STAGES:
         name = op.get_attr("shared_name").decode()

@@ -1,4 +1,4 @@
-"""What a compiled segment gives whose shape XLA knows only by its bounds.
+"""Results of a compiled segment whose shapes XLA knows only by their bounds.
 
 XLA:CPU keeps the sizes of such a tensor behind its values, and where one computed tensor is given
 twice (by name, through operations that change nothing, or because XLA sees that two are equal) it

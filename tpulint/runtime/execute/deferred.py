@@ -99,7 +99,7 @@ class Deferred:
 
 
 def deferred(region: Region, places: Places) -> Deferred:
-    """What remembers each time that `region` is reached where `places` are."""
+    """Return a record of each time that `region` is reached, with `places` around it."""
     taken = {
         tensor.name: tensor
         for op in region.ops

@@ -51,7 +51,7 @@ def take_parts(
 ) -> list[Tensor]:
     """Take a tuple out of the queue of each core of a replica, and join the parts of its tensors.
 
-    A core whose number stands in no `parts` gets nothing.
+    A core whose number is in no `parts` gets nothing.
     """
     taken: list[list[Tensor]] = [[] for _ in parts]
     for core, handle in handles.items():

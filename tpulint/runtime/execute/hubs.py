@@ -1,9 +1,9 @@
 """Hubs: where the replicas of a group, which run concurrently in one graph, exchange their parts.
 
 Each site of a collective has one, which takes the part of every member, in the order of the group,
-and gives each its result. Between it and each member there are two queues, with one giver and one
-taker each, who come there iteration by iteration, so that nobody takes what is another's. A queue's
-waiting takes no thread, so any number of replicas can wait.
+and returns to each its result. Between it and each member there are two queues, each with one
+producer and one consumer that go iteration by iteration, so that none takes another's part. Waiting
+in a queue takes no thread, so any number of replicas can wait.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _names = itertools.count()
 class Hubs:
     """The hubs of one step. One step runs at a time.
 
-    A step that fails leaves in the queues what nobody has taken. It also leaves the mark of a step
-    that runs, by which the next one sees that it has to empty them.
+    A step that fails leaves untaken parts in the queues. It also leaves the mark of a running
+    step, by which the next one sees that it has to empty them.
     """
 
     def __init__(self, collectives: Iterable[Collective], replicas: int) -> None:
@@ -52,7 +52,7 @@ class Hubs:
         return tf.stack([way[replica] for pair in pairs for way in pair])
 
     def begin(self, queues: Sequence[Tensor]) -> list[Operation]:
-        """Operations that empty the `queues` of all replicas, if the step before failed."""
+        """Return operations that empty all replicas' `queues`, if the previous step failed."""
         if not self._collectives:
             return []
         running = self._running()
@@ -62,7 +62,7 @@ class Hubs:
             return [put(running, [tf.constant(True)])]
 
     def run(self, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Operations that serve the members of all groups until they are told to stop."""
+        """Return operations that serve the members of all groups until the signal to stop."""
         with tf.control_dependencies(waits_for):
             return [
                 self._server(one, group)(
@@ -74,7 +74,7 @@ class Hubs:
             ]
 
     def stop(self, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Operations that let the hubs stop, and note that the step has left nothing behind."""
+        """Return operations that stop the hubs, and note that the step has left nothing behind."""
         if not self._collectives:
             return []
         with tf.control_dependencies(waits_for):
@@ -87,7 +87,7 @@ class Hubs:
             return [*stops, take(self._running(), [tf.bool])[0].op]
 
     def meet(self, site: Site, op: Operation, value: Tensor, places: Places) -> Tensor:
-        """What the replica of `places` gets of `op`, the collective at `site`, for its `value`."""
+        """Return the result of `op`, the collective at `site`, for a replica's `value`."""
         if site not in self._number:
             return results(op, (0,), [value])[0]
         queues = in_this_graph(places.queues)

@@ -74,7 +74,7 @@ class Meetings:
             return [told(decide, [*_given(places), choice])]
 
     def waits(self) -> tuple[Wait, ...]:
-        """Who waits for whom now."""
+        """Return the waits of replicas for others at this moment."""
         return self._attendance.waits()
 
 

@@ -1,4 +1,4 @@
-"""How a step is to run."""
+"""The options of a step."""
 
 from __future__ import annotations
 

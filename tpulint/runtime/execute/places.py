@@ -1,4 +1,4 @@
-"""Where the tensors and operations of a marked region stand in the graph that is being built."""
+"""The images of a marked region's tensors and operations in the graph that is being built."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Places:
     replica: Tensor = None
     """The replica's number."""
     site: Site = ()
-    """Where the region stands in the program."""
+    """The region's site in the program."""
     iteration: Tensor = None
     """The rounds that the loops around have made before, outermost first."""
     rounds: Tensor = None
@@ -58,12 +58,12 @@ def in_this_graph(tensor: Tensor) -> Tensor:
 
 
 def no_iteration() -> Tensor:
-    """The iteration of what stands in no loop."""
+    """Return the iteration of an operation outside all loops."""
     return tf.constant([], tf.int64)
 
 
 def token_after(effects: Sequence[Operation]) -> Tensor:
-    """What the function that is being built gives when `effects` have run; it always runs them."""
+    """Return a token that has a value once `effects`, which always run, have run."""
     with tf.control_dependencies(effects):
         token = tf.identity(tf.constant(True))
     tf.compat.v1.get_default_graph().control_outputs.append(token.op)
@@ -71,10 +71,10 @@ def token_after(effects: Sequence[Operation]) -> Tensor:
 
 
 def constant_or_image(region: Region, name: str, places: Places, *, on_host: bool) -> Tensor:
-    """The image, in the graph that is being built, of the tensor `name`.
+    """Return the image, in the graph that is being built, of the tensor `name`.
 
-    A constant has none: it is copied where it is used. So is what only passes on a tensor, where
-    that stands in another part of the region.
+    A constant has none: it is copied where it is used. So is an operation that only passes on a
+    tensor of another part of the region.
     """
     if name in places.tensors:
         return in_this_graph(places.of(name, on_host=on_host))

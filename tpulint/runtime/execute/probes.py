@@ -52,7 +52,7 @@ class Watched(NamedTuple):
 
 @contextmanager
 def watched_by(watcher: Callable[[Event], None]) -> Iterator[None]:
-    """In here, what is built has probes, and `watcher` is told what they note."""
+    """Add probes to all that is built in the context, and pass their events to `watcher`."""
     _watchers.append(watcher)
     try:
         yield

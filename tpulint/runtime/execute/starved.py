@@ -87,11 +87,11 @@ class _Stillness:
         self._probes: list[_Apart] = []
 
     def is_over(self) -> bool:
-        """Whether there was a free thread."""
+        """Return whether there was a free thread."""
         return any(probe.ended.is_set() for probe in self._probes)
 
     def is_for_ever(self) -> bool:
-        """Whether nothing has been computed for so long that nothing will be."""
+        """Return whether nothing has been computed for so long that nothing will be."""
         seconds = time.monotonic() - self._since
         if seconds > _SURE / 2 and not self._probes:
             self._probes = [_Apart(probe) for probe in {each.probe for each in self.waits.values()}]
@@ -126,7 +126,7 @@ class _Apart:
         self.thread = started.ident or 0
 
     def result(self) -> Any:
-        """What it has given, or raised."""
+        """Return its result, or raise its exception."""
         if self._errors:
             raise self._errors[0]
         return self._results[0]

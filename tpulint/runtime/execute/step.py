@@ -75,7 +75,7 @@ def _users_tensors(marked: Marked, program: Program) -> dict[str, Tensor]:
 
 
 def _compute_boundary(marked: Marked, program: Program, places: Places) -> None:
-    """What stands around the cluster in a marked graph of its own, from what it captures."""
+    """Compute the operations around the cluster in its own marked graph, from its captures."""
     missing = [
         tensor.op
         for given in program.boundary.values()

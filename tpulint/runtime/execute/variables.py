@@ -34,23 +34,23 @@ class Variable:
 
     @property
     def device_writes(self) -> bool:
-        """Whether the device program may write it."""
+        """Return whether the device program may write it."""
         return any(touch.writes for touch in self.on_device)
 
     @property
     def host_writes(self) -> bool:
-        """Whether a host cluster may write it."""
+        """Return whether a host cluster may write it."""
         return any(touch.writes for touch in self.on_host)
 
     @property
     def is_global_step(self) -> bool:
-        """Whether it counts the steps: the global step, or an optimizer's iterations."""
+        """Return whether it counts the steps: the global step, or an optimizer's iterations."""
         return bool(_GLOBAL_STEP.search(self.name))
 
     def is_copied(self, replicas: int, options: Options) -> bool:
-        """Whether each replica's device program works on a copy of its own.
+        """Return whether each replica's device program works on a copy of its own.
 
-        It does where it could see otherwise what another replica or a host cluster writes.
+        It does where it could otherwise see the writes of another replica or of a host cluster.
         """
         if not self.shared or not self.on_device:
             return False

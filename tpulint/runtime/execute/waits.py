@@ -1,8 +1,8 @@
-"""The wait-for graph: who waits for whom, and the moment that closes a cycle.
+"""The wait-for graph: the waits of lanes for one another, and the wait that closes a cycle.
 
-A lane (a device program, a host cluster, a replica) waits for others; a variable that is held
-stands in the graph too, waiting for its holder to end. Whoever waits needs all of what it waits
-for, so any cycle is a deadlock.
+A lane (a device program, a host cluster, a replica) waits for others; a variable that is held is
+in the graph too, waiting for its holder to end. A lane needs everything that it waits for, so any
+cycle is a deadlock.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class WaitGraph:
             self._waits.pop(lane, None)
 
     def all(self) -> tuple[Wait, ...]:
-        """Who waits for whom now."""
+        """Return all waits at this moment."""
         with self._lock:
             return tuple(self._everything())
 

@@ -23,7 +23,7 @@ def automatic(region: Region) -> Automatic:
 
 
 def _visit(region: Region, found: Automatic, seen: set[int]) -> bool:
-    """Whether `region`, or a body in it, holds some."""
+    """Add the operations of `region` and its bodies to `found`; return whether there are any."""
     if id(region.graph) in seen:
         return id(region.graph) in found.graphs
     seen.add(id(region.graph))

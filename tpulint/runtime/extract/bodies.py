@@ -59,7 +59,7 @@ def bodies(region: Region, op: Operation) -> tuple[Region, ...]:
 
 
 def crosses_the_seam(region: Region, op: Operation) -> bool:
-    """Whether a body of `op`, however deep, holds a host cluster or what else is not compiled."""
+    """Return whether a body of `op`, at any depth, has operations that are not compiled."""
     return any(
         _marks(graph) or region.automatic.has_some_in(graph)
         for graph in _graphs(region.graph, region.nodes[op.name])

@@ -57,7 +57,7 @@ class Collective:
 
 @dataclass(frozen=True, eq=False)
 class _Around:
-    """What is around a region: its site, its decisions, and what is known of its inputs."""
+    """The surroundings of a region: its site, its decisions, and the facts known of its inputs."""
 
     replicas: int
     given: frozenset[str]
@@ -159,7 +159,7 @@ def _stops_apart(region: Region, op: Operation, own: frozenset[str]) -> bool:
 
 
 def _groups(op: Operation, replicas: int) -> tuple[tuple[int, ...], ...]:
-    """Those that are assigned, and one for each replica that is in none of these."""
+    """Return the assigned groups, and a group of its own for each replica in none of them."""
     everybody = (tuple(range(replicas)),)
     if op.type == "CollectivePermute":
         return everybody

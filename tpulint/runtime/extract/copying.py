@@ -26,7 +26,7 @@ _DROPPED_ON_DEVICE = frozenset({"Assert"})
 
 @dataclass(frozen=True, eq=False)
 class Copied:
-    """What `copy` made, by the names in the region."""
+    """The tensors and operations that `copy` made, by their names in the region."""
 
     tensors: Mapping[str, Tensor]
     operations: Mapping[str, Operation]

@@ -25,7 +25,7 @@ Conditions = frozenset[Condition]
 
 
 def is_flat(ops: Iterable[Operation]) -> bool:
-    """Whether `ops` has conditionals or loops of TensorFlow 1."""
+    """Return whether `ops` has conditionals or loops of TensorFlow 1."""
     return any(op.type in PLUMBING for op in ops)
 
 
@@ -49,7 +49,7 @@ class Node:
 
     @cached_property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What is taken from other nodes."""
+        """Return the tensors taken from other nodes."""
         taken = {tensor.name: tensor for op in self.ops for tensor in op.inputs}
         return tuple(one for one in taken.values() if one.op.name not in self.names)
 
@@ -61,17 +61,17 @@ class Node:
 
     @cached_property
     def has_effects(self) -> bool:
-        """Whether to run it twice is not to run it once."""
+        """Return whether running it twice differs from running it once."""
         return any(op.op_def.is_stateful for op in self.ops)
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """What runs in one frame: the nodes of the computation, of a loop's test or of its body."""
+    """The nodes of one frame: of the computation, of a loop's test or of its body."""
 
     nodes: tuple[Node, ...]
     conditions: Mapping[Node, Conditions]
-    """With which predicates each runs."""
+    """The predicates under which each runs."""
     owner: Mapping[str, Node]
     """The node of each operation, by the operation's name."""
 
@@ -98,7 +98,7 @@ class Level:
         return {node: frozenset(users) for node, users in found.items()}
 
     def has_effects(self, node: Node) -> bool:
-        """Whether `node`, or what is in the branches that it joins, has effects."""
+        """Return whether `node`, or a node in the branches that it joins, has effects."""
         if is_merge(node):  # what is in inner branches is in outer ones as well
             return any(one.has_effects for one in self._inside(node))
         return node.has_effects
@@ -115,12 +115,12 @@ class Level:
         return list(found)
 
     def roots(self) -> list[Node]:
-        """What TensorFlow's passes let run though nobody takes anything of it.
+        """Return the nodes that TensorFlow's passes keep though nothing uses their results.
 
-        Outside conditionals that is what has effects, each loop, and each conditional: they become
+        Outside conditionals these are each node with effects, loop and conditional: they become
         stateful operations, and the compiler removes none (RemoveDeadNodes, graph_optimizer.cc).
-        What stands in a branch and leads to no Merge is removed with its Switch
-        (DeleteReachableAndDeadNodes, functionalize_cond.cc), what stands in a loop and leads to no
+        A node in a branch that leads to no Merge is removed with its Switch
+        (DeleteReachableAndDeadNodes, functionalize_cond.cc); one in a loop that leads to no
         NextIteration is not copied into its body (functionalize_while.cc).
         """
         free = [node for node in self.nodes if not self.conditions[node]]
@@ -147,12 +147,12 @@ def predicate_of(switch: Operation) -> str:
 
 
 def is_variable(op: Operation) -> bool:
-    """Whether `op` is the Merge that begins an iteration with a loop's variable."""
+    """Return whether `op` is the Merge that begins an iteration with a loop's variable."""
     return op.type == "Merge" and any(one.op.type == "NextIteration" for one in op.inputs)
 
 
 def splits(op: Operation) -> bool:
-    """Whether `op` is the Switch that ends a loop."""
+    """Return whether `op` is the Switch that ends a loop."""
     return bool(op.type == "Switch" and op.inputs[1].op.type == "LoopCond")
 
 
@@ -202,7 +202,7 @@ def _conditions(nodes: Iterable[Node], owner: Mapping[str, Node]) -> dict[Node, 
 
 
 def is_merge(node: Node) -> bool:
-    """Whether `node` is the Merge of a conditional."""
+    """Return whether `node` is the Merge of a conditional."""
     return node.loop is None and node.op.type == "Merge"
 
 

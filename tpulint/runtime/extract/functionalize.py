@@ -1,4 +1,4 @@
-"""Conditionals and loops of TensorFlow 1, made anew as those of TensorFlow 2.
+"""Conditionals and loops of TensorFlow 1, rebuilt as those of TensorFlow 2.
 
 The old ones are Switch, Merge, Enter, Exit and NextIteration operations in one flat graph. Here
 each becomes one operation with graphs inside, in a copy of the region; all that follows knows only
@@ -66,9 +66,9 @@ def _owners(level: Level, tensors: Iterable[Tensor]) -> list[Node]:
 
 
 class _Built:
-    """What has been made anew of a level, under the conditions `here`.
+    """The rebuilt part of a level, under the conditions `here`.
 
-    `tensors` has the images of the region's tensors, `done` what runs when an operation has run.
+    `tensors` has the images of the region's tensors, `done` those to wait for of its operations.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class _Built:
         self.here = here
 
     def build(self, wanted: Iterable[Node], given_out: Sequence[Tensor] = ()) -> None:
-        """Make `wanted` anew, with all that they need and that has not been made yet.
+        """Rebuild `wanted`, with everything they need that has not been built yet.
 
-        `given_out` are tensors that somebody beyond the level takes.
+        `given_out` are tensors that are used outside the level.
         """
         for group in groups(self.level, wanted, self.here, self.done, given_out):
             if isinstance(group, Conditional):
@@ -134,14 +134,17 @@ class _Built:
         self.tensors.update(copied.tensors)
 
     def _done_before(self, ops: Iterable[Operation]) -> list[Operation]:
-        """What runs when `ops` have run; what is made around this graph runs before it anyway."""
+        """Return the operations of this graph to wait for in place of `ops`.
+
+        Those of the graphs around it run before it anyway.
+        """
         graph = tf.compat.v1.get_default_graph()
         names = sorted({op.name for op in ops})
         made = [one for name in names for one in self.done.get(name, ())]
         return [one for one in made if one.graph is graph]
 
     def result(self, tensor: Tensor | int | None, instead: Tensor | int | None) -> Tensor:
-        """What a branch gives for `tensor`, or `instead` of what only the other branch has."""
+        """Return a branch's result for `tensor`, or zeros like `instead` where it has none."""
         if isinstance(tensor, int):
             return tf.constant(tensor)
         return _without_value(instead) if tensor is None else tf.identity(self.image(tensor.name))
@@ -221,7 +224,7 @@ def _source(result: Tensor) -> Operation:
 
 
 def _order_accesses(named: Iterable[tuple[Tensor, str]]) -> None:
-    """Order what nothing orders in the body that is being built.
+    """Order the unordered accesses in the body that is being built.
 
     `named` has what is handed to it or captured, and by which operation TensorFlow hands it in.
     """
@@ -237,6 +240,6 @@ def _order_accesses(named: Iterable[tuple[Tensor, str]]) -> None:
 
 
 def _without_value(tensor: Tensor) -> Tensor:
-    """In the branch that `tensor` is not in, what is given for it: nobody looks at it."""
+    """Return zeros for `tensor` in the branch that does not have it, where they are never used."""
     shape = [size or 0 for size in tensor.shape.as_list()] if tensor.shape.rank is not None else []
     return tf.zeros(shape, tensor.dtype.base_dtype)

@@ -90,9 +90,9 @@ def _tails(region: Region, edges: _Edges) -> frozenset[str]:
 def _awaited(
     region: Region, edges: _Edges, heads: frozenset[str], tails: frozenset[str]
 ) -> frozenset[str]:
-    """What the device waits for: what it takes of a cluster, and what that needs of the host.
+    """Return the host operations that the device waits for, with those that they need.
 
-    With the tensors of a cluster it gets to know that what it awaits of the cluster has run.
+    The tensors of a cluster also signal that the operations awaited in the cluster have run.
     """
     host = [op for op in region.ops if region.cluster_of(op) is not None]
     middle = {op.name: op for op in host if op.name not in heads | tails}

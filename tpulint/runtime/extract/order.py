@@ -1,8 +1,8 @@
-"""Which operations of a region must run before which others.
+"""The order in which the operations of a region must run.
 
-A plain `tf.Graph` orders side effects only where the user wrote a control dependency. What nothing
-orders within a replica runs as follows. Of accesses of one resource of which one writes, those of
-the device run in the order in which XLA compiles them, those of the host in program order. So do
+A plain `tf.Graph` orders side effects only where the user wrote a control dependency. Within a
+replica, unordered accesses of one resource, at least one of which writes, run as follows: those of
+the device in the order in which XLA compiles them, those of the host in program order. So do
 operations with an effect that no tensor shows (prints, Python functions), infeed and outfeed.
 """
 

@@ -15,7 +15,7 @@ from tpulint.runtime.extract.region import Operation, Region
 
 
 class Side(enum.Enum):
-    """Where an operation runs.
+    """The place where an operation runs.
 
     `PLAIN`: on the device, but not compiled (see `tensor_lists`, and `ONLY_OF_TPUS`).
     """

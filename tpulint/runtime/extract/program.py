@@ -91,7 +91,7 @@ def extract(marked: Marked) -> Program:
 
 
 def _is_replicated_variable(marked: Marked, op: Operation) -> bool:
-    """Whether `op` hands each replica the handle of its own copy of a variable."""
+    """Return whether `op` gives each replica the handle of its own copy of a variable."""
     is_argument = op in marked.replicated_inputs[: len(marked.inputs)]
     if is_argument:
         return bool(op.get_attr("is_mirrored_variable"))

@@ -42,7 +42,7 @@ class Automatic:
     regions: dict[int, Region] = field(default_factory=dict)
 
     def has_some_in(self, graph: Graph) -> bool:
-        """Whether `graph`, a function's, holds some, however deep."""
+        """Return whether `graph`, a function's, holds some at any depth."""
         return id(graph) in self.graphs
 
     def knows(self, region: Region) -> Region:
@@ -109,7 +109,7 @@ class Region:
         return frozenset(tensor.name for tensor in self.outputs)
 
     def leaves(self, tensor: Tensor, ops: frozenset[str]) -> bool:
-        """Whether anything but the operations named `ops` takes `tensor`."""
+        """Return whether anything but the operations named `ops` takes `tensor`."""
         used = self.used_by.get(tensor.name, frozenset())
         return tensor.name in self.output_names or not used <= ops
 
@@ -134,7 +134,7 @@ def key_of(region: Region, op: Operation) -> Key:
 
 
 def needed(roots: Iterable[Operation], inside: Callable[[Operation], bool]) -> dict[str, Operation]:
-    """What `roots` need, themselves among them, as far as `inside` holds; by name."""
+    """Return `roots` and all that they need, by name, as far as `inside` holds."""
     found: dict[str, Operation] = {}
     unread = [op for op in roots if inside(op)]
     while unread:
@@ -146,7 +146,7 @@ def needed(roots: Iterable[Operation], inside: Callable[[Operation], bool]) -> d
 
 
 def sources_of(op: Operation) -> list[Operation]:
-    """What `op` takes tensors of or waits for."""
+    """Return the operations whose tensors `op` takes or that it waits for."""
     return [*(tensor.op for tensor in op.inputs), *op.control_inputs]
 
 

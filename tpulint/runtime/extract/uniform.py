@@ -1,7 +1,7 @@
 """The tensors that provably have the same value in every replica.
 
-A loop that counts to a constant is left by all replicas together, so that none of them can miss
-what stands in it.
+All replicas leave a loop that counts to a constant together, so that none of them can miss an
+operation in it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def decides_alike(region: Region, op: Operation, own: frozenset[str]) -> bool:
 
 
 def _kept(body: Region, places: set[int]) -> set[int]:
-    """Those of the loop variables `places` that are uniform in every iteration."""
+    """Return the loop variables among `places` that are uniform in every iteration."""
     while True:
         own = uniform(body, (body.inputs[place] for place in places))
         kept = {place for place in places if body.outputs[place].name in own}

@@ -21,7 +21,7 @@ _BOUNDARY = frozenset({"TPUReplicatedInput", "TPUReplicatedOutput"})
 
 
 def is_marked(op: tf.Operation) -> bool:
-    """Whether `op` is of a computation, of its boundary, or the pivot that it hangs on."""
+    """Return whether `op` belongs to a computation or its boundary, or is its pivot."""
     attrs = op.node_def.attr
     return op.type in _BOUNDARY or REPLICATE in attrs or PIVOT in attrs
 

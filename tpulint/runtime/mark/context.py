@@ -89,7 +89,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
             self.outer_context.AddInnerOp(op)
 
     def AddValue(self, val: Any) -> Any:
-        """What stands for `val` in here: `val`, unless an outer loop or branch guards it."""
+        """Return the tensor to use for `val`: itself, unless an outer loop or branch guards it."""
         # Without an outer context nothing is remembered: names of different graphs may collide.
         if not self.outer_context:
             return val

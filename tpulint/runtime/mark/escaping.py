@@ -1,8 +1,8 @@
-"""Whose matter it is that a tensor is used where it cannot be: what it has left first.
+"""The rule that applies to a tensor used where it cannot be: that of the scope it left first.
 
 A tensor that has left a branch, a loop or a function inside a host cluster, and with it the
-cluster, is the cluster's (TPU207). One that has left a branch or a loop of the device is theirs
-(TPU303), whatever is inside of that.
+cluster, falls to the cluster's rule (TPU207). One that has left a branch or a loop of the device
+falls to theirs (TPU303), whatever is inside of that.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def rule_of_tensor(tensor: Any, used_in: Any) -> str | None:
 
 
 def is_host(op: Any) -> bool:
-    """Whether `op` is marked as one of a host cluster."""
+    """Return whether `op` is marked as one of a host cluster."""
     return attributes.OUTSIDE in op.node_def.attr
 
 

@@ -36,7 +36,7 @@ class OutsideCompilationV2Context(tfi.ControlFlowContext):  # type: ignore[misc]
 
 
 def is_open() -> bool:
-    """Whether a host cluster is open in the default graph or one around it."""
+    """Return whether a host cluster is open in the default graph or one around it."""
     return any(
         isinstance(context, OutsideCompilationV2Context)
         for graph in tfi.graphs_outwards(tfi.default_graph())

@@ -1,4 +1,4 @@
-"""Which host cluster the gradient of a host operation belongs to."""
+"""The host cluster to which the gradient of a host operation belongs."""
 
 from __future__ import annotations
 

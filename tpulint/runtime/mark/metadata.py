@@ -1,4 +1,4 @@
-"""What `TPUReplicateMetadata` says of a computation."""
+"""The attributes that `TPUReplicateMetadata` holds of a computation."""
 
 from __future__ import annotations
 

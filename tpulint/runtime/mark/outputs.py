@@ -1,4 +1,4 @@
-"""What the computation returned: checked, made tensors, tied to the computation."""
+"""The results of the computation: checked, converted to tensors, tied to the computation."""
 
 from __future__ import annotations
 

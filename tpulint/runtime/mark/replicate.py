@@ -43,7 +43,7 @@ class Outcome:
 
 
 def is_building() -> bool:
-    """Whether a TPU computation is being built in this thread."""
+    """Return whether a TPU computation is being built in this thread."""
     return getattr(_building, "depth", 0) > 0
 
 
@@ -149,7 +149,7 @@ def _arguments(
     fan_in: list[Any],
     padded: list[padding.PaddedDimension],
 ) -> list[Any]:
-    """What the computation is called with: tensors in the computation."""
+    """Return the arguments of the computation: tensors inside it."""
     tensors = list(fan_in)
     options = request.xla_options or tfi.XLAOptions()
     for dimension in padded if options.enable_xla_dynamic_padder else ():
@@ -159,7 +159,7 @@ def _arguments(
         )
         tensors[dimension.input].set_shape(shape)
     # Each input is consumed, used or not. The mark lets TensorFlow prune an unused one; with
-    # padding it must not, since the padded dimensions are told by the number of an input.
+    # padding it must not, since the padded dimensions are given by the number of an input.
     tensors = [tf.identity(t, name=f"replicated_input_{i}") for i, t in enumerate(tensors)]
     for tensor, is_composite in zip(tensors, flattened.is_composite, strict=False):
         if not padded or is_composite:
@@ -180,7 +180,7 @@ def _returned(request: Request, args: list[Any]) -> Any:
 
 
 def _is_partitioned(request: Request) -> bool:
-    """Whether XLA's SPMD partitioner places the outputs, not a device scope."""
+    """Return whether XLA's SPMD partitioner places the outputs, not a device scope."""
     options = request.xla_options or tfi.XLAOptions()
     assignment = request.device_assignment
     return bool(

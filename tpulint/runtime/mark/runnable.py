@@ -1,4 +1,4 @@
-"""What TensorFlow's Python builds and its C++ refuses: looked for before a step is made.
+"""Checks, before a step is made, for what TensorFlow's Python builds but its C++ refuses.
 
 The texts about devices are those of TensorFlow's distributed rewrite.
 """
@@ -137,7 +137,7 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
 
 
 def _takes_for_gradient(op: Any, tensor: Any) -> bool:
-    """Whether only gradients take `tensor`: by `op`, or in the branches and bodies that it holds"""
+    """Return whether only gradients take `tensor`: by `op`, or in its branches and bodies."""
     if is_of_gradient(op):
         return True
     takers = [

@@ -87,7 +87,7 @@ def _graph_in(context: Any) -> Any:
 
 
 def _by_replica(copies: Any, assignment: Any) -> list[Any]:
-    """For each replica the copy that stands on one of its cores."""
+    """Return for each replica the copy that is on one of its cores."""
     job = tfi.DeviceSpec.from_string(copies[0].device).job
     by_device = {tfi.canonical_device(copy.device): copy for copy in copies}
     found = []

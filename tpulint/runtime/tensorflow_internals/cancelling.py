@@ -1,4 +1,4 @@
-"""How what TensorFlow runs for a Python thread is cancelled from another thread."""
+"""Cancel, from another thread, the work that TensorFlow does for a Python thread."""
 
 from __future__ import annotations
 

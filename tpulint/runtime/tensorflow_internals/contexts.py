@@ -49,12 +49,12 @@ def contexts_outwards(context: Any) -> Iterator[Any]:
 
 
 def is_while(context: Any) -> bool:
-    """Whether `context` is of a loop of TensorFlow 1."""
+    """Return whether `context` is of a loop of TensorFlow 1."""
     return bool(context.IsWhileContext())
 
 
 def is_cond_or_while(context: Any) -> bool:
-    """Whether `context` is of a loop or of a branch of a conditional of TensorFlow 1."""
+    """Return whether `context` is of a loop or of a branch of a conditional of TensorFlow 1."""
     return bool(context.IsWhileContext() or context.IsCondContext())
 
 

@@ -1,4 +1,4 @@
-"""Which tensors are said to be on an emulated core: all of them are in the memory of this CPU."""
+"""The tensors reported to be on an emulated core, all of them in the memory of this CPU."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def say_on_core(values: Any, device: str | None) -> None:
 
 @contextlib.contextmanager
 def said_on_cores(functions: OutputCores) -> Iterator[None]:
-    """In here, what an operation makes under `tf.device("/device:TPU:1")` says that it is there.
+    """Let tensors made under `tf.device("/device:TPU:1")` in the context report that device.
 
-    The outputs of a function say what `functions` tells of them.
+    The outputs of a function report the devices that `functions` gives.
     """
     kind = ops.EagerTensor
     with contextlib.ExitStack() as places:

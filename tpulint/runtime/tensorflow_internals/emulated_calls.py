@@ -1,4 +1,4 @@
-"""Where an emulated TPU is put under TensorFlow: the functions that run or feed computations."""
+"""The functions of TensorFlow that run or feed computations, replaced for an emulated TPU."""
 
 from __future__ import annotations
 

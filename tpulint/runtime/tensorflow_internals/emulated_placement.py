@@ -1,4 +1,4 @@
-"""Where operations of graphs run that are placed on what is emulated: on this host's CPU."""
+"""The placement of graph operations meant for emulated devices: this host's CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an emulated TPU is put under TensorFlow: what knows of devices, resolvers and systems."""
+"""TensorFlow's devices, resolvers and systems, replaced for an emulated TPU."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def resolved_here() -> Iterator[None]:
         self._tpu_topology = None
 
     def cluster_spec(self: Any) -> Any:
-        # Programs print the address that stands in it.
+        # Programs print the address in it.
         return tf.train.ClusterSpec({self.task_type: ["localhost:8470"]})
 
     with (

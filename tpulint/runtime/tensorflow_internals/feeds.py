@@ -26,7 +26,7 @@ _INDEPENDENT = "_tpulint_independent"
 
 
 def feeds_become(functions: Iterable[Callable[..., Any]], unless: Callable[[], bool]) -> None:
-    """Let each of `functions` stand in for TensorFlow's of the same name, unless `unless()`."""
+    """Replace TensorFlow's function of the same name by each of `functions`, unless `unless()`."""
     for function in functions:
         name = function.__name__
         chosen = _chosen(getattr(gen_tpu_ops, name), function, unless)

@@ -65,7 +65,7 @@ class _EagerAround(script_ops.EagerFunc):  # type: ignore[misc]
 
 
 def _called(function: Any, token: bytes, device: Any, *args: Any) -> Any:
-    """What `function` gives. Its tape is kept under `token`, where the gradient looks for it."""
+    """Call `function`, keeping its tape under `token`, where the gradient looks for it."""
     return function(device, token, args)
 
 

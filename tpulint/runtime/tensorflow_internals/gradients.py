@@ -1,4 +1,4 @@
-"""What gradients go through: TensorFlow's search from the sources, and its tapes."""
+"""The paths of gradients: TensorFlow's search from the sources, and its tapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WAYS = "_tpulint_ways_of_gradients"
 
 
 def is_recording() -> bool:
-    """Whether a GradientTape is active in this thread."""
+    """Return whether a GradientTape is active in this thread."""
     return bool(record.could_possibly_record())
 
 
@@ -57,10 +57,9 @@ def refused_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) 
 
 
 def reached_only_through(image: Operation, original: Operation) -> None:
-    """Let `tf.gradients` take `image` for one that depends on the inputs of `original`, only.
+    """Let `tf.gradients` treat `image` as depending on the inputs of `original`, and on no others.
 
-    `original` may stand in a graph inside that of `image`. What really leads to `image` does not
-    count.
+    `original` may be in a graph inside that of `image`. The inputs of `image` itself do not count.
     """
     if not hasattr(image.graph, _WAYS):
         setattr(image.graph, _WAYS, {})

@@ -73,10 +73,10 @@ def watched_variables(graph: Graph) -> list[Any]:
 
 
 def is_symbolic_tensor(value: Any) -> bool:
-    """Whether `value` is a tensor of a graph."""
+    """Return whether `value` is a tensor of a graph."""
     return isinstance(value, tf.Tensor) and not isinstance(value, ops.EagerTensor)
 
 
 def is_eager_tensor(value: Any) -> bool:
-    """Whether `value` is a tensor that has a value now."""
+    """Return whether `value` is a tensor that has a value now."""
     return isinstance(value, ops.EagerTensor)

@@ -76,7 +76,7 @@ class Parts:
 
 
 def parts_of_outputs(op: Any, num_cores: int) -> list[Parts] | None:
-    """How the outputs of `op` are spread over the cores; None where nothing is said of them."""
+    """Return the parts of the outputs of `op` on the cores, or None if it has no sharding."""
     try:
         sharding = xla_data_pb2.OpSharding.FromString(op.get_attr("_XlaSharding"))
     except ValueError:

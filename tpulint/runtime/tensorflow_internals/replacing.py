@@ -1,4 +1,4 @@
-"""How an attribute of TensorFlow is replaced, and put back."""
+"""Replace attributes of TensorFlow, and restore them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _RUNS_SESSIONS = session.BaseSession._call_tf_sessionrun.__code__
 
 
 class Awaited(NamedTuple):
-    """What a Python thread waits for that TensorFlow runs in threads of its own.
+    """The work that a Python thread waits for while TensorFlow does it in threads of its own.
 
     `probe()` waits for one of the same threads, and ends when it has had one.
     """
@@ -32,12 +32,12 @@ class Awaited(NamedTuple):
 
 
 def is_tensorflows_thread() -> bool:
-    """Whether TensorFlow started the thread that we are in, not Python."""
+    """Return whether TensorFlow, not Python, started the current thread."""
     return isinstance(threading.current_thread(), threading._DummyThread)
 
 
 def num_threads() -> int:
-    """How many operations TensorFlow runs at the same time, unless a session has its own threads"""
+    """Return how many operations TensorFlow runs at once, unless a session has its own threads."""
     # The property would make a whole configuration anew, at each call of a Python function.
     context = eager_context.context()
     given = 0 if context._config is None else context._config.inter_op_parallelism_threads
@@ -63,7 +63,7 @@ def python_functions_run_by(run: Callable[..., Any]) -> None:
 
 
 def awaited_by_thread(thread: int) -> Awaited | None:
-    """What the Python thread of that number waits for, if TensorFlow is to run it."""
+    """Return the work of TensorFlow that the Python thread of that number waits for, or None."""
     frame = sys._current_frames().get(thread)
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back  # the emulator stands between (see cores)
