@@ -1,4 +1,4 @@
-"""`emulated_tpu`: a TPU that is not there, for programs that were written for one."""
+"""`emulated_tpu`: an emulated TPU for programs that were written for a real one."""
 
 from __future__ import annotations
 

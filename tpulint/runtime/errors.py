@@ -50,7 +50,7 @@ __all__ = [
 
 
 class _Explained(type):
-    """Makes faults: puts the place and the rule into the text before the class sees it.
+    """The metaclass of faults, which adds the place and the rule to the text first.
 
     AutoGraph makes an error that passes a converted function anew, as `kind(text)` with the old
     text in the new one, but only where `kind.__init__` is `Exception.__init__`.
@@ -126,7 +126,7 @@ def _tensorflows_class(ours: type[Any]) -> Any:
 
 
 def explained(message: str, rule: str, place: str | None) -> str:
-    """`message`, then a line with the place and the rule, as far as they are known."""
+    """Return `message` and a line with the place and the rule, as far as they are known."""
     known = [f"at {place}"] if place else []
     known += [f"[{rule} {CODES[rule].name}]"] if rule else []
     return "\n  ".join([message, " ".join(known)] if known else [message])
@@ -280,13 +280,13 @@ _joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {
 
 
 def as_fault(kind: type[_Fault], error: Exception, rule: str | None = None) -> _Fault:
-    """`error`, raised by TensorFlow, as a `kind` that is also of `error`'s class."""
+    """Return `error`, raised by TensorFlow, as a `kind` that is also of `error`'s class."""
     fault: _Fault = joined(kind, type(error))(str(error), place=place_of(error), rule=rule)
     return fault
 
 
 def joined(kind: type[RuntimeFault], theirs: type[Exception]) -> type[Any]:
-    """`kind`, as a class that is also TensorFlow's class `theirs`."""
+    """Return `kind`, as a class that is also TensorFlow's class `theirs`."""
     if issubclass(kind, theirs):
         return kind
     if (kind, theirs) not in _joined_classes:

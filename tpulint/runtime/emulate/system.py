@@ -1,4 +1,4 @@
-"""The TPU system that is emulated now, and what there is of it."""
+"""The TPU system that is emulated now, and its state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class System:
 def system_of(
     num_replicas: int | None = None, topology: str | None = None, cores_per_replica: int = 1
 ) -> System:
-    """The system that `emulated_tpu` is asked for; one core, where nothing is said.
+    """Return the system that `emulated_tpu` is asked for, of one core by default.
 
     Raises:
         ValueError: both or too little is said, or it is no topology.
@@ -85,7 +85,7 @@ def current_system() -> System | None:
 
 @contextmanager
 def emulating(system: System) -> Iterator[None]:
-    """In here, in all threads, `system` is the current one."""
+    """Make `system` the current one in the context, in all threads."""
     _systems.append(system)
     _initialized.append(False)
     try:

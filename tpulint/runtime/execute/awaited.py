@@ -1,4 +1,4 @@
-"""Operations that wait for what somebody else is to do, and the names of what they wait for."""
+"""Operations that wait for others, and descriptions of the things that they wait for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def awaited(op: Operation) -> str:
 
 
 def _name(handle: Tensor) -> str:
-    """The name of the resource, followed through the graphs that capture its handle, or ""."""
+    """Return the name of the resource, found through the graphs that capture its handle, or ""."""
     while (graph := getattr(handle, "graph", None)) is not None:
         captures = getattr(graph, "captures", ())
         outer = [user for user, inner in captures if inner.name == handle.name]

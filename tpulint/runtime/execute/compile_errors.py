@@ -27,7 +27,7 @@ _graphs: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
 def remember_segment(function: Any, region: Region) -> None:
-    """`function`, as long as it lives, is a segment of `region`."""
+    """Note that `function`, as long as it lives, is a segment of `region`."""
     function.graph.tpulint_region = region
     name = function.name
     _graphs[name.decode() if isinstance(name, bytes) else name] = function.graph
@@ -44,7 +44,7 @@ def refused(message: str) -> RuntimeFault | None:
 
 
 def _place(message: str) -> str | None:
-    """The user's line of the first node that `message` names, of a segment that it names if any."""
+    """Return the user's line of the first node, in a segment named if any, that `message` names."""
     segments = [_graphs[name] for name in _SEGMENT.findall(message) if name in _graphs]
     for graph in segments or list(_graphs.values()):
         by_name = {op.name: op for op in graph.tpulint_region.ops}

@@ -41,7 +41,7 @@ _FREE = frozenset({"Identity", "Const", "NoOp"})
 
 @dataclass(frozen=True, eq=False)
 class Composer:
-    """Builds regions, as the verdicts on their host accesses say."""
+    """A builder of regions that follows the verdicts on their host accesses."""
 
     verdicts: Verdicts
     meetings: Meetings
@@ -50,7 +50,7 @@ class Composer:
     deadline: Deadline
     feeds: Feeds
     deferred: list[Deferred] = field(default_factory=list)
-    """What has been found to run when the device program has ended."""
+    """The operations found to run when the device program has ended."""
 
     def build(self, region: Region, places: Places) -> None:
         """Build all of `region`, and add the images of its tensors and operations to `places`."""
@@ -73,7 +73,7 @@ class Composer:
             places.effects.append(later.put(places))
 
     def _deferred(self, region: Region, places: Places) -> Deferred | None:
-        """The operations of `region` that run only when the device program has ended."""
+        """Return the operations of `region` that run only when the device program has ended."""
         queued = self.verdicts.queued
         if all(key_of(region, op) not in queued for op in region.ops):
             return None

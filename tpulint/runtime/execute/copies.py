@@ -29,7 +29,7 @@ class Copy:
 def make_copies(
     variables: Iterable[Variable], places: Sequence[Places], waits_for: Sequence[Operation]
 ) -> tuple[list[Copy], list[Operation]]:
-    """Give each replica a copy of each of `variables`; also the operations that fill them."""
+    """Return copies of `variables` for each replica, and the operations that fill them."""
     made: list[Copy] = []
     filled: list[Operation] = []
     for variable in variables:

@@ -40,7 +40,7 @@ class Feeds:
         self._begin()
 
     def queues(self, replica: int) -> dict[FeedKey, Tensor]:
-        """The queues of the cores of `replica`."""
+        """Return the queues of the cores of `replica`."""
         return {key: queue(key[0], cores[replica]) for key, cores in self._cores.items()}
 
     def begin(self) -> list[Operation]:
@@ -84,7 +84,7 @@ class Feeds:
         return PATIENCE - (time.monotonic() - oldest)
 
     def _keys(self, op: Operation) -> list[FeedKey]:
-        """All feeds that `op` needs: those of several cores, where they share its tensors."""
+        """Return the feeds that `op` needs: those of several cores, if they share its tensors."""
         key, parts = _key(op), self._parts(op)
         if key is None:
             return []
@@ -118,7 +118,7 @@ class Feeds:
 
 
 def feed_lane(op: Operation) -> Direction:
-    """The lane of `op`, an operation that meets the host's own."""
+    """Return the lane of `op`, an operation that meets the host's own."""
     return "infeed" if op.type.startswith("Infeed") else "outfeed"
 
 

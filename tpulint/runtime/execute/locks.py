@@ -30,7 +30,7 @@ class Deadlock:
     cycle: tuple[Wait, ...]
 
     def fault(self, replica: int) -> DeadlockError:
-        """The error that tells the cycle in the program of `replica`."""
+        """Return the error that describes the cycle in the program of `replica`."""
         return DeadlockError(
             f"Deadlock in replica {replica} over the variable '{self.variable.name}': "
             "its lanes wait for each other\n" + "\n".join(f"  {wait}" for wait in self.cycle),
@@ -55,7 +55,7 @@ class Verdicts:
 
 
 def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdicts:
-    """The verdicts on all host accesses of what the device touches."""
+    """Return the verdicts on all host accesses of variables that the device touches."""
     verdicts = Verdicts()
     orders = {id(top): host_order(top, is_top=True)}
     for variable in variables:
@@ -119,7 +119,7 @@ def _stale(variable: Variable, touch: Touch) -> StaleVariableWarning:
 
 
 def _cycle(variable: Variable, touch: Touch, order: HostOrder) -> tuple[Wait, ...]:
-    """The cycle that closes when `touch`, which the device awaits, waits for the variable."""
+    """Return the cycle that closes when `touch`, awaited by the device, waits for the variable."""
     graph = WaitGraph()
     lock = f"variable '{variable.name}'"
     holder = variable.on_device[0].op
@@ -168,7 +168,7 @@ def _followers(region: Region) -> Mapping[str, list[Operation]]:
 
 
 def _with_followers(touch: Touch) -> set[Key]:
-    """The operations of `touch` and all host operations that need it, directly or not."""
+    """Return the keys of the operation of `touch` and of all host operations that need it."""
     followers = _followers(touch.region)
     found = {touch.anchor.name}
     unread = [touch.anchor]

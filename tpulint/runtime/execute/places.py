@@ -24,11 +24,11 @@ class Places:
     tensors: dict[str, Tensor]
     device_tensors: dict[str, Tensor] = field(default_factory=dict)
     operations: dict[str, Operation] = field(default_factory=dict)
-    """For an operation one that runs when it has run: its image, or its segment's call."""
+    """For each operation one that runs when it has run: its image, or its segment's call."""
     effects: list[Operation] = field(default_factory=list)
-    """What must run though no output needs it."""
+    """The operations that must run though no output needs them."""
     entry: tuple[Operation, ...] = ()
-    """What everything here waits for."""
+    """The operations that everything here waits for."""
     replica: Tensor = None
     """The replica's number."""
     site: Site = ()
@@ -45,14 +45,14 @@ class Places:
     """For handles of the region: their names in the whole computation."""
 
     def of(self, name: str, *, on_host: bool) -> Tensor:
-        """The image of the tensor `name`."""
+        """Return the image of the tensor `name`."""
         if not on_host and name in self.device_tensors:
             return self.device_tensors[name]
         return self.tensors[name]
 
 
 def in_this_graph(tensor: Tensor) -> Tensor:
-    """`tensor`, captured where the graph that is being built is one inside its own."""
+    """Return `tensor`, captured if the graph that is being built is nested in its own."""
     graph = tf.compat.v1.get_default_graph()
     return tensor if tensor.graph is graph else graph.capture(tensor)
 

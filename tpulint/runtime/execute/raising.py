@@ -54,8 +54,9 @@ def failing(
 
 
 def safely(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, of tpulint, called by the graph: what it raises by mistake is no fault of the
-    program.
+    """Return `function`, of tpulint, with its own errors reported as tpulint's.
+
+    The graph calls it, and an error in it is no fault of the program.
     """
 
     def call(*values: Any) -> Any:
@@ -70,14 +71,14 @@ def safely(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
-    """Of a class that TensorFlow makes "anew" from a message: gives the same fault again."""
+    """The metaclass of a fault that stays the same when TensorFlow makes it anew from a message."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.fault
 
 
 def delivered(fault: RuntimeFault) -> RuntimeFault:
-    """`fault`, of a class of its own: it stays the same fault wherever TensorFlow makes it anew.
+    """Return `fault`, of a class of its own that TensorFlow cannot replace by making it anew.
 
     The class is one of the errors that it stands for too, because Python accepts no other.
     """
@@ -102,7 +103,7 @@ def _fault_in(message: str) -> RuntimeFault | None:
 
 
 def _taken(number: int) -> RuntimeFault | None:
-    """The fault under ticket `number`, if it waits.
+    """Return the fault under ticket `number`, if it waits.
 
     Equal faults of other replicas may still be asked for, but no longer explain a cancelled step.
     """

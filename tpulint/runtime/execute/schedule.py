@@ -43,7 +43,7 @@ def run_replicas(
     options: Options,
     around: Places,
 ) -> list[Tensor]:
-    """A token, which has a value when all has run, and the outputs, replica by replica."""
+    """Return a token, which has a value when all has run, and the outputs, replica by replica."""
     met = list(collectives(program))
     meetings = Meetings(met, all_of_them=options.deadline is not None)
     hubs = Hubs(met, program.num_replicas)

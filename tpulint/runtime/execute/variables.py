@@ -1,4 +1,4 @@
-"""The variables that a computation touches: whose they are, their names, and what holds them."""
+"""The variables that a computation touches: their owners, their names, and their holders."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Variable:
 
 
 def variables_of(marked: Marked, program: Program) -> tuple[Variable, ...]:
-    """The variables that either side of `program` touches, in the order of their handles."""
+    """Return the variables that either side of `program` touches, in the order of their handles."""
     by_handle: dict[str, list[Touch]] = {}
     for touch in touches(program.region):
         by_handle.setdefault(touch.variable, []).append(touch)
@@ -87,7 +87,7 @@ def variables_of(marked: Marked, program: Program) -> tuple[Variable, ...]:
 
 
 def _names(marked: Marked) -> Mapping[int, str]:
-    """The names of the variables whose handles the graph captures, by the handle's identity."""
+    """Return the names of the variables whose handles the graph captures, by the handle's id."""
     return {
         id(variable.handle): variable.name.partition(":")[0]
         for graph in tensorflow_internals.graphs_outwards(marked.graph)
@@ -96,7 +96,7 @@ def _names(marked: Marked) -> Mapping[int, str]:
 
 
 def _name(handle: str, tensor: Tensor, names: Mapping[int, str]) -> str:
-    """The user's name for the variable: followed through the graphs that capture its handle."""
+    """Return the user's name for the variable, found through the graphs that capture its handle."""
     while id(tensor) not in names:
         graph = getattr(tensor, "graph", None)
         captures = getattr(graph, "captures", ())
