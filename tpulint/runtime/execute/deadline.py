@@ -84,7 +84,7 @@ class Deadline:
         return [loop[0].op if isinstance(loop, (list, tuple)) else loop.op]
 
     def names(self, op: Operation, image: Operation, lane: str) -> list[Operation]:
-        """Note the wait of `image`, the copy of `op`, for a queue; return operations that end it."""
+        """Note that `image`, the copy of `op`, waits for a queue; return operations that end it."""
         if self._seconds is None or op.type not in WAITING:
             return []
         wait = Wait(lane, op.name, f"waits in {op.type} {awaited(op)}", place_of_operation(op))

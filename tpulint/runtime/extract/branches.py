@@ -113,7 +113,7 @@ class _Plan:
     given_out: frozenset[str]
 
     def ordered(self, wanted: Iterable[Node]) -> list[Node]:
-        """`wanted` and what they need here, each after what it needs itself."""
+        """Return `wanted` and all that they need here, each after its own needs."""
         needs: dict[Node, list[Node]] = {}
         unread = list(wanted)
         while unread:
@@ -137,7 +137,7 @@ class _Plan:
         return not set(self._needs(node)) & set(together)
 
     def conditional(self, nodes: Sequence[Node]) -> Conditional:
-        """The conditional of `nodes`."""
+        """Return the conditional of `nodes`."""
         predicate = self._condition(nodes[0])[0]
         merges = [node for node in nodes if self._is_here(node)]
         alone = [node for node in nodes if not self._is_here(node)]
@@ -167,7 +167,7 @@ class _Plan:
         return self.level.conditions[node] <= self.here
 
     def _condition(self, node: Node) -> tuple[str, int]:
-        """The predicate of the conditional that `node` belongs to here, and its branch."""
+        """Return the predicate of the conditional that `node` belongs to here, and its branch."""
         joins = self.level.joins(node)
         if self._is_here(node) and joins is not None:
             return joins, 0
@@ -206,9 +206,9 @@ class _Plan:
     def _leaving(
         self, content: Sequence[Node], inside: Container[Node], alone: Container[Node]
     ) -> Iterator[tuple[Node, list[Tensor]]]:
-        """Return the nodes of a branch that cannot be made again where they are needed later.
+        """Yield the nodes of a branch that cannot be made again where they are needed later.
 
-        With them comes what is needed of them.
+        Each comes with its tensors that are needed.
         """
         users = self.level.users
         later: dict[Node, set[Node]] = {}

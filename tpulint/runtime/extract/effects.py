@@ -19,7 +19,7 @@ def is_resource(tensor: Tensor) -> bool:
 
 
 def resources_of(op: Operation) -> tuple[str, ...]:
-    """The names of the handles that `op` takes."""
+    """Return the names of the handles that `op` takes."""
     return tuple(dict.fromkeys(tensor.name for tensor in op.inputs if is_resource(tensor)))
 
 
@@ -49,14 +49,14 @@ def writes(region: Region, op: Operation, resource: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """`op` takes the variable whose handle the whole computation knows as `variable`."""
+    """An access by `op` of the variable whose handle the computation knows as `variable`."""
 
     variable: str
     op: Operation
     region: Region
-    """Where `anchor` stands."""
+    """The region of `anchor`."""
     anchor: Operation
-    """`op`, or the operation of a host cluster in whose body it stands."""
+    """`op`, or the operation of a host cluster in whose body it is."""
     on_host: bool
     writes: bool
     top: Operation
@@ -64,7 +64,7 @@ class Touch:
 
 
 def touches(region: Region) -> Iterator[Touch]:
-    """Every access of a resource in `region` and in the bodies under it, in program order."""
+    """Return every access of a resource in `region` and the bodies under it, in program order."""
     known = {name: name for name in region.inputs}
     for op in region.ops:
         yield from _touches(region, op, known, None, op)

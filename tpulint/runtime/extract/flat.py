@@ -1,8 +1,8 @@
-"""Conditionals and loops of TensorFlow 1: operations in one flat graph, and when each of them runs.
+"""Conditionals and loops of TensorFlow 1: operations in one flat graph, and the conditions under which each runs.
 
-Loops are known by their control-flow contexts: what runs in a frame cannot be anything else.
-Conditionals are known by their Switch and Merge operations alone, as TensorFlow's own pass knows
-them (functionalize_cond.cc): gradients flow through the branches of a conditional without being in
+Loops are found by their control-flow contexts: every operation of a frame has the frame's.
+Conditionals are found by their Switch and Merge operations alone, as in TensorFlow's own pass
+(functionalize_cond.cc): gradients flow through the branches of a conditional without being in
 its contexts.
 """
 
@@ -77,20 +77,20 @@ class Level:
 
     @staticmethod
     def of(ops: Sequence[Operation], context: Any) -> Level:
-        """The level of `ops`, which are in the loop `context` or deeper; None is outside all."""
+        """Return the level of `ops`, in the loop `context` or deeper; None is outside all loops."""
         nodes = tuple(_nodes(ops, context))
         owner = {name: node for node in nodes for name in node.names}
         return Level(nodes, _conditions(nodes, owner), owner)
 
     def sources(self, node: Node) -> list[Node]:
-        """The nodes that `node` needs."""
+        """Return the nodes that `node` needs."""
         names = [tensor.op.name for tensor in node.inputs]
         names += [op.name for op in node.waits_for]
         return [self.owner[name] for name in names if name in self.owner]
 
     @cached_property
     def users(self) -> Mapping[Node, frozenset[Node]]:
-        """For each node those that need it."""
+        """Return for each node those that need it."""
         found: dict[Node, set[Node]] = {}
         for node in self.nodes:
             for source in self.sources(node):
@@ -127,18 +127,18 @@ class Level:
         return [node for node in free if node.has_effects or node.loop or self.joins(node)]
 
     def joins(self, node: Node) -> str | None:
-        """The predicate of the conditional whose result `node` is."""
+        """Return the predicate of the conditional whose result `node` is."""
         if not is_merge(node):
             return None
         return _predicate_of_merge(*(self.at(tensor) for tensor in node.op.inputs))
 
     def at(self, tensor: Tensor) -> Conditions:
-        """With which predicates `tensor` has a value."""
+        """Return the predicates under which `tensor` has a value."""
         return _of_tensor(tensor, self.conditions, self.owner)
 
 
 def predicate_of(switch: Operation) -> str:
-    """The name of the predicate of `switch`; a conditional has several copies of it."""
+    """Return the name of the predicate of `switch`; a conditional has several copies of it."""
     tensor = switch.inputs[1]
     while tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]
@@ -157,7 +157,7 @@ def splits(op: Operation) -> bool:
 
 
 def loops_around(op: Operation) -> Iterator[Any]:
-    """The loops around `op`, innermost first."""
+    """Return the loops around `op`, innermost first."""
     context = tensorflow_internals.context_of(op)
     for each in tensorflow_internals.contexts_outwards(context):
         if tensorflow_internals.is_while(each):
@@ -165,7 +165,7 @@ def loops_around(op: Operation) -> Iterator[Any]:
 
 
 def _nodes(ops: Sequence[Operation], context: Any) -> Iterator[Node]:
-    """The nodes of `ops` in program order: a loop has the place of its first operation."""
+    """Return the nodes of `ops` in program order: a loop has the place of its first operation."""
     together: dict[Any, list[Operation]] = {}
     for op in ops:
         inner = None
@@ -218,7 +218,7 @@ def _of_tensor(
 
 
 def _predicate_of_merge(*taken: Conditions) -> str | None:
-    """The predicate of which one input needs the one value and the other input the other."""
+    """Return the predicate of which the two inputs need opposite values."""
     if len(taken) != 2:
         return None
     one, other = taken

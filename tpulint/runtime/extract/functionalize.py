@@ -27,7 +27,7 @@ from tpulint.runtime.extract.region import (
 
 
 def functionalized(region: Region) -> Region:
-    """`region` with conditionals and loops of TensorFlow 2, in a graph of its own."""
+    """Return `region` with conditionals and loops of TensorFlow 2, in a graph of its own."""
     tensors = {
         tensor.name: tensor
         for op in region.ops
@@ -99,7 +99,7 @@ class _Built:
                 self._plain(group)
 
     def image(self, name: str) -> Tensor:
-        """The tensor `name` of the region, in the graph that is being built."""
+        """Return the image of the region's tensor `name` in the graph that is being built."""
         return tensorflow_internals.captured_here(self.tensors[name])
 
     def _plain(self, group: Group) -> None:
@@ -217,7 +217,7 @@ class _Built:
 
 
 def _source(result: Tensor) -> Operation:
-    """The conditional or loop that gives `result`."""
+    """Return the conditional or loop that has the output `result`."""
     while result.op.type == "Identity":
         result = result.op.inputs[0]
     return result.op
@@ -226,7 +226,7 @@ def _source(result: Tensor) -> Operation:
 def _order_accesses(named: Iterable[tuple[Tensor, str]]) -> None:
     """Order the unordered accesses in the body that is being built.
 
-    `named` has what is handed to it or captured, and by which operation TensorFlow hands it in.
+    `named` has its arguments and captures, with the operation by which TensorFlow passes each.
     """
     graph = tf.compat.v1.get_default_graph()
     captures = zip(graph.external_captures, graph.internal_captures, strict=True)

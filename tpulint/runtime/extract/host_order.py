@@ -2,7 +2,7 @@
 
 TensorFlow decides this for each operation by all edges of the finished graph, data and control
 (encapsulate_tpu_computations_pass.cc, MoveHeadOutsideCompilationToHost and
-MoveTailOutsideCompilationToHost). What stays between is one transfer for each cluster: the device
+MoveTailOutsideCompilationToHost). The rest is one transfer for each cluster: the device
 waits for it if it takes tensors of it (extract_outside_compilation_pass.cc).
 """
 
@@ -23,15 +23,15 @@ class HostOrder:
     """The names of the operations of host clusters in a region, by when they run."""
 
     heads: frozenset[str]
-    """They need nothing of the device but its arguments, and run before it."""
+    """Operations that need only the arguments of the device program, and run before it."""
     tails: frozenset[str]
-    """Nothing on the device takes anything of them or waits for them: they run after it."""
+    """Operations that nothing on the device uses or waits for, which run after it."""
     awaited: frozenset[str]
-    """The device cannot go on before they have run."""
+    """Operations that must run before the device can go on."""
 
 
 def host_order(region: Region, *, is_top: bool) -> HostOrder:
-    """The order of the host operations of `region`. In a body nothing is a head or a tail."""
+    """Return the order of the host operations of `region`. A body has no heads and tails."""
     edges = _edges(region)
     heads = _heads(region, edges) if is_top else frozenset[str]()
     tails = _tails(region, edges) - heads if is_top else frozenset[str]()
@@ -113,7 +113,7 @@ def _awaited(
 
 
 def _taken(region: Region, tails: frozenset[str]) -> frozenset[str]:
-    """The operations of which the device takes tensors, be it only to give them out."""
+    """Return the operations whose tensors the device takes, if only to return them."""
     takers = [
         op
         for op in region.ops
@@ -124,7 +124,7 @@ def _taken(region: Region, tails: frozenset[str]) -> frozenset[str]:
 
 
 def _made_by(region: Region, tensor: Tensor) -> str:
-    """The name of what makes `tensor`, but for the Identity operations that are removed."""
+    """Return the name of the operation that makes `tensor`, past removed Identity operations."""
     while tensor.op.name in region.names and _is_removed(region, tensor.op):
         tensor = tensor.op.inputs[0]
     name: str = tensor.op.name

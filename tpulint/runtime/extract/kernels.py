@@ -70,7 +70,7 @@ def has_kernel(node: NodeDef) -> bool:
 
 @lru_cache(maxsize=1)
 def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
-    """By operation type, for each kernel its dtype constraints: attribute and allowed dtypes."""
+    """Return by operation type each kernel's dtype constraints: attribute and allowed dtypes."""
 
     @tf.function(jit_compile=True)  # type: ignore[untyped-decorator]
     def registers_the_kernels() -> Any:
@@ -96,7 +96,7 @@ def _absent_dtype(op: Operation) -> str | None:
 
 
 def _feeds_assert(op: Operation) -> bool:
-    """Constants that only an assertion prints stay on no device: assertions do nothing there."""
+    """Return whether `op` is a constant for assertions only, which do nothing on a device."""
     users = [user for tensor in op.outputs for user in tensor.consumers()]
     return op.type == "Const" and all(user.type == "Assert" for user in users)
 

@@ -31,7 +31,7 @@ _UNORDERED = frozenset(
 
 
 def order(region: Region, side: Callable[[Operation], Side]) -> Mapping[str, frozenset[str]]:
-    """For each operation the names of those of the region that must run before it."""
+    """Return for each operation the names of those of the region that must run before it."""
     before = {name: set(needed) for name, needed in region.needs.items()}
     _order_effects(region, side, before)
     on_host = [op for op in region.ops if side(op) is Side.HOST]
@@ -43,7 +43,7 @@ def order(region: Region, side: Callable[[Operation], Side]) -> Mapping[str, fro
 
 
 def order_accesses(graph: Graph, names: Mapping[str, str]) -> None:
-    """Add what orders the device's accesses of resources in `graph`, a body that is made anew.
+    """Add the order of the device's accesses of resources to `graph`, a rebuilt body.
 
     TensorFlow numbers the arguments of such a body (NodeCmpByNameResourcesLast): `names` has those
     of the operations that hand them in.
@@ -67,7 +67,7 @@ def _is_on_device(region: Region, op: Operation) -> bool:
 
 
 def _order_accesses(region: Region, ops: Iterable[Operation], before: dict[str, set[str]]) -> None:
-    """Let `ops` access each resource in their order, if one of them writes it."""
+    """Make `ops` access each resource in their order, if one of them writes it."""
     last_write: dict[str, str] = {}
     reads: dict[str, list[str]] = defaultdict(list)
     for op in ops:

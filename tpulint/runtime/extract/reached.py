@@ -31,7 +31,7 @@ def _entry(node: Node, plumbing: Mapping[Any, Sequence[Operation]]) -> Iterable[
 
 
 def _plumbing(ops: Iterable[Operation]) -> dict[Any, list[Operation]]:
-    """For each loop the operations that make it go round: all its variables, used or not."""
+    """Return for each loop the operations that drive it: all its variables, used or not."""
     found: dict[Any, list[Operation]] = {}
     for op in ops:
         for loop in loops_around(op):

@@ -38,7 +38,7 @@ class Automatic:
     clusters: dict[Key, str] = field(default_factory=dict)
     """The host cluster of each."""
     graphs: set[int] = field(default_factory=set)
-    """By identity the graphs that hold some, however deep."""
+    """The ids of the graphs that hold some, at any depth."""
     regions: dict[int, Region] = field(default_factory=dict)
 
     def has_some_in(self, graph: Graph) -> bool:
@@ -46,7 +46,7 @@ class Automatic:
         return id(graph) in self.graphs
 
     def knows(self, region: Region) -> Region:
-        """`region`, of a function, as it is in this program."""
+        """Return `region`, of a function, as it is in this program."""
         if not self.graphs:
             return region
         key = id(region.graph)
@@ -56,12 +56,12 @@ class Automatic:
 
 
 NONE = Automatic()
-"""Where soft placement is off."""
+"""The value where soft placement is off."""
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Operations in program order, what they take from outside, and what they give."""
+    """Operations in program order, their inputs from outside, and their results."""
 
     graph: Graph
     ops: tuple[Operation, ...]
@@ -76,7 +76,7 @@ class Region:
 
     @cached_property
     def needs(self) -> Mapping[str, frozenset[str]]:
-        """For each operation the names of those of the region that it needs."""
+        """Return for each operation the names of those of the region that it needs."""
         if self.apart is not None:
             return self.apart
         return {
@@ -86,17 +86,17 @@ class Region:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The operations' names."""
+        """Return the operations' names."""
         return frozenset(op.name for op in self.ops)
 
     @cached_property
     def position(self) -> Mapping[str, int]:
-        """Program order: an operation's place among `ops`."""
+        """Return the program order: each operation's place among `ops`."""
         return {op.name: place for place, op in enumerate(self.ops)}
 
     @cached_property
     def used_by(self) -> Mapping[str, frozenset[str]]:
-        """For each tensor that operations of the region take: their names."""
+        """Return for each tensor the names of the operations of the region that take it."""
         users: dict[str, set[str]] = defaultdict(set)
         for op in self.ops:
             for tensor in op.inputs:
@@ -105,7 +105,7 @@ class Region:
 
     @cached_property
     def output_names(self) -> frozenset[str]:
-        """The names of `outputs`."""
+        """Return the names of `outputs`."""
         return frozenset(tensor.name for tensor in self.outputs)
 
     def leaves(self, tensor: Tensor, ops: frozenset[str]) -> bool:
@@ -114,7 +114,7 @@ class Region:
         return tensor.name in self.output_names or not used <= ops
 
     def cluster_of(self, op: Operation) -> str | None:
-        """The host cluster of `op`, or None for the device's."""
+        """Return the host cluster of `op`, or None for the device's."""
         attrs = self.nodes[op.name].attr
         if CLUSTER_ATTR in attrs:
             name: str = attrs[CLUSTER_ATTR].s.decode()
@@ -129,7 +129,7 @@ class Region:
 
 
 def key_of(region: Region, op: Operation) -> Key:
-    """The key of `op`, of `region`."""
+    """Return the key of `op`, of `region`."""
     return id(region.graph), op.name
 
 
@@ -151,7 +151,7 @@ def sources_of(op: Operation) -> list[Operation]:
 
 
 def in_program_order(graph: Graph, found: Mapping[str, Operation]) -> tuple[Operation, ...]:
-    """The operations `found` as they were made, but each after what it needs.
+    """Return the operations `found` in the order of their creation, but each after its needs.
 
     TensorFlow adds control inputs to operations that it has made already.
     """
@@ -165,5 +165,5 @@ def in_program_order(graph: Graph, found: Mapping[str, Operation]) -> tuple[Oper
 
 
 def graph_nodes(graph: Graph) -> dict[str, NodeDef]:
-    """The NodeDefs of `graph` by name."""
+    """Return the NodeDefs of `graph` by name."""
     return {node.name: node for node in graph.as_graph_def().node}
