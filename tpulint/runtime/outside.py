@@ -47,7 +47,7 @@ def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: A
 def experimental_map_outside_compilation(
     computation: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """As `outside_compilation`, once for each shard of an input that is split over cores."""
+    """Run `outside_compilation` once for each shard of an input that is split over cores."""
     return _outside_compilation(True, computation, args, kwargs)
 
 

@@ -19,7 +19,7 @@ _SITE_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.s
 
 
 def users_place() -> str | None:
-    """ "file:line" of the innermost frame of the user's code that we are in, or None."""
+    """Return "file:line" of the innermost current frame of the user's code, or None."""
     return _innermost(tfi.stack_here())
 
 
@@ -34,17 +34,17 @@ def is_called_by_strategy() -> bool:
 
 
 def place_in_thread(thread: int) -> str | None:
-    """ "file:line" of the innermost frame of the user's code in a Python thread, or None."""
+    """Return "file:line" of the innermost frame of the user's code in a Python thread, or None."""
     return _innermost(tfi.stack_of_thread(thread))
 
 
 def place_of_operation(op: Any) -> str | None:
-    """ "file:line" of the user's code that made `op`, or None."""
+    """Return "file:line" of the user's code that made `op`, or None."""
     return _innermost(_stack_of(op))
 
 
 def place_of(error: BaseException) -> str | None:
-    """ "file:line" of the innermost frame of the user's code that `error` passed, or None."""
+    """Return "file:line" of the innermost frame of the user's code that `error` passed, or None."""
     frames = []
     traceback = error.__traceback__
     while traceback is not None:
@@ -54,7 +54,7 @@ def place_of(error: BaseException) -> str | None:
 
 
 def _stack_of(op: Any) -> list[tuple[str, int]]:
-    """(file, line) of each frame in which `op` was made, outermost first."""
+    """Return (file, line) of each frame in which `op` was made, outermost first."""
     originals: dict[str, Any] = getattr(op.graph, "_tpulint_originals", {})
     original: Any = originals.get(op.name, op)
     return [(frame.filename, frame.lineno) for frame in original.traceback]

@@ -49,12 +49,12 @@ class Profile:
 
     @property
     def steps(self) -> list[tuple[LaneTotal, ...]]:
-        """For each step that ran, in order, the totals of its lanes."""
+        """Return for each step that ran, in order, the totals of its lanes."""
         numbers = sorted({event.step for event in self.events})
         return [tuple(self._totals(number)) for number in numbers]
 
     def table(self) -> str:
-        """All steps as text, a line for each lane; or why there is none."""
+        """Return all steps as text, a line for each lane, or the reason why there are none."""
         if not self.events:
             return _NOTHING
         lines = []
@@ -87,7 +87,7 @@ class Profile:
 
 @contextmanager
 def profile() -> Iterator[Profile]:
-    """Watch the computations that are built and run in here."""
+    """Watch the computations that are built and run in the context."""
     found = Profile()
     lock = threading.Lock()
 

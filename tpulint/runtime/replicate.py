@@ -44,7 +44,7 @@ def replicate(
         UnequalInputsError: the replicas' inputs differ in structure, dtype or shape (TPU402).
         ArityError: the computation cannot take the inputs (TPU403).
         MaximumShapesError: `maximum_shapes` does not fit them (TPU404).
-        OutputOrderError: an operation stands before a tensor, or nested (TPU407).
+        OutputOrderError: an operation comes before a tensor, or is nested (TPU407).
         DeviceAssignmentError: it is not one for this number of replicas (TPU408).
         NestedComputationError: this is built inside another computation (TPU202).
         EscapedTensorError: a tensor is used outside the graph that made it (TPU303), or outside
@@ -74,7 +74,7 @@ def split_compile_and_replicate(
     padding_spec: Any = None,
     xla_options: Any = None,
 ) -> list[Any]:
-    """As `replicate`, giving [compilation status, results].
+    """Run `replicate`, and return [compilation status, results].
 
     The status is a serialized CompilationResultProto in a string tensor: empty, all went well.
     """
@@ -202,7 +202,7 @@ def _beside_the_users_nodes() -> Iterator[None]:
 
 
 def _guard_fetches(graph: Any) -> None:
-    """Make `Session.run` raise an error of ours for what `graph.prevent_fetching` has forbidden."""
+    """Make `Session.run` raise tpulint's error where `graph.prevent_fetching` forbids a fetch."""
     if getattr(graph, "_tpulint_guards_fetches", False):
         return
     graph._tpulint_guards_fetches = True

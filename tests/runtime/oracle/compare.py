@@ -81,7 +81,10 @@ def _is_marked(op: Any) -> bool:
 
 
 def _difference_from_any(theirs: Exception | None, ours: Exception | None) -> str | None:
-    """Return whether either error will do: what TensorFlow leaks may raise again on the way out."""
+    """Return the difference, or None if any error in TensorFlow's chain will do.
+
+    State that TensorFlow leaks may raise again on the way out.
+    """
     found = _difference_of_errors(theirs, ours)
     while found and theirs is not None and isinstance(theirs.__context__, Exception):
         theirs = theirs.__context__

@@ -42,7 +42,7 @@ def system_of(
     """Return the system that `emulated_tpu` is asked for, of one core by default.
 
     Raises:
-        ValueError: both or too little is said, or it is no topology.
+        ValueError: the number of cores is given twice or not at all, or the topology is invalid.
     """
     if topology is not None:
         if num_replicas is not None or cores_per_replica != 1:
@@ -67,7 +67,7 @@ def _mesh_of_spec(spec: str) -> tuple[int, int, int, int]:
 
 
 def _mesh_of(cores: int) -> tuple[int, int, int, int]:
-    """Chips of two cores, if that divides, as near to a square as can be."""
+    """Return a mesh of chips of two cores, if that divides, as near to a square as possible."""
     per_chip = _CORES_PER_CHIP if cores % _CORES_PER_CHIP == 0 else 1
     chips = cores // per_chip
     y = next(side for side in range(math.isqrt(chips), 0, -1) if chips % side == 0)

@@ -1,4 +1,4 @@
-"""Conditionals and loops of TensorFlow 1: operations in one flat graph, and the conditions under which each runs.
+"""Conditionals and loops of TensorFlow 1: operations in one flat graph, and their conditions.
 
 Loops are found by their control-flow contexts: every operation of a frame has the frame's.
 Conditionals are found by their Switch and Merge operations alone, as in TensorFlow's own pass

@@ -9,7 +9,7 @@ from tpulint.runtime.mark import attributes
 
 
 class OutsideCompilationV2Context(tfi.ControlFlowContext):  # type: ignore[misc]
-    """Marks operations of a function's graph with a host cluster's name, and nothing else."""
+    """A context that only marks operations of a function's graph with a host cluster's name."""
 
     def __init__(self, cluster: str, is_map: bool = False) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The inputs of `replicate`: checked, made flat tensors, and packed again in the computation."""
+"""The inputs of `replicate`: checked, flattened into tensors, and packed in the computation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Tensor = Any
 class Inputs:
     """`flat[replica][i]` are tensors; a None input is a constant 0 there.
 
-    `is_none[i]` and `is_composite[i]` tell what flat input i was, in replica 0. `structure` is
+    `is_none[i]` and `is_composite[i]` describe flat input i in replica 0. `structure` is
     the structure of replica 0's inputs, and `arity` their number before flattening.
     """
 

@@ -40,7 +40,7 @@ class Marked:
     """One marked computation. Tensors of `graph`, in TensorFlow's order."""
 
     graph: Graph
-    """Where the marked nodes stand."""
+    """The graph of the marked nodes."""
     cluster: str
     """The value of `_tpu_replicate`."""
     num_replicas: int

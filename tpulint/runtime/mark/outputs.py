@@ -23,12 +23,12 @@ class Outputs:
 
 
 def processed(returned: Any, by_device: bool) -> Outputs:
-    """The outputs of a computation that returned `returned`.
+    """Return the outputs of a computation that returned `returned`.
 
     `by_device` places each output on its own device, or core 0 where it has none.
 
     Raises:
-        OutputOrderError: an operation stands before a tensor, or in a nested structure.
+        OutputOrderError: an operation comes before a tensor, or is in a nested structure.
         ValueError: a value is neither an operation nor convertible to a tensor.
     """
     if tfi.is_flat(returned):

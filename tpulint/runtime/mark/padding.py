@@ -30,7 +30,7 @@ class PaddedDimension:
 
 
 def flat_maximum_shapes(inputs: Inputs, maximum_shapes: Any) -> list[Any]:
-    """A TensorShape for each flat input, None for components of composites (never padded).
+    """Return a TensorShape for each flat input, None for components of composites (never padded).
 
     Raises:
         MaximumShapesError: the structure is not that of a replica's inputs, or a shape is none.
@@ -93,7 +93,7 @@ def _padded(
 
 
 def _needs_and_sizes(flat: list[list[Tensor]]) -> tuple[list[Any], list[list[Tensor]]]:
-    """For each input: which dimensions are padded, and its shape at run time in each replica."""
+    """Return for each input its padded dimensions, and its run-time shape in each replica."""
     largest = [tensor.shape.as_list() for tensor in flat[0]]
     needed = [np.full_like(shape, False, dtype=bool) for shape in largest]
     sizes: list[list[Tensor]] = [[] for _ in flat[0]]

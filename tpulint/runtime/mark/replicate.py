@@ -1,4 +1,4 @@
-"""Marking one TPU computation: from the user's function to the nodes TensorFlow would leave."""
+"""The marking of one TPU computation, from the user's function to TensorFlow's nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _building = threading.local()
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A marked computation and what its caller gets for it.
+    """A marked computation and the results for its caller.
 
     `results[replica]` are the marked outputs (None for None), or the marked no-op of a
     computation without output tensors. `structure` packs one replica's flat outputs.
@@ -200,7 +200,7 @@ def _compile_status(request: Request, info: Any, cluster: str) -> Any:
 
 
 def _fan_out(found: outputs.Outputs, num_replicas: int) -> tuple[list[Any], list[Any]]:
-    """The `TPUReplicatedOutput`s, and for each replica its marked results."""
+    """Return the `TPUReplicatedOutput`s, and for each replica its marked results."""
     if not found.tensors:
         groups = [tf.group(found.operations, name=f"shard_{i}") for i in range(num_replicas)]
         return [], groups

@@ -151,7 +151,7 @@ def _takes_for_gradient(op: Any, tensor: Any) -> bool:
 
 
 def _with_bodies(operations: Iterable[Any]) -> Iterator[Any]:
-    """`operations`, and those of the functions that the device's among them hold."""
+    """Yield `operations`, and those in the functions that the device's hold."""
     unread, seen = list(operations), set()
     while unread:
         op = unread.pop()

@@ -18,7 +18,7 @@ from tpulint.runtime.tensorflow_internals.replacing import replaced
 
 @contextlib.contextmanager
 def cancellable_calls() -> Iterator[Callable[[], None]]:
-    """In here, the function given cancels all functions of TensorFlow that are running.
+    """Yield a function that cancels all functions of TensorFlow that are running.
 
     Those that are called afterwards run.
     """

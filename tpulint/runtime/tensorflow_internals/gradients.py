@@ -23,13 +23,13 @@ def is_recording() -> bool:
 
 
 def no_recording() -> AbstractContextManager[None]:
-    """In here no tape sees what is built."""
+    """Return a context in which no tape records operations."""
     stopped: AbstractContextManager[None] = record.stop_recording()
     return stopped
 
 
 def stands_on_tapes_for(images: Sequence[Tensor], originals: Sequence[Tensor]) -> None:
-    """Let tapes take each of `images` for what the same of `originals` is handed on as."""
+    """Let tapes treat each of `images` as its original passed on unchanged."""
     for image, original in zip(images, originals, strict=True):
         record.record_operation(
             "TpulintStandsFor", [image], [original], lambda gradient: [gradient]
@@ -37,14 +37,14 @@ def stands_on_tapes_for(images: Sequence[Tensor], originals: Sequence[Tensor]) -
 
 
 def same_on_tapes(image: Tensor, original: Tensor) -> None:
-    """Let tapes take `image`, a captured tensor, for `original` itself."""
+    """Let tapes treat `image`, a captured tensor, as `original` itself."""
     image._id = original._id
 
 
 def refused_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) -> None:
-    """Let a tape call `refuse` for a gradient of the eager `value` by what leads to it.
+    """Let a tape call `refuse` for a gradient of the eager `value` by its sources.
 
-    `value` is what came of `symbol`, an output of a FuncGraph.
+    `value` is the result for `symbol`, an output of a FuncGraph.
     """
     sources = [
         outer for outer, inner in symbol.graph.captures if symbol.op in _reached_from(inner.op)
@@ -78,7 +78,7 @@ _mark_reached = gradients_util._MarkReachedOps
 def _reached_on_our_ways(
     from_ops: Iterable[Operation], reached_ops: set[Operation], func_graphs: Sequence[Graph]
 ) -> None:
-    """As TensorFlow's own, from operation to operation through tensors with gradients."""
+    """Search as TensorFlow does, from operation to operation through tensors with gradients."""
     from_ops = list(from_ops)
     graphs = {id(graph): graph for op in from_ops for graph in graphs_outwards(op.graph)}
     graphs |= {id(graph): graph for graph in func_graphs}

@@ -22,7 +22,7 @@ def is_context_initialized() -> bool:
 
 
 def eager_mode() -> Any:
-    """A context in which operations run at once, whatever graph is being built around it."""
+    """Return a context in which operations run at once, whatever graph is being built."""
     return eager_context.eager_mode()
 
 
@@ -49,7 +49,7 @@ def sessions_place_only_what_they_run() -> None:
 
 
 def registered_kernels() -> Iterable[Any]:
-    """The KernelDefs that this process has. XLA's are there once something has been compiled."""
+    """Return the KernelDefs of this process. XLA's are there once something has been compiled."""
     kernel_defs: Iterable[Any] = kernels.get_all_registered_kernels().kernel
     return kernel_defs
 

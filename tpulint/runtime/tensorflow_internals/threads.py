@@ -1,4 +1,4 @@
-"""The threads in which TensorFlow runs graphs, and what Python functions in them wait for."""
+"""The threads in which TensorFlow runs graphs, and the waits of Python functions in them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _num_cores() -> int:
 
 
 def python_functions_run_by(run: Callable[..., Any]) -> None:
-    """From now on, `run(call, *args)` calls the Python function of an operation, in all graphs."""
+    """Call the Python functions of operations in all graphs by `run(call, *args)` from now on."""
     original = script_ops.FuncRegistry.__call__
     if hasattr(original, "of_tensorflow"):
         return
@@ -80,7 +80,7 @@ def awaited_by_thread(thread: int) -> Awaited | None:
 
 
 def stack_of_thread(thread: int) -> list[tuple[str, int]]:
-    """(file, line) of each Python frame of that thread, outermost first."""
+    """Return (file, line) of each Python frame of that thread, outermost first."""
     frame = sys._current_frames().get(thread)
     found: list[tuple[str, int]] = []
     while frame is not None:
