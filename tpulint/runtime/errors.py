@@ -52,7 +52,7 @@ __all__ = [
 class _Explained(type):
     """The metaclass of faults, which adds the place and the rule to the text first.
 
-    AutoGraph makes an error that passes a converted function anew, as `kind(text)` with the old
+    AutoGraph replaces an error that passes a converted function by `kind(text)`, with the old
     text in the new one, but only where `kind.__init__` is `Exception.__init__`.
     """
 

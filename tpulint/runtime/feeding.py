@@ -53,7 +53,7 @@ def infeed_enqueue(
     device_ordinal: int = -1,
     name: str | None = None,
 ) -> Any:
-    """As `infeed_enqueue_tuple`, one tensor."""
+    """Enqueue one tensor, as `infeed_enqueue_tuple` does a tuple."""
     return infeed_enqueue_tuple([input], [shape], layout, device_ordinal, name)
 
 
@@ -72,7 +72,7 @@ def outfeed_dequeue_tuple(
 def outfeed_dequeue(
     dtype: Any, shape: Any, device_ordinal: int = -1, name: str | None = None
 ) -> Tensor:
-    """As `outfeed_dequeue_tuple`, one tensor."""
+    """Take one tensor, as `outfeed_dequeue_tuple` does a tuple."""
     return outfeed_dequeue_tuple([dtype], [shape], device_ordinal, name)[0]
 
 

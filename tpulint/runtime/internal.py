@@ -64,7 +64,7 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _innermost(error: BaseException) -> tuple[str, int]:
-    """The file of tpulint's and its line where `error` arose."""
+    """Return the file and line in tpulint where `error` arose."""
     found = [
         (each.tb_frame.f_code.co_filename, each.tb_lineno)
         for each in _frames(error.__traceback__)

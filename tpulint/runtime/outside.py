@@ -117,6 +117,6 @@ def _fits(computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         inspect.signature(computation).bind(*args, **kwargs)
     except TypeError:
         return False
-    except ValueError:  # a builtin that does not tell its signature
+    except ValueError:  # a builtin without a signature
         return True
     return True

@@ -114,7 +114,7 @@ def rewrite(
     name: str | None = None,
     xla_options: Any = None,
 ) -> Any:
-    """`replicate` with one replica: `inputs` are its arguments, and its result comes unpacked."""
+    """Run `replicate` with one replica, whose arguments are `inputs`, and unpack its result."""
     return replicate(
         computation,
         None if inputs is None else [inputs],
@@ -161,7 +161,7 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
     if mode == "graph":
         _guard_fetches(outcome.marked.graph)
     with _beside_the_users_nodes():
-        # What tapes are to see are the marked nodes.
+        # Tapes are to see the marked nodes.
         with tfi.no_recording(), ours():
             ran = step.run_marked(outcome.marked, current_options())
             status = tf.constant(b"") if request.use_tpu else tf.no_op()

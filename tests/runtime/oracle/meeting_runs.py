@@ -53,7 +53,7 @@ def difference(program: Program, mode: Mode, threads: int, choices: Sequence[Any
 
 @contextmanager
 def not_compiled() -> Iterator[None]:
-    """In here, what is built runs the device's segments without compiling them, to save time."""
+    """Build steps in the context that do not compile the device's segments, to save time."""
     with mock.patch.object(Composer, "_segment", Composer._plain):
         yield
 

@@ -41,7 +41,7 @@ def value_and_variables(seed: int, side: str, crosses: bool = False) -> list[flo
 
 
 class _Racy:
-    """Builds the same operations each time."""
+    """A builder of the same operations each time."""
 
     def __init__(self, chance: random.Random, variables: list[Any], lift: Any) -> None:
         self._chance = chance

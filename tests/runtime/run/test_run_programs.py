@@ -1,4 +1,4 @@
-"""Programs under `tpulint run`: the examples, and what the report says of a fault."""
+"""Programs under `tpulint run`: the examples, and the report on a fault."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def name_results(results: Sequence[Any], device_assignment: Any) -> None:
             if isinstance(tensor, tf.Tensor) and not tfi.is_eager_tensor(tensor):
                 _cores_in(tensor.graph)[tensor.name] = tfi.canonical_device(device)
     for graph in tfi.graphs_outwards(tfi.default_graph()):
-        _cores_in(graph)  # it holds a computation, be it one without results
+        _cores_in(graph)  # it holds a computation, if only one without results
 
 
 class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]):

@@ -55,7 +55,10 @@ def system_of(
 
 
 def _mesh_of_spec(spec: str) -> tuple[int, int, int, int]:
-    """ "XxY" has one core a chip, "XxYxC" has C, and "XxYxZxC" has three dimensions."""
+    """Return the mesh of `spec`.
+
+    "XxY" has one core a chip, "XxYxC" has C, and "XxYxZxC" has three dimensions.
+    """
     numbers = [int(number) for number in spec.split("x")] if _SPEC.fullmatch(spec) else []
     if not numbers or 0 in numbers:
         raise ValueError(
@@ -79,7 +82,7 @@ _initialized: list[bool] = []
 
 
 def current_system() -> System | None:
-    """The innermost emulated system, or None."""
+    """Return the innermost emulated system, or None."""
     return _systems[-1] if _systems else None
 
 

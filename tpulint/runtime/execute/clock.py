@@ -33,5 +33,5 @@ class Clock:
         self.started: Operation = tf.raw_ops.MakeIterator(dataset=slow, iterator=self._iterator)
 
     def tick(self) -> Operation:
-        """An operation that ends at the next tick."""
+        """Return an operation that ends at the next tick."""
         return tf.raw_ops.IteratorGetNext(iterator=self._iterator, **_NUMBER)[0].op

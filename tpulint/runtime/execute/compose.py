@@ -126,7 +126,7 @@ class Composer:
         given = inputs_of(piece.ops)
         wanted = _wanted(region, piece, own)
         images = {name: constant_or_image(region, name, places, on_host=False) for name in given}
-        # XLA takes no variable twice, and a loop hands out again what it was handed.
+        # XLA takes no variable twice, and a loop returns the handles that it was given.
         arguments = {image.name: image for image in images.values()}
 
         to_cut: list[int] = []

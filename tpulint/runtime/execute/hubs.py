@@ -33,7 +33,7 @@ class Hubs:
     """
 
     def __init__(self, collectives: Iterable[Collective], replicas: int) -> None:
-        # Those of one dtype stand side by side, so that one loop can empty them.
+        # Those of one dtype are next to each other, so that one loop can empty them.
         self._collectives = sorted(
             (one for one in collectives if any(len(group) > 1 for group in one.groups)),
             key=lambda one: _dtype(one).as_datatype_enum,
@@ -45,7 +45,7 @@ class Hubs:
         self._servers: dict[Any, Callable[..., Tensor]] = {}
 
     def queues(self, replica: int) -> Tensor | None:
-        """The queues of `replica`, for each collective those to and from its hub, in one tensor."""
+        """Return the queues of `replica` to and from each collective's hub, in one tensor."""
         if not self._collectives:
             return None
         pairs = zip(self._to_hub, self._from_hub, strict=True)
@@ -97,7 +97,7 @@ class Hubs:
             return take(_one_of(queues, from_hub), [tf.bool, value.dtype.base_dtype])[1]
 
     def _server(self, one: Collective, group: Sequence[int]) -> Callable[..., Tensor]:
-        """The function that serves `group` at the hub of `one`, given its queues.
+        """Return the function that serves `group` at the hub of `one`, given its queues.
 
         Sums of one dtype over as many members, as gradients are, share one: to trace it costs more
         than anything else here.
@@ -112,7 +112,7 @@ class Hubs:
         return self._servers[key]
 
     def _queues_of(self, way: str) -> list[list[Tensor]]:
-        """For each collective the queues of all replicas to or from its hub."""
+        """Return for each collective the queues of all replicas to or from its hub."""
         return [
             [
                 queue([tf.bool, _dtype(one)], f"{self._name}_{number}_{way}_{replica}")
@@ -122,7 +122,7 @@ class Hubs:
         ]
 
     def _running(self) -> Tensor:
-        """The queue that holds a mark for each step that has begun and not ended."""
+        """Return the queue that holds a mark for each step that has begun and not ended."""
         return queue([tf.bool], f"{self._name}_running")
 
     def _emptied(self, queues: Sequence[Tensor]) -> Tensor:

@@ -80,7 +80,7 @@ class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
 def delivered(fault: RuntimeFault) -> RuntimeFault:
     """Return `fault`, of a class of its own that TensorFlow cannot replace by making it anew.
 
-    The class is one of the errors that it stands for too, because Python accepts no other.
+    The class is also a subclass of the error that it replaces, because Python accepts no other.
     """
     kind = type(fault)
     namespace = {

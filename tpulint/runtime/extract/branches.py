@@ -122,7 +122,7 @@ class _Plan:
                 needs[node] = self._needs(node)
                 unread += needs[node]
         place = {node: number for number, node in enumerate(self.level.nodes)}
-        # What is alone in a branch may yet be made together with a Merge of that branch.
+        # A node alone in a branch may yet be made together with a Merge of that branch.
         first = sorted(needs, key=lambda node: (not self._is_here(node), place[node]))
         return in_order(first, lambda node: needs[node])
 
@@ -221,7 +221,7 @@ class _Plan:
             if node not in own or user in later.setdefault(node, set()):
                 continue
             later[node].add(user)
-            if not self._stays(node, alone):  # it is made again there, of what it takes
+            if not self._stays(node, alone):  # it is made again there, from its inputs
                 unread += [(source, node) for source in self.level.sources(node)]
         for node in content:
             tensors = [tensor for op in node.ops for tensor in op.outputs]

@@ -10,7 +10,7 @@ from tpulint.runtime.mark.marked import Marked
 TAKES = frozenset({"InfeedDequeue", "InfeedDequeueTuple"})
 """Operations by which the device takes tuples from the host, for which it may have to wait."""
 _CORES_PER_HOST = 8
-"""As TensorFlow's own default placement of an infeed queue assumes (tpu_feed.py)."""
+"""The number that TensorFlow's default placement of an infeed queue assumes (tpu_feed.py)."""
 
 
 def feeds(region: Region) -> frozenset[Operation]:

@@ -99,7 +99,7 @@ class Level:
 
     def has_effects(self, node: Node) -> bool:
         """Return whether `node`, or a node in the branches that it joins, has effects."""
-        if is_merge(node):  # what is in inner branches is in outer ones as well
+        if is_merge(node):  # nodes in inner branches are in outer ones as well
             return any(one.has_effects for one in self._inside(node))
         return node.has_effects
 

@@ -107,7 +107,7 @@ class _Built:
         for node in group:
             op = node.op
             if op.type == "Switch" or is_merge(node):
-                # Here only the taken branch is there: it has what is switched.
+                # Only the taken branch is built here, and it has the switched tensor.
                 self._copy(copied)
                 copied = []
                 value = self.image(op.inputs[0].name)

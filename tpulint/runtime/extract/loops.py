@@ -60,6 +60,6 @@ class Loop:
 
     @property
     def exits(self) -> list[Operation | None]:
-        """Return for each variable the operation that returns its last value, if it is used."""
+        """Return for each variable the operation that takes its last value out, if any does."""
         users = [switch.outputs[0].consumers() for switch in self.switches]
         return [found[0] if found else None for found in users]

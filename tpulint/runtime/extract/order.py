@@ -36,7 +36,7 @@ def order(region: Region, side: Callable[[Operation], Side]) -> Mapping[str, fro
     _order_effects(region, side, before)
     on_host = [op for op in region.ops if side(op) is Side.HOST]
     _order_accesses(region, on_host, before)
-    # What the two sides do to each other is the locks' business.
+    # The locks judge the accesses of one side against those of the other.
     compiled = compiled_order(region, before, argument_names(region.inputs))
     _order_accesses(region, [op for op in compiled if side(op) is not Side.HOST], before)
     return {name: frozenset(names - {name}) for name, names in before.items()}

@@ -120,7 +120,7 @@ class Region:
             name: str = attrs[CLUSTER_ATTR].s.decode()
             return name
         if op.type == "Identity" and op.outputs[0].dtype in NEVER_ON_DEVICE:
-            # TensorFlow's passes drop it, and move what ends in an output to the host with it.
+            # TensorFlow's passes drop it, and move a cluster's end in an output to the host.
             source = op.inputs[0].op
             found = self.cluster_of(source) if source.name in self.names else None
             if found is not None:

@@ -27,17 +27,17 @@ def is_marked(op: tf.Operation) -> bool:
 
 
 def string_attr(value: str) -> Any:
-    """An AttrValue that holds `value`."""
+    """Return an AttrValue that holds `value`."""
     return tf.compat.v1.AttrValue(s=value.encode())
 
 
 def bool_attr(value: bool) -> Any:
-    """An AttrValue that holds `value`."""
+    """Return an AttrValue that holds `value`."""
     return tf.compat.v1.AttrValue(b=value)
 
 
 def string_list_attr(values: list[str]) -> Any:
-    """An AttrValue that holds the list `values`."""
+    """Return an AttrValue that holds the list `values`."""
     attr = tf.compat.v1.AttrValue()
     attr.list.s.extend(value.encode() for value in values)
     return attr

@@ -170,7 +170,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
             tfi.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
 
     def _guard(self, op: Any) -> None:
-        # What is compiled, or replicated, is gone when the step runs. One replica's host
+        # Compiled or replicated operations are gone when the step runs. One replica's host
         # operations are still there.
         if self.num_replicas > 1 or not self.clusters.open:
             op.graph.prevent_feeding(op)

@@ -125,7 +125,7 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
             # The guard of a branch or a loop is marked as what needed it first.
             if tensor.op.type in escaping.GUARDS:
                 continue
-            # The gradient of a host operation takes what it needs: that is TPU206's matter.
+            # The gradient of a host operation may take any tensor: TPU206 covers that.
             if "." in _cluster(tensor.op) or _takes_for_gradient(op, tensor):
                 continue
             raise EscapedTensorError(

@@ -33,7 +33,7 @@ class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
         self._waits: list[tuple[Any, Any]] = []
         self._names_in_use = users_graph._names_in_use
         self._name_stack = users_graph._name_stack
-        # Whether bodies of loops and branches get automatic control dependencies.
+        # Says if bodies of loops and branches get automatic control dependencies.
         self._add_control_dependencies = users_graph._add_control_dependencies
 
     @contextlib.contextmanager
@@ -61,7 +61,7 @@ class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
         tfi.same_on_tapes(placeholder, tensor)
         self.stand_ins[placeholder.op.name] = tensor.op
         for users, ours in self._waits:
-            # What has an input that was made in such a scope already waits through that.
+            # An operation with an input that was made in such a scope already waits through that.
             if users.op_in_group(tensor.op):
                 ours.add_op(placeholder.op)
         return placeholder

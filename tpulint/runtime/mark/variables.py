@@ -32,7 +32,7 @@ class ReplicatedHandles:
         is_mirrored: bool,
         is_packed: bool,
     ) -> Any:
-        """The handle `handle_id` of the variable `name` with one of `copies` a replica.
+        """Return the handle `handle_id` of the variable `name` with one of `copies` a replica.
 
         Raises:
             ValueError: a replica of the strategy's device assignment has no copy.

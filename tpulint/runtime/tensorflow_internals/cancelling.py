@@ -47,7 +47,7 @@ def close_sessions_of_thread(thread: int) -> None:
     frame = sys._current_frames().get(thread)
     while frame is not None:
         if frame.f_code.co_filename == session.__file__:
-            caller = frame.f_locals.get("self")  # a session, or what `make_callable` has given
+            caller = frame.f_locals.get("self")  # a session, or a result of `make_callable`
             running: Any = caller if _is_session(caller) else getattr(caller, "_session", None)
             if _is_session(running):
                 running.close()

@@ -40,7 +40,7 @@ def placed_on_this_host() -> Iterator[None]:
             _place(op, asked_for, _EMULATED.sub("device:CPU:0", asked_for))
 
     def extend_graph(self: Any) -> None:
-        if not self._target:  # what serves it is this process: it has no other job
+        if not self._target:  # this process serves it, and has no other job
             _place_jobs_here(self._graph, device.fget)
         extend(self)
 

@@ -38,7 +38,7 @@ def is_tensorflows_thread() -> bool:
 
 def num_threads() -> int:
     """Return how many operations TensorFlow runs at once, unless a session has its own threads."""
-    # The property would make a whole configuration anew, at each call of a Python function.
+    # The property would make a whole new configuration at each call of a Python function.
     context = eager_context.context()
     given = 0 if context._config is None else context._config.inter_op_parallelism_threads
     return int(context._inter_op_parallelism_threads or given or _num_cores())
@@ -66,7 +66,7 @@ def awaited_by_thread(thread: int) -> Awaited | None:
     """Return the work of TensorFlow that the Python thread of that number waits for, or None."""
     frame = sys._current_frames().get(thread)
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame = frame.f_back  # the emulator stands between (see cores)
+        frame = frame.f_back  # the emulator is in between (see cores)
     if frame is None:
         return None
     if frame.f_code is _RUNS_SESSIONS:
