@@ -17,7 +17,7 @@ from tpulint.runtime.place import place_of_operation
 ISSUES = "https://github.com/tpulint/tpulint/issues"
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _OURS = (KeyError, IndexError, AssertionError, NameError, RecursionError)
-"""What nobody raises on purpose."""
+"""Exceptions that no code raises on purpose."""
 
 
 @contextmanager

@@ -220,7 +220,7 @@ class Row:
     stale: bool = False
     host_variables: Any = "lock"
     word: str = "writes"
-    """What the host is said to do where something is stale."""
+    """The host's access in the warning where a value is stale."""
 
     def __str__(self) -> str:
         return f"{self.computation.__name__}-{self.host_variables}"

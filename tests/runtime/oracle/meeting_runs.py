@@ -101,7 +101,7 @@ def _in_function(program: Program) -> Step:
         return tpu.replicate(_Computation(program), _inputs(program, choices, rows))
 
     def run(choices: Any, rows: Any) -> Any:
-        # Also with a deadline, with which what nobody can miss is followed too.
+        # Also with a deadline, which follows the collectives that no replica can miss too.
         given = tf.constant(choices, tf.int32, [program.replicas, _count(program)])
         with tpu.options(deadline=SECONDS):
             return _by_slot(step(given, tf.constant(rows)))

@@ -30,7 +30,7 @@ from tpulint.runtime.extract.collectives import Collective, Decision
 from tpulint.runtime.extract.sites import Iteration, Site
 
 Steps = Iterator[bool]
-"""The steps of a replica: each says if it has made progress, or has to wait."""
+"""The steps of a replica: each reports progress, or that it has to wait."""
 
 
 def reported(program: Program, choices: Any, chosen: random.Random) -> str | None:

@@ -26,7 +26,7 @@ tf.config.experimental_connect_to_cluster(resolver)
 tf.tpu.experimental.initialize_tpu_system(resolver)
 strategy = tf.distribute.TPUStrategy(resolver)
 """
-# The analyzer does not run the code, so it cannot see what `eval` makes of it.
+# The analyzer does not run the code, so it cannot see the result of `eval`.
 UNSEEN = (
     STRATEGY
     + """

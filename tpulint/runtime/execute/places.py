@@ -36,7 +36,7 @@ class Places:
     iteration: Tensor = None
     """The rounds that the loops around have made before, outermost first."""
     rounds: Tensor = None
-    """If the region is a loop's: the rounds that it has made before."""
+    """The rounds that the region has made before, if it is a loop's."""
     queues: Tensor = None
     """The replica's, to and from the hubs of the collectives."""
     feeds: Mapping[Any, Tensor] = field(default_factory=dict)
