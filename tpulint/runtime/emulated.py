@@ -41,7 +41,7 @@ def emulated_tpu(
     error, everything is restored.
 
     Raises:
-        ValueError: the number of cores is given twice or not at all, or `topology` is invalid.
+        ValueError: both sizes are given, or there is no core, or `topology` is invalid.
     """
     system = system_of(num_replicas, topology, cores_per_replica)
     with ExitStack() as places:

@@ -42,7 +42,7 @@ def system_of(
     """Return the system that `emulated_tpu` is asked for, of one core by default.
 
     Raises:
-        ValueError: the number of cores is given twice or not at all, or the topology is invalid.
+        ValueError: both sizes are given, or there is no core, or the topology is invalid.
     """
     if topology is not None:
         if num_replicas is not None or cores_per_replica != 1:

@@ -45,7 +45,7 @@ def _visit(region: Region, found: Automatic, seen: set[int]) -> bool:
 
 
 def _goes_to_the_host(region: Region, op: Operation) -> bool:
-    """Return whether `op` goes to the host; calls, inlined there, and collectives do not."""
+    """Return whether `op` goes to the host; calls, which are inlined, and marked bodies do not."""
     return op.type not in CALL and not is_marked(region, op) and needs_the_host(region, op)
 
 

@@ -67,7 +67,7 @@ def crosses_the_seam(region: Region, op: Operation) -> bool:
 
 
 def is_marked(region: Region, op: Operation) -> bool:
-    """Return the same as `crosses_the_seam`, by the user's own marks alone."""
+    """Return the same as `crosses_the_seam`, leaving automatic host clusters aside."""
     return any(_marks(graph) for graph in _graphs(region.graph, region.nodes[op.name]))
 
 

@@ -30,7 +30,7 @@ _ALWAYS = (
 
 
 def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError | None:
-    """Return the fault of the first of `ops`, device operations of `region`, without a kernel."""
+    """Return the fault of the first of `ops`, of `region`'s device, that no device can run."""
     for op in ops:
         for body in bodies(region, op):
             fault = unsupported(body, body.ops)

@@ -33,7 +33,7 @@ class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
         self._waits: list[tuple[Any, Any]] = []
         self._names_in_use = users_graph._names_in_use
         self._name_stack = users_graph._name_stack
-        # Says if bodies of loops and branches get automatic control dependencies.
+        # True if bodies of loops and branches get automatic control dependencies.
         self._add_control_dependencies = users_graph._add_control_dependencies
 
     @contextlib.contextmanager
