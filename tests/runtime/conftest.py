@@ -10,7 +10,7 @@ from tensorflow.python.eager import context
 
 @pytest.fixture(autouse=True)
 def soft_placement_as_before() -> Iterator[None]:
-    """Unset is not the same as either value: only outside functions does it mean on."""
+    """Restore soft placement; unset is neither value: it means on outside functions only."""
     before = context.context()._soft_device_placement
     yield
     if context.context()._soft_device_placement != before:

@@ -4,9 +4,9 @@
 
     tpu.replicate(step, [[x0], [x1]])
 
-The names and signatures are TensorFlow's, and so is what they do: the same marked graph, the
-same errors, host clusters on the host, device segments compiled by XLA. What would hang on a TPU
-is an error here. Each error and warning names its rule of the catalogue. See docs/runtime.md.
+The names, signatures and behaviour are TensorFlow's: the same marked graph, the same errors, host
+clusters on the host, device segments compiled by XLA. A program that would hang on a TPU raises an
+error here. Each error and warning names its rule of the catalogue. See docs/runtime.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`emulated_tpu`: a TPU that is not there, for programs that were written for one."""
+"""`emulated_tpu`: an emulated TPU for programs that were written for a real one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def emulated_tpu(
     topology: str | None = None,
     cores_per_replica: int = 1,
 ) -> Iterator[None]:
-    """In here, unmodified TensorFlow code finds a TPU, and runs on this CPU.
+    """Let unmodified TensorFlow code in the context find a TPU, and run on this CPU.
 
         with tpulint.runtime.emulated_tpu(num_replicas=8):
             resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
@@ -36,12 +36,12 @@ def emulated_tpu(
 
     There are `num_replicas * cores_per_replica` cores, or those of `topology`: "2x2x2" is chips in
     x, chips in y, and cores a chip ("XxYxZxCORES" for three dimensions, "XxY" for one core a chip).
-    Cores per replica are else the program's own affair, by its device assignment. It holds in all
-    threads of the process; a second one inside takes its place. At the end, also after an error,
-    everything is as before.
+    Otherwise the program's own device assignment sets the cores per replica. The TPU is there in
+    all threads of the process; a second one inside takes its place. At the end, also after an
+    error, everything is restored.
 
     Raises:
-        ValueError: both or neither make sense, or it is no topology.
+        ValueError: both sizes are given, or there is no core, or `topology` is invalid.
     """
     system = system_of(num_replicas, topology, cores_per_replica)
     with ExitStack() as places:

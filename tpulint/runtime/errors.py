@@ -50,9 +50,9 @@ __all__ = [
 
 
 class _Explained(type):
-    """Makes faults: puts the place and the rule into the text before the class sees it.
+    """The metaclass of faults, which adds the place and the rule to the text first.
 
-    AutoGraph makes an error that passes a converted function anew, as `kind(text)` with the old
+    AutoGraph replaces an error that passes a converted function by `kind(text)`, with the old
     text in the new one, but only where `kind.__init__` is `Exception.__init__`.
     """
 
@@ -111,7 +111,7 @@ _witnesses: list[Callable[[RuntimeFaultWarning], None]] = []
 
 @contextmanager
 def warnings_told_to(witness: Callable[[RuntimeFaultWarning], None]) -> Iterator[None]:
-    """In here, `witness` is told each warning, also those that a filter keeps from being shown."""
+    """Pass each warning in the context to `witness`, also those that a filter hides."""
     _witnesses.append(witness)
     try:
         yield
@@ -126,7 +126,7 @@ def _tensorflows_class(ours: type[Any]) -> Any:
 
 
 def explained(message: str, rule: str, place: str | None) -> str:
-    """`message`, then a line with the place and the rule, as far as they are known."""
+    """Return `message` and a line with the place and the rule, as far as they are known."""
     known = [f"at {place}"] if place else []
     known += [f"[{rule} {CODES[rule].name}]"] if rule else []
     return "\n  ".join([message, " ".join(known)] if known else [message])
@@ -242,13 +242,13 @@ class MaximumShapesError(RuntimeFault, ValueError):
 
 
 class UnfetchableError(RuntimeFault, ValueError):
-    """What a TPU computation made is fetched outside it."""
+    """A tensor made in a TPU computation is fetched outside it."""
 
     rule = "TPU406"
 
 
 class OutputOrderError(RuntimeFault, ValueError):
-    """An operation stands where a tensor must stand in the outputs."""
+    """The outputs have an operation in the place of a tensor."""
 
     rule = "TPU407"
 
@@ -270,7 +270,7 @@ class UninitializedSystemError(RuntimeFault, tf.errors.FailedPreconditionError):
 
 
 class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]
-    """An operation with no TPU kernel stands in device code."""
+    """Device code has an operation with no TPU kernel."""
 
     rule = "TPU501"
 
@@ -280,13 +280,13 @@ _joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {
 
 
 def as_fault(kind: type[_Fault], error: Exception, rule: str | None = None) -> _Fault:
-    """`error`, raised by TensorFlow, as a `kind` that is also of `error`'s class."""
+    """Return `error`, raised by TensorFlow, as a `kind` that is also of `error`'s class."""
     fault: _Fault = joined(kind, type(error))(str(error), place=place_of(error), rule=rule)
     return fault
 
 
 def joined(kind: type[RuntimeFault], theirs: type[Exception]) -> type[Any]:
-    """`kind`, as a class that is also TensorFlow's class `theirs`."""
+    """Return `kind`, as a class that is also TensorFlow's class `theirs`."""
     if issubclass(kind, theirs):
         return kind
     if (kind, theirs) not in _joined_classes:

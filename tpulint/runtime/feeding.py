@@ -1,7 +1,7 @@
-"""The host's ends of infeed and outfeed: what TensorFlow's functions make outside computations.
+"""The host's ends of infeed and outfeed, as TensorFlow's functions make them outside computations.
 
-`InfeedQueue.generate_enqueue_ops` and its kin end here, so that what they enqueue is there for the
-replicas on this CPU. Inside a computation, and where a real TPU is, they do what they always did.
+`InfeedQueue.generate_enqueue_ops` and its kin end here, so that the replicas on this CPU get the
+tuples that they enqueue. Inside a computation, and with a real TPU, they are unchanged.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def infeed_enqueue_tuple(
     device_ordinal: int = -1,
     name: str | None = None,
 ) -> Any:
-    """Enqueue a tuple for the core `device_ordinal` of the host whose device scope we are in.
+    """Enqueue a tuple for the core `device_ordinal` of the host of the current device scope.
 
     Raises:
-        ValueError: a tensor has another shape than it is said to have.
+        ValueError: a tensor has another shape than declared.
     """
     core = _core(device_ordinal)
     with _on_this_host(name):
@@ -53,7 +53,7 @@ def infeed_enqueue(
     device_ordinal: int = -1,
     name: str | None = None,
 ) -> Any:
-    """As `infeed_enqueue_tuple`, one tensor."""
+    """Enqueue one tensor, as `infeed_enqueue_tuple` does a tuple."""
     return infeed_enqueue_tuple([input], [shape], layout, device_ordinal, name)
 
 
@@ -63,7 +63,7 @@ def outfeed_dequeue_tuple(
     device_ordinal: int = -1,
     name: str | None = None,
 ) -> list[Tensor]:
-    """Take what the core `device_ordinal` has put into its outfeed, when there is something."""
+    """Take the next tuple that the core `device_ordinal` puts into its outfeed."""
     core = _core(device_ordinal)
     with _on_this_host(name):
         return take(queue("outfeed", core), dtypes, shapes)
@@ -72,12 +72,12 @@ def outfeed_dequeue_tuple(
 def outfeed_dequeue(
     dtype: Any, shape: Any, device_ordinal: int = -1, name: str | None = None
 ) -> Tensor:
-    """As `outfeed_dequeue_tuple`, one tensor."""
+    """Take one tensor, as `outfeed_dequeue_tuple` does a tuple."""
     return outfeed_dequeue_tuple([dtype], [shape], device_ordinal, name)[0]
 
 
 def _core(ordinal: int) -> int:
-    """-1 is the core that the device scope names, as TensorFlow would place the operation."""
+    """Return the core of an ordinal; -1 is that of the device scope, where TensorFlow places it."""
     device = tfi.device_here()
     if ordinal < 0:
         ordinal = (device.device_index or 0) if device.device_type == "TPU" else 0

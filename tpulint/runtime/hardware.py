@@ -1,4 +1,4 @@
-"""What does the work: an emulated TPU, or a real one, or this CPU without the name of a TPU."""
+"""The hardware that does the work: an emulated TPU, a real one, or this CPU without emulation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tpulint.runtime.emulate.system import current_system
 
 
 def real_tpu() -> bool:
-    """Whether TensorFlow sees a TPU, of this machine or of a cluster it is connected to."""
+    """Return whether TensorFlow sees a TPU, of this machine or of a cluster it is connected to."""
     if current_system() is not None:
         return False
     if tfi.is_context_initialized():

@@ -1,4 +1,4 @@
-"""Errors of tpulint's own: one short message, and never an accusation of the program."""
+"""Errors of tpulint itself, reported in one short message that does not blame the program."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tpulint.runtime.place import place_of_operation
 ISSUES = "https://github.com/tpulint/tpulint/issues"
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _OURS = (KeyError, IndexError, AssertionError, NameError, RecursionError)
-"""What nobody raises on purpose."""
+"""Exceptions that no code raises on purpose."""
 
 
 @contextmanager
 def ours() -> Iterator[None]:
-    """In here no code of the user's runs: whatever is raised is a fault of tpulint's."""
+    """Report any exception in the context, which runs no code of the user's, as tpulint's own."""
     try:
         yield
     except (RuntimeFault, tf.errors.OpError):
@@ -33,7 +33,7 @@ def ours() -> Iterator[None]:
 
 @contextmanager
 def partly_ours() -> Iterator[None]:
-    """In here code of the user's runs, too: what tpulint raises by mistake is its own fault."""
+    """Report the exceptions of tpulint's own code in the context, which also runs the user's."""
     try:
         yield
     except _OURS as error:
@@ -43,7 +43,7 @@ def partly_ours() -> Iterator[None]:
 
 
 def internal_error(error: Exception) -> InternalError:
-    """What the user reads of `error`: where it arose in tpulint, and at which operation."""
+    """Return `error` as an InternalError, with its place in tpulint and its operation."""
     filename, line = _innermost(error)
     op = _operation(error)
     at = f" at the operation '{op.name}' ({op.type})" if op is not None else ""
@@ -64,7 +64,7 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _innermost(error: BaseException) -> tuple[str, int]:
-    """The file of tpulint's and its line where `error` arose."""
+    """Return the file and line in tpulint where `error` arose."""
     found = [
         (each.tb_frame.f_code.co_filename, each.tb_lineno)
         for each in _frames(error.__traceback__)
@@ -75,7 +75,7 @@ def _innermost(error: BaseException) -> tuple[str, int]:
 
 
 def _operation(error: BaseException) -> Any | None:
-    """The operation that the innermost frame of ours with one was at."""
+    """Return the operation in the innermost frame of tpulint's that has one."""
     for each in reversed(list(_frames(error.__traceback__))):
         if each.tb_frame.f_code.co_filename.startswith(_HERE):
             values = list(each.tb_frame.f_locals.values())

@@ -47,7 +47,7 @@ def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: A
 def experimental_map_outside_compilation(
     computation: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """As `outside_compilation`, once for each shard of an input that is split over cores."""
+    """Run `outside_compilation` once for each shard of an input that is split over cores."""
     return _outside_compilation(True, computation, args, kwargs)
 
 
@@ -93,7 +93,7 @@ def _warn_of_plain_call() -> None:
 
 
 def _takes_args(computation: Callable[..., Any]) -> bool:
-    """Whether `args` is a parameter of the user's own function."""
+    """Return whether `args` is a parameter of the user's own function."""
     try:
         parameter = inspect.signature(computation).parameters.get("args")
     except (TypeError, ValueError):
@@ -117,6 +117,6 @@ def _fits(computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         inspect.signature(computation).bind(*args, **kwargs)
     except TypeError:
         return False
-    except ValueError:  # a builtin that does not tell its signature
+    except ValueError:  # a builtin without a signature
         return True
     return True

@@ -1,4 +1,4 @@
-"""Where in the user's own code we are: the frame nearest to the call that is not a library's."""
+"""The current place in the user's own code: the innermost frame that is not a library's."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SITE_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.s
 
 
 def users_place() -> str | None:
-    """ "file:line" of the innermost frame of the user's code that we are in, or None."""
+    """Return "file:line" of the innermost current frame of the user's code, or None."""
     return _innermost(tfi.stack_here())
 
 
 def is_called_by_strategy() -> bool:
-    """Whether it is TPUStrategy that has called us, on behalf of the user."""
+    """Return whether TPUStrategy has called us on behalf of the user."""
     for filename, _ in reversed(tfi.stack_here()):
         if is_users(filename):
             return False
@@ -34,17 +34,17 @@ def is_called_by_strategy() -> bool:
 
 
 def place_in_thread(thread: int) -> str | None:
-    """ "file:line" of the innermost frame of the user's code in a Python thread, or None."""
+    """Return "file:line" of the innermost frame of the user's code in a Python thread, or None."""
     return _innermost(tfi.stack_of_thread(thread))
 
 
 def place_of_operation(op: Any) -> str | None:
-    """ "file:line" of the user's code that made `op`, or None."""
+    """Return "file:line" of the user's code that made `op`, or None."""
     return _innermost(_stack_of(op))
 
 
 def place_of(error: BaseException) -> str | None:
-    """ "file:line" of the innermost frame of the user's code that `error` passed, or None."""
+    """Return "file:line" of the innermost frame of the user's code that `error` passed, or None."""
     frames = []
     traceback = error.__traceback__
     while traceback is not None:
@@ -54,14 +54,14 @@ def place_of(error: BaseException) -> str | None:
 
 
 def _stack_of(op: Any) -> list[tuple[str, int]]:
-    """(file, line) of each frame in which `op` was made, outermost first."""
+    """Return (file, line) of each frame in which `op` was made, outermost first."""
     originals: dict[str, Any] = getattr(op.graph, "_tpulint_originals", {})
     original: Any = originals.get(op.name, op)
     return [(frame.filename, frame.lineno) for frame in original.traceback]
 
 
 def is_of_gradient(op: Any) -> bool:
-    """Whether TensorFlow made `op` while it took a gradient."""
+    """Return whether TensorFlow made `op` while it took a gradient."""
     files = ("gradients_util.py", "backprop.py", "gradients_impl.py")
     return any(frame.filename.endswith(files) for frame in op.traceback)
 
@@ -72,7 +72,7 @@ def _innermost(frames: Iterable[tuple[str, int]]) -> str | None:
 
 
 def is_users(filename: str) -> bool:
-    """Whether `filename` is neither of a library nor made up by the interpreter."""
+    """Return whether `filename` is neither of a library nor made up by the interpreter."""
     if filename.startswith("<") or "__autograph_generated_file" in filename:
         return False
     if any(part in filename for part in _SITE_PACKAGES):

@@ -1,12 +1,12 @@
-"""Where a step's time goes, and what crosses between device and host.
+"""A profile of steps: their time by lane, and the transfers between device and host.
 
     with tpu.profile() as profile:
         step(x)
     print(profile.table())
     profile.write_chrome_trace("step.json")
 
-Computations that are built inside the context are watched, whenever they run inside one. What was
-built before has nothing in it that could be watched, so that it costs nothing.
+Computations that are built inside the context are watched, whenever they run inside one. Those
+built before have no probes, and so cost nothing.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class LaneTotal:
 
 @dataclass
 class Profile:
-    """What happened in the steps that ran while it was open."""
+    """The events of the steps that ran while it was open."""
 
     events: list[Event] = field(default_factory=list)
 
     @property
     def steps(self) -> list[tuple[LaneTotal, ...]]:
-        """For each step that ran, in order, the totals of its lanes."""
+        """Return for each step that ran, in order, the totals of its lanes."""
         numbers = sorted({event.step for event in self.events})
         return [tuple(self._totals(number)) for number in numbers]
 
     def table(self) -> str:
-        """All steps as text, a line for each lane; or why there is none."""
+        """Return all steps as text, a line for each lane, or the reason why there are none."""
         if not self.events:
             return _NOTHING
         lines = []
@@ -87,7 +87,7 @@ class Profile:
 
 @contextmanager
 def profile() -> Iterator[Profile]:
-    """Watch the computations that are built and run in here."""
+    """Watch the computations that are built and run in the context."""
     found = Profile()
     lock = threading.Lock()
 

@@ -44,7 +44,7 @@ def replicate(
         UnequalInputsError: the replicas' inputs differ in structure, dtype or shape (TPU402).
         ArityError: the computation cannot take the inputs (TPU403).
         MaximumShapesError: `maximum_shapes` does not fit them (TPU404).
-        OutputOrderError: an operation stands before a tensor, or nested (TPU407).
+        OutputOrderError: an operation comes before a tensor, or is nested (TPU407).
         DeviceAssignmentError: it is not one for this number of replicas (TPU408).
         NestedComputationError: this is built inside another computation (TPU202).
         EscapedTensorError: a tensor is used outside the graph that made it (TPU303), or outside
@@ -74,7 +74,7 @@ def split_compile_and_replicate(
     padding_spec: Any = None,
     xla_options: Any = None,
 ) -> list[Any]:
-    """As `replicate`, giving [compilation status, results].
+    """Run `replicate`, and return [compilation status, results].
 
     The status is a serialized CompilationResultProto in a string tensor: empty, all went well.
     """
@@ -114,7 +114,7 @@ def rewrite(
     name: str | None = None,
     xla_options: Any = None,
 ) -> Any:
-    """`replicate` with one replica: `inputs` are its arguments, and its result comes unpacked."""
+    """Run `replicate` with one replica, whose arguments are `inputs`, and unpack its result."""
     return replicate(
         computation,
         None if inputs is None else [inputs],
@@ -161,7 +161,7 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
     if mode == "graph":
         _guard_fetches(outcome.marked.graph)
     with _beside_the_users_nodes():
-        # What tapes are to see are the marked nodes.
+        # Tapes are to see the marked nodes.
         with tfi.no_recording(), ours():
             ran = step.run_marked(outcome.marked, current_options())
             status = tf.constant(b"") if request.use_tpu else tf.no_op()
@@ -170,7 +170,7 @@ def _in_graph(request: Request, mode: Mode) -> list[Any]:
 
 
 def _results(outcome: marking.Outcome, ran: Ran) -> list[Any]:
-    """What the user gets for each replica: what can be run, in the computation's structure."""
+    """Return the runnable results of each replica, in the computation's structure."""
     if isinstance(outcome.results[0], tf.Operation):
         return [
             _standing_for(outcome, tf.group(done), twin)
@@ -196,13 +196,13 @@ def _standing_for(outcome: marking.Outcome, executable: Any, twin: Any) -> Any:
 
 @contextmanager
 def _beside_the_users_nodes() -> Iterator[None]:
-    """What runs the step takes none of the names, devices and places of the user's operations."""
+    """Keep the step's operations out of the user's name, device and colocation scopes."""
     with tf.name_scope("tpulint/"), tf.device(None), tfi.no_colocation():
         yield
 
 
 def _guard_fetches(graph: Any) -> None:
-    """Make `Session.run` raise an error of ours for what `graph.prevent_fetching` has forbidden."""
+    """Make `Session.run` raise tpulint's error where `graph.prevent_fetching` forbids a fetch."""
     if getattr(graph, "_tpulint_guards_fetches", False):
         return
     graph._tpulint_guards_fetches = True

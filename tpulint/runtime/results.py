@@ -1,4 +1,4 @@
-"""From what the user holds back to what was marked for it."""
+"""The marked nodes of the values that the user holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_GRAPH = "_tpulint_marked_results"
 
 
 def remember(executable: Any, marked: Marked, twin: Any) -> None:
-    """Note that `executable`, which the user gets, stands for the marked `twin`."""
+    """Note that `executable`, which the user gets, replaces the marked `twin`."""
     if tfi.is_eager_tensor(executable):
         setattr(executable, _OF_EAGER, (marked, twin))
         return
@@ -26,17 +26,17 @@ def remember(executable: Any, marked: Marked, twin: Any) -> None:
 
 
 def remember_same(symbol: Any, value: Any) -> None:
-    """Note that the eager `value` stands for what `symbol`, of a traced graph, stands for."""
+    """Note that the eager `value` has the marked twin of `symbol`, of a traced graph."""
     setattr(value, _OF_EAGER, _known(symbol.graph)[symbol.name])
 
 
 def twins(graph: Any) -> dict[str, Any]:
-    """The marked tensor or operation for each name in `graph` that stands for one."""
+    """Return by name the marked twins of the tensors and operations of `graph` that have one."""
     return {name: twin for name, (_, twin) in _known(graph).items()}
 
 
 def unrunnable(graph: Any) -> set[Any]:
-    """The marked nodes that `graph` itself holds; none where other nodes take something of them.
+    """Return the marked nodes that `graph` itself holds; none where other nodes use them.
 
     Those others cannot run either, and TensorFlow must be able to say so.
     """
@@ -53,11 +53,11 @@ def unrunnable(graph: Any) -> set[Any]:
 
 
 def marked_graph(outputs: Any) -> Any:
-    """The `tf.Graph` that holds the marked nodes of a TPU computation.
+    """Return the `tf.Graph` that holds the marked nodes of a TPU computation.
 
     `outputs` is what `replicate` or one of its family returned (any part of it), or a
     `tf.function`'s ConcreteFunction, or a graph, in which a computation was built. In a plain
-    graph the marked nodes stand in the user's own graph; in a function, and for an eager call,
+    graph the marked nodes are in the user's own graph; in a function, and for an eager call,
     they have a graph of their own.
 
     Raises:

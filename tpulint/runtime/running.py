@@ -1,4 +1,4 @@
-"""What `tpulint run` sees of a program that it runs on an emulated TPU: all that crosses to it."""
+"""The record that `tpulint run` keeps of a program that it runs on an emulated TPU."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Totals:
 
 
 class Watch:
-    """What was seen: sums, not events, because a program may run for days."""
+    """A record of the run: sums, not events, because a program may run for days."""
 
     def __init__(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
@@ -75,13 +75,13 @@ class Watch:
             self.warnings.setdefault((warning.rule, warning.place), warning)
 
     def unfinished(self) -> list[Unfinished]:
-        """The host clusters that had not ended when their step failed."""
+        """Return the host clusters that had not ended when their step failed."""
         return unfinished()
 
     def stop(self, thread: int) -> None:
         """End the steps that run now, and those of the sessions that the Python thread runs.
 
-        What XLA has compiled runs on, and so does a Python function of a host cluster.
+        Segments compiled by XLA run on, and so do Python functions of host clusters.
         """
         telling.stop()
         self._cancel()
@@ -92,7 +92,7 @@ class Watch:
         telling.resume()
 
     def host_functions(self) -> list[str]:
-        """The user's lines that Python functions of graphs are at now."""
+        """Return the user's lines that Python functions of graphs are at now."""
         return starved.host_functions()
 
 
@@ -100,7 +100,7 @@ class Watch:
 def running(
     num_replicas: int | None, topology: str | None, deadline: float | None = None
 ) -> Iterator[Watch]:
-    """In here, a TPU is emulated, and what runs on it is watched.
+    """Emulate a TPU in the context, and watch the computations that run on it.
 
     `deadline` is the longest that a step may take, in seconds.
 

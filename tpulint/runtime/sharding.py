@@ -59,7 +59,7 @@ def split_compile_and_shard(
     name: str | None = None,
     xla_options: Any = None,
 ) -> tuple[Any, list[Any]]:
-    """As `shard`, giving (compilation status, results)."""
+    """Run `shard`, and return (compilation status, results)."""
     status, outputs = split_compile_and_replicate(
         computation,
         _pieces(inputs, num_shards, input_shard_axes),
@@ -82,7 +82,7 @@ def batch_parallel(
     name: str | None = None,
     xla_options: Any = None,
 ) -> list[Any]:
-    """`shard` along the batch dimension, dimension 0, of all inputs and outputs."""
+    """Run `shard` along the batch dimension, dimension 0, of all inputs and outputs."""
     return shard(
         computation,
         inputs,
@@ -95,7 +95,7 @@ def batch_parallel(
 
 
 def _pieces(inputs: Any, num_shards: int, axes: Sequence[int] | None) -> list[list[Any]]:
-    """The inputs of each replica."""
+    """Return the inputs of each replica."""
     if num_shards <= 0:
         raise ValueError(f"num_shards must be a positive integer. Received {num_shards}")
     inputs = [] if inputs is None else inputs
@@ -121,7 +121,7 @@ def _pieces(inputs: Any, num_shards: int, axes: Sequence[int] | None) -> list[li
 def _joined(
     outputs: list[Any], axes: Sequence[int] | None, from_all: bool | Sequence[bool]
 ) -> list[Any]:
-    """The replicas' outputs, joined one by one."""
+    """Return the replicas' outputs, joined one by one."""
     number = len(outputs[0])
     axes = [0] * number if axes is None else axes
     if number != len(axes):

@@ -1,4 +1,4 @@
-"""How steps run: options that TensorFlow's signatures have no place for."""
+"""Options of steps that TensorFlow's signatures have no place for."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _current: ContextVar[Options | None] = ContextVar("tpulint_options", default=Non
 
 
 def current_options() -> Options:
-    """The options that a computation built now is run with."""
+    """Return the options of a computation that is built now."""
     return _current.get() or Options()
 
 
 @contextmanager
 def options(**changes: Any) -> Iterator[Options]:
-    """In here, build computations that run with these options (the fields of `Options`).
+    """Run computations built in the context with these options (the fields of `Options`).
 
     Raises:
         TypeError: there is no such option.

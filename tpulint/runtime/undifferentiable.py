@@ -1,4 +1,4 @@
-"""No gradient goes through the outputs of a TPU computation: TensorFlow knows none, and says so."""
+"""The refusal of gradients through the outputs of a TPU computation, as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _MESSAGE = (
 def undifferentiable(
     executed: tuple[tuple[Any, ...], ...], marked: Marked, twins: list[list[Any]]
 ) -> list[list[Any]]:
-    """The results `executed[replica][output]`, as the user gets them.
+    """Return the results `executed[replica][output]`, as the user gets them.
 
-    A gradient by what leads to the marked output is a LookupError, by `tf.gradients` and by a
+    A gradient by a source of the marked output is a LookupError, with `tf.gradients` and with a
     tape; by anything else it is None. `twins` are the marked results.
     """
     results: list[list[Any]] = [[] for _ in executed]
@@ -44,7 +44,7 @@ def undifferentiable(
 
 
 def undifferentiable_value(value: Any, symbol: Any) -> None:
-    """As above for the eager `value` of the result `symbol` of a traced call."""
+    """Do the same for the eager `value` of the result `symbol` of a traced call."""
     if tfi.is_recording() and value.dtype.is_floating:
         op = symbol.op
         while op.type == "Identity":
@@ -58,7 +58,7 @@ def undifferentiable_value(value: Any, symbol: Any) -> None:
 
 
 def _as_one_operation(tensors: list[Any], output: Any) -> list[Any]:
-    """`tensors`, one a replica, through one operation, as through the marked `output`."""
+    """Return `tensors`, one a replica, passed through one operation, as by the marked `output`."""
     with tfi.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
         through: list[Any] = tf.identity_n(tensors)
     tfi.set_attr(through[0].op, _OUTPUT, string_attr(output.name))

@@ -25,7 +25,7 @@ def watchdog() -> Iterator[None]:
 
 @pytest.fixture
 def strategy() -> Iterator[Any]:
-    """A TPUStrategy on two cores."""
+    """Yield a TPUStrategy on two cores."""
     with tpu.emulated_tpu(num_replicas=2):
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
         tf.config.experimental_connect_to_cluster(resolver)

@@ -20,7 +20,7 @@ if hasattr(tf1, "estimator"):
     tpu1 = tf1.estimator.tpu
 
     def model(host_fn: Any) -> Any:
-        """A linear model, whose losses go to `host_fn`."""
+        """Return a linear model, whose losses go to `host_fn`."""
 
         def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
             weight = tf1.get_variable("weight", [3, 1])

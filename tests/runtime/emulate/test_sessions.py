@@ -98,7 +98,7 @@ class Seen(tf1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def train(folder: str, config: Any, steps: int) -> tuple[list[float], float]:
-    """Train in a MonitoredTrainingSession; the losses, and the weight at the end."""
+    """Train in a MonitoredTrainingSession; return the losses, and the weight at the end."""
     with tf.Graph().as_default():
         step = tf1.train.get_or_create_global_step()
         weight = tf1.get_variable("weight", initializer=4.0, use_resource=True)

@@ -1,4 +1,4 @@
-"""Variables of a strategy's scope, and what replicas do together."""
+"""Variables of a strategy's scope, and collectives of its replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The TPU that a program finds, and that nothing of it is left."""
+"""The TPU that a program finds, and its removal."""
 
 from __future__ import annotations
 

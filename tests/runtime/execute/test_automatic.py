@@ -1,4 +1,4 @@
-"""Automatic outside compilation: with soft placement, what no device can run goes to the host."""
+"""Automatic outside compilation: with soft placement, unsupported operations go to the host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.runtime.oracle.programs import MODES
 
 @pytest.fixture(params=MODES)
 def run(request: Any) -> Iterator[Any]:
-    """Runs what a function returns, in a session or in a tf.function, with soft placement."""
+    """Run a function's result, in a session or in a tf.function, with soft placement."""
     tf.config.set_soft_device_placement(True)
     with control_flow(request.param):
         yield in_function if request.param == "function" else in_session

@@ -139,8 +139,10 @@ def test_a_sum_that_one_replica_does_not_reach():
 
 
 def rule_of(computation):
-    """Of a computation that is given, beside its input, what is 1 for one replica and 2 for the
-    other, whichever asks first.
+    """Return the rule of the error of `computation`.
+
+    Beside its input it is given a value that is 1 for the replica that asks first and 2 for the
+    other.
     """
     asked = itertools.count(1)
 

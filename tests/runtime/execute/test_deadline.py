@@ -11,7 +11,7 @@ from tpulint.runtime.execute.raising import ticket_for
 
 
 def hangs_in_python(_):
-    """A computation whose host cluster never comes back."""
+    """Return a computation whose host cluster never ends."""
     never = threading.Event()
 
     def computation(x):
@@ -26,7 +26,7 @@ def hangs_in_python(_):
 
 
 def hangs_in_tensorflow(queue):
-    """A computation whose host cluster waits for what nobody puts into a queue."""
+    """Return a computation whose host cluster waits for a queue that stays empty."""
 
     def computation(x):
         def host(value):
@@ -39,7 +39,7 @@ def hangs_in_tensorflow(queue):
 
 
 def hangs_in_eager_python(_):
-    """As the first, through py_function."""
+    """Do the same as the first, through py_function."""
     never = threading.Event()
 
     def computation(x):

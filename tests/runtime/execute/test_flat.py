@@ -48,7 +48,7 @@ def gradient_of_a_gradient_of_a_branch(v, x):
 
 
 def gradient_of_a_read_before_a_write(v, x):
-    """The gradient takes what the branch has read, not what the variable is later."""
+    """Use in the gradient the value that the branch has read, not a later one."""
     y = tf.cond(x > 0.0, lambda: v.read_value() * x, lambda: x)
     with tf.control_dependencies([y]):
         written = v.assign_add(10.0)
@@ -126,7 +126,7 @@ def gradient_of_a_read_in_nested_branches(v, x):
 
 
 def dropout_in_a_branch(v, x):
-    """The same numbers forth and back, or the gradient is of another function."""
+    """Draw the same numbers forward and backward, or the gradient is of another function."""
 
     def random():
         return tf.random.uniform([], 1.0, 2.0) * x
@@ -165,7 +165,7 @@ PROGRAMS = [
 
 
 def values(program: Callable[..., Any], call: Callable[..., Any]) -> list[tuple[float, float]]:
-    """What `program` gives, and what it leaves in its variable, for three arguments."""
+    """Return the result of `program`, and the value left in its variable, for three arguments."""
     with tf.Graph().as_default(), v1.Session() as session:
         v = v1.get_variable("v", initializer=1.5, use_resource=True)
         x = v1.placeholder(tf.float32, [])
@@ -186,7 +186,7 @@ def test_values_are_tensorflows(program):
 
 
 def on_the_host(program):
-    """`program`, with what its branches do to the variable done in host clusters."""
+    """Return `program` with its branches' accesses of the variable in host clusters."""
 
     def lifted(v, x):
         class OnTheHost:

@@ -1,4 +1,4 @@
-"""Collectives that nothing orders: each replica may reach them in an order of its own."""
+"""Unordered collectives: each replica may reach them in an order of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATE, MOMENTUM = 0.05, 0.9
 
 
 def trained_by_numpy(given):
-    """The variables after the training, of the gradients' mean over the replicas."""
+    """Return the variables after the training on the gradients' mean over the replicas."""
     wanted = np.arange(VARIABLES) / VARIABLES
     weights, moving = np.zeros(VARIABLES), np.zeros(VARIABLES)
     for _ in range(STEPS):

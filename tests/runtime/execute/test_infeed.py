@@ -17,7 +17,7 @@ from tpulint.runtime.execute import feeds
 
 
 def infeed_queue(replicas: int = 2) -> Any:
-    """Of a tuple of [2] and [1] for each replica."""
+    """Return an infeed queue of a tuple of [2] and [1] for each replica."""
     return tpu_feed.InfeedQueue(
         tuple_types=[tf.float32, tf.int32], tuple_shapes=[[2 * replicas], [replicas]]
     )

@@ -15,7 +15,7 @@ tf1 = tf.compat.v1
 
 
 def call(computation: Any, *given: Any) -> Any:
-    """What a function gives that holds `computation`."""
+    """Return a call of a function whose body is `computation`."""
 
     @function.Defun()
     def subgraph() -> Any:

@@ -20,7 +20,7 @@ def device_writes_and_host_reads(v, x):
 
 
 def device_writes_and_host_reads_last(v, x):
-    """What the host gives leaves the computation: the host reads when the device has ended."""
+    """Return the host's result from the computation: the host reads once the device has ended."""
     v.assign_add(x)
     return tpu.outside_compilation(lambda: v.read_value() * 2.0)
 

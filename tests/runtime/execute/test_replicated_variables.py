@@ -22,7 +22,7 @@ def variables(count):
 
 
 def marked_with_mirrored(computation, given, owned):
-    """Marks where `computation` is given the handle of each replica's own variable."""
+    """Mark `computation`, given the handle of each replica's own variable."""
     marked = marked_by_tensorflow(
         computation, [[x, v.handle] for x, v in zip(given, owned, strict=True)]
     )

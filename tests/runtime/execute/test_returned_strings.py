@@ -1,4 +1,4 @@
-"""What no TPU holds may be returned from a host cluster: TensorFlow moves its end to the host."""
+"""Strings returned from a host cluster, whose end TensorFlow moves to the host."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def _control_flow_of_tensorflow_1():
 
 
 def on_host(function, *args):
-    """`function` through strings, which no device has."""
+    """Return `function` through strings, which no device has."""
     return outside_compilation(
         lambda *given: tf.strings.to_number(tf.strings.as_string(function(*given))), *args
     )
@@ -33,7 +33,7 @@ def values_of(computation, inputs, before=()):
 
 
 def plain(computation, inputs):
-    """The same with plain calls, one by one."""
+    """Return the same with plain calls, one by one."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         return session.run([computation(tf.constant(value)) for value in inputs])
 

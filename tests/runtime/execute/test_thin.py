@@ -18,7 +18,7 @@ def test_a_value_goes_to_the_host_and_back_in_each_replica() -> None:
 
 
 def on_host(function, *args):
-    """`function` through strings, which no device has."""
+    """Return `function` through strings, which no device has."""
     return outside_compilation(
         lambda *given: tf.strings.to_number(tf.strings.as_string(function(*given))), *args
     )

@@ -1,4 +1,4 @@
-"""A value that a computation made and did not return cannot be used outside it."""
+"""A tensor that a computation made and did not return cannot be used outside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditionals of TensorFlow 1 of which nothing is used but that they ran."""
+"""Conditionals of TensorFlow 1 that are used only by control dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of verdicts: who may touch a variable, when, and what comes of it. All rows run."""
+"""The table of verdicts on accesses of a variable by device and host. All rows run."""
 
 from __future__ import annotations
 
@@ -214,13 +214,13 @@ def in_a_branch_with_no_result(v, x):
 class Row:
     computation: Any
     outputs: Any
-    """Of the single replica, with x = 1 and v = 10 before; or the error."""
+    """The result of the single replica, with x = 1 and v = 10 before, or the error."""
     after: float = 0.0
-    """What v is after the step."""
+    """The value of v after the step."""
     stale: bool = False
     host_variables: Any = "lock"
     word: str = "writes"
-    """What the host is said to do where something is stale."""
+    """The host's access in the warning where a value is stale."""
 
     def __str__(self) -> str:
         return f"{self.computation.__name__}-{self.host_variables}"

@@ -13,7 +13,7 @@ import tpulint.runtime as tpu
 
 @pytest.fixture(params=["graph, V1 control flow", "graph, V2 control flow", "function"])
 def build(request: Any) -> Iterator[Any]:
-    """Builds a computation of one replica."""
+    """Build a computation of one replica."""
     before = tf.compat.v1.control_flow_v2_enabled()
 
     def in_function(computation: Any) -> None:

@@ -38,7 +38,7 @@ def test_tensorflow_leaves_the_variable_scope_changed() -> None:
 
 
 def cluster_after_a_failing_cluster(api: Any) -> Any:
-    """The result of a cluster whose forerunner raised, with the device scopes still right."""
+    """Return the result of a cluster after one that raised, with the device scopes still right."""
 
     def computation(x: Any) -> Any:
         with tf.device(api.core(0)):

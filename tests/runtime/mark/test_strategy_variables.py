@@ -17,7 +17,7 @@ REPLICAS = 2
 
 
 class Resolver(tf.distribute.cluster_resolver.ClusterResolver):
-    """Says that this process has TPU cores, which is enough to build a strategy for them."""
+    """A resolver of TPU cores in this process, which is enough to build a strategy for them."""
 
     def __init__(self) -> None:
         self._tpu_topology = assignment(REPLICAS, 1).topology

@@ -1,4 +1,4 @@
-"""Building one program twice, with TensorFlow's API and with ours, and what each left behind."""
+"""Building of one program twice, with TensorFlow's API and with ours, and the two results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Pair = namedtuple("Pair", ["first", "second"])
 
 @dataclass(frozen=True)
 class Built:
-    """The error that the program ended with, or what its graph holds."""
+    """The error that the program ended with, or the content of its graph."""
 
     error: Exception | None
     graph: Snapshot | None
@@ -120,7 +120,7 @@ def variable() -> Any:
 
 
 def helpers(tpu: Any) -> dict[str, Any]:
-    """The names that programs use."""
+    """Return the names that programs use."""
     return {
         "tf": tf,
         "tpu": tpu,
@@ -145,9 +145,9 @@ def helpers(tpu: Any) -> dict[str, Any]:
 
 
 def made_here(name: str) -> Any:
-    """A variable of that name, made where it is first asked for.
+    """Return a variable of that name, made where it is first asked for.
 
-    Nothing that the initial value waits for comes from outside: a variable made in a
+    The initial value waits for nothing outside: a variable made in a
     computation in a tf.function could not be lifted then (docs/runtime.md, "Limits").
     """
     scope = tf.compat.v1.get_variable_scope()
@@ -158,7 +158,7 @@ def made_here(name: str) -> Any:
 
 
 def reference_variable() -> Any:
-    """A variable of the first kind, which is no resource."""
+    """Return a variable of the first kind, which is no resource."""
     with tf.control_dependencies(None):
         return tf.compat.v1.Variable([1.0, 2.0], use_resource=False)
 

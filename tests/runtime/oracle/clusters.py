@@ -9,7 +9,7 @@ from tests.runtime.oracle.writer import Writer
 
 
 def cluster(w: Writer, place: Place) -> Place:
-    """A call of outside_compilation, and what it returned."""
+    """Write a call of outside_compilation; return the place after it, with its results."""
     kinds = [nested_def, nested_def, nested_def, no_result, structure, builtin, inline, method]
     kinds += [partial, function, keywords] + [misused] * (not w.pure)
     return w.one_of(kinds)(w, place)
@@ -99,7 +99,7 @@ def keywords(w: Writer, place: Place) -> Place:
 
 
 def misused(w: Writer, place: Place) -> Place:
-    """One in four times a call that fails, else a plain one."""
+    """Write a call that fails one time in four, or else a plain one."""
     name, a = w.fresh("y"), tensor(w, place)
     faults = [f"tf.sin({a})", f"lambda: {a}, {a}", f"lambda p, q: p, {a}", f"lambda p: p, q={a}"]
     given = w.one_of(faults) if w.chance(0.25) else f"lambda p: -p, {a}"

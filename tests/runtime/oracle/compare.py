@@ -1,4 +1,4 @@
-"""The differences between what TensorFlow and we make of one program."""
+"""The differences between TensorFlow's graph of a program and ours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tpulint.runtime.mark.marked import Marked, Ran
 
 
 def difference(program: Program) -> str | None:
-    """Return the difference, or None: only marking is done, nothing is run."""
+    """Return the difference, or None, after marking alone: nothing is run."""
     theirs = build(program, THEIRS)
     with marking_only():
         ours = build(program, OURS)
@@ -31,16 +31,16 @@ def difference(program: Program) -> str | None:
 
 @contextmanager
 def marking_only() -> Iterator[None]:
-    """In here a computation is marked as always; what would run it is not built.
+    """Mark computations in the context as usual, without building the steps that run them.
 
-    So it is not looked at either for what TensorFlow refuses only when it is run.
+    So there is no check for faults that TensorFlow finds only when a step runs.
     """
     with mock.patch.object(step, "run_marked", _not_run), mock.patch.object(runnable, "check"):
         yield
 
 
 def _not_run(marked: Marked, options: Any = None) -> Ran:
-    """Tensors that depend on what the marked ones depend on, and nothing behind them."""
+    """Return tensors that depend on the sources of the marked ones, with no step behind them."""
     replicas = []
     for replica in range(marked.num_replicas):
         outputs = []
@@ -57,7 +57,7 @@ def _never(*_: Any) -> Any:
 
 
 def _given(marked: Marked, output: Any, replica: int) -> list[Any]:
-    """The user's tensors that `output` depends on."""
+    """Return the user's tensors that `output` depends on."""
     users = {inner.name: outer for outer, inner in getattr(marked.graph, "captures", ())}
     found: dict[str, Any] = {}
     ahead, seen = [output], {output.name}
@@ -81,7 +81,10 @@ def _is_marked(op: Any) -> bool:
 
 
 def _difference_from_any(theirs: Exception | None, ours: Exception | None) -> str | None:
-    """Return whether either error will do: what TensorFlow leaks may raise again on the way out."""
+    """Return the difference, or None if any error in TensorFlow's chain will do.
+
+    State that TensorFlow leaks may raise again on the way out.
+    """
     found = _difference_of_errors(theirs, ours)
     while found and theirs is not None and isinstance(theirs.__context__, Exception):
         theirs = theirs.__context__
@@ -109,7 +112,7 @@ def _difference_of_errors(theirs: Exception | None, ours: Exception | None) -> s
 
 
 def _plain(text: str) -> str:
-    """`text` without what counts up in a process, and with one name for all results."""
+    """Return `text` without numbers that a process counts up, and with one name for all results."""
     text = re.sub(r"(?:\w+/)*output_\d+_shard_\d+(?:_\d+)?:0|tpulint/\w+:\d+", "result", text)
     return re.sub(r"id=\d+|0x[0-9a-f]+|_\d+\b|line \d+", "", text)
 

@@ -28,7 +28,7 @@ Computation = Callable[[Callable[[int], Any], Tensor], Tensor]
 
 
 def computation(seed: int) -> Computation:
-    """A computation that calls `effect(number)`, each number at most once, where it likes."""
+    """Return a computation that calls `effect(number)`, each number at most once, anywhere."""
 
     def compute(effect: Callable[[int], Any], x: Tensor) -> Tensor:
         return _Writer(random.Random(seed), effect).statements(x, 0)
@@ -37,7 +37,7 @@ def computation(seed: int) -> Computation:
 
 
 class _Writer:
-    """Builds the same operations each time, whatever the effects are."""
+    """A writer of the same operations each time, whatever the effects are."""
 
     def __init__(self, chance: random.Random, effect: Callable[[int], Any]) -> None:
         self._chance = chance
@@ -95,8 +95,9 @@ class _Writer:
 
 
 def effects_and_value(compute: Computation, mode: str, side: str) -> tuple[list[float], float]:
-    """How often each effect has happened, and the value; `side` is "tensorflow", or whose effects
-    the runtime sees: "device" or "host".
+    """Return how often each effect has happened, and the value.
+
+    `side` is "tensorflow", or the side whose effects the runtime sees: "device" or "host".
     """
     if mode == "function":
         return _in_function(compute, side)

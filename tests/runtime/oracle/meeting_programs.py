@@ -1,8 +1,8 @@
-"""Generated programs in which replicas meet, and what NumPy makes of them.
+"""Generated programs in which replicas meet, and NumPy's results for them.
 
-A program works on a few slots, each a vector; what does not touch the same slots is independent.
-Each conditional and each loop asks one of the choices that a replica is given how it goes on, so
-that one program can be run with replicas that agree and with replicas that do not.
+A program works on a few slots, each a vector; statements on different slots are independent. Each
+conditional and each loop is decided by one of the replica's choices, so that one program can be run
+with replicas that agree and with replicas that do not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Diverged(Exception):
 
 @dataclass(frozen=True)
 class Meet:
-    """Slot `target` gets half of what it has, and what the replicas make of slot `source`."""
+    """Slot `target` gets half of its value, plus the replicas' collective of slot `source`."""
 
     kind: Kind
     source: int
@@ -66,7 +66,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Loop:
-    """As many rounds as the choice is."""
+    """A loop of as many rounds as the choice says."""
 
     choice: int
     source: Source
@@ -86,7 +86,7 @@ Body = tuple[Statement, ...]
 
 @dataclass(frozen=True)
 class Program:
-    """`constants` has, for each choice, what those of source "constant" are."""
+    """A program; `constants` has a value for each choice, which those of source "constant" use."""
 
     replicas: int
     slots: int
@@ -95,7 +95,7 @@ class Program:
 
 
 def meeting_program(seed: int) -> Program:
-    """The program of that number."""
+    """Return the program of that number."""
     chosen = random.Random(seed)
     writer = _Writer(chosen, slots=chosen.randint(2, 6))
     body = writer.body(chosen.randint(2, 8), depth=0)
@@ -109,7 +109,7 @@ def meeting_program(seed: int) -> Program:
 
 
 def choices_of(program: Program, chosen: random.Random, *, agreed: bool) -> Any:
-    """What each replica is given as its choices: the same, or of one replica some others."""
+    """Return the choices of each replica: the same for all, unless one replica's are to differ."""
     count = len(program.constants)
     rows = [[chosen.randint(0, 3) for _ in range(count)]] * program.replicas
     if not agreed:
@@ -174,7 +174,7 @@ def halves(replicas: int) -> list[list[int]]:
 
 
 def expected(program: Program, rows: Any, choices: Any) -> Any:
-    """The slots after `program`, one array of all replicas' vectors each.
+    """Return the slots after `program`, one array of all replicas' vectors each.
 
     `choices` has for each replica its choices.
 

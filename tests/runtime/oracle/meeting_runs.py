@@ -40,7 +40,7 @@ Step = Callable[[Any, Any], Any]
 
 
 def difference(program: Program, mode: Mode, threads: int, choices: Sequence[Any]) -> str | None:
-    """What differs from NumPy in runs with `choices`, one after the other, or None."""
+    """Return the first difference from NumPy in successive runs with `choices`, or None."""
     rows = np.random.RandomState(1).rand(program.slots, program.replicas, program.replicas)
     rows = rows.astype(np.float32)
     with _step(program, mode, threads) as step:
@@ -53,7 +53,7 @@ def difference(program: Program, mode: Mode, threads: int, choices: Sequence[Any
 
 @contextmanager
 def not_compiled() -> Iterator[None]:
-    """In here, what is built runs the device's segments without compiling them, to save time."""
+    """Build steps in the context that do not compile the device's segments, to save time."""
     with mock.patch.object(Composer, "_segment", Composer._plain):
         yield
 
@@ -101,7 +101,7 @@ def _in_function(program: Program) -> Step:
         return tpu.replicate(_Computation(program), _inputs(program, choices, rows))
 
     def run(choices: Any, rows: Any) -> Any:
-        # Also with a deadline, with which what nobody can miss is followed too.
+        # Also with a deadline, which follows the collectives that no replica can miss too.
         given = tf.constant(choices, tf.int32, [program.replicas, _count(program)])
         with tpu.options(deadline=SECONDS):
             return _by_slot(step(given, tf.constant(rows)))
@@ -110,7 +110,7 @@ def _in_function(program: Program) -> Step:
 
 
 def _inputs(program: Program, choices: Any, rows: Any) -> list[list[Any]]:
-    """What each replica is given: its choices, and its vector of each slot."""
+    """Return the inputs of each replica: its choices, and its vector of each slot."""
     return [
         [choices[replica], *(rows[slot, replica] for slot in range(program.slots))]
         for replica in range(program.replicas)
@@ -130,7 +130,7 @@ def _count(program: Program) -> int:
 
 
 class _Computation:
-    """What one replica does."""
+    """The computation of one replica."""
 
     def __init__(self, program: Program) -> None:
         self._program = program

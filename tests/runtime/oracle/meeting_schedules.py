@@ -1,6 +1,6 @@
-"""Generated programs in which replicas meet, run without TensorFlow in any order that could be.
+"""Generated programs in which replicas meet, run without TensorFlow in any possible order.
 
-Each replica does what it can do next, in an order that is drawn: a statement waits only for the
+Each replica runs any statement that is ready, in a random order: a statement waits only for the
 earlier ones that touch the same slots. So replicas reach independent collectives in any order.
 """
 
@@ -30,14 +30,14 @@ from tpulint.runtime.extract.collectives import Collective, Decision
 from tpulint.runtime.extract.sites import Iteration, Site
 
 Steps = Iterator[bool]
-"""What a replica does: each step says if it has come forward, or has to wait."""
+"""The steps of a replica: each reports progress, or that it has to wait."""
 
 
 def reported(program: Program, choices: Any, chosen: random.Random) -> str | None:
-    """The divergence that is reported when `program` is run in an order that `chosen` draws.
+    """Return the divergence reported when `program` is run in an order that `chosen` draws.
 
     Raises:
-        AssertionError: replicas wait for ever, and nothing is reported.
+        AssertionError: replicas wait forever, and nothing is reported.
     """
     run = _Run(program, choices, chosen)
     try:
@@ -115,7 +115,7 @@ class _Run:
             assert came_forward, f"nobody comes forward: {self._attendance.waits()}"
 
     def _side_by_side(self, tasks: Sequence[Steps], is_ready: Callable[[int], bool]) -> Steps:
-        """Steps of `tasks` in any order. Waits when all that are ready wait."""
+        """Run the steps of `tasks` in any order, and wait when all that are ready wait."""
         rest = dict(enumerate(tasks))
         while rest:
             ready = [place for place in rest if is_ready(place)]

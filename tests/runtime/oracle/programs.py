@@ -24,7 +24,7 @@ class Program:
 
 
 def program(seed: int, pure: bool = False) -> Program:
-    """The program of `seed`: the same one each time. `pure`: see `Writer`."""
+    """Return the program of `seed`, the same one each time; for `pure`, see `Writer`."""
     w = Writer(random.Random(seed), pure, host_reads=seed % 2 == 1)
     mode = w.one_of(MODES)
     with w.block("def program():"):
@@ -59,7 +59,7 @@ _OUTER_SCOPES = (
 
 
 def _call(w: Writer, known: list[str]) -> str:
-    """One computation and its call. The name of a tensor that the call results in."""
+    """Write a computation and its call; return the name of a tensor that the call returns."""
     families = {_replicated: 9, _rewritten: 1.5, _sharded: 1, _padded: 1, _misused: 1}
     if w.pure:
         families = {_replicated: 4, _rewritten: 1}
@@ -205,7 +205,7 @@ def _sharded(w: Writer, known: list[str]) -> str:
 
 
 def _padded(w: Writer, known: list[str]) -> str:
-    """maximum_shapes over inputs of differing and unknown sizes."""
+    """Write a call with maximum_shapes over inputs of differing and unknown sizes."""
     name = w.fresh("in")
     replicas = w.one_of([1, 2, 3])
     with w.block(f"def padded_{name}({name}, *rest):"):
@@ -227,7 +227,7 @@ def _padded(w: Writer, known: list[str]) -> str:
 
 
 def _misused(w: Writer, known: list[str]) -> str:
-    """Arguments that do not fit, and a few that look so and do."""
+    """Write arguments that do not fit, and a few that only seem not to."""
     name = w.fresh("in")
     inner = _computation(w, known, [name], name)
     x = "tf.constant([1., 2.])"
@@ -261,7 +261,7 @@ def _misused(w: Writer, known: list[str]) -> str:
 
 
 def _gradient_of_result(w: Writer, known: list[str]) -> str:
-    """The gradient of what follows a call: refused, or None, if it goes through the results."""
+    """Write a gradient after a call: it is refused, or None, if it goes through the results."""
     name, result = w.fresh("after"), known[-1]
     by = w.one_of(
         ["outer_tensor", "outer_tensor", "variable", result, "(kept or [outer_tensor])[-1]"]
@@ -272,7 +272,7 @@ def _gradient_of_result(w: Writer, known: list[str]) -> str:
 
 
 def _finish(w: Writer, call: str, is_per_replica: bool) -> str:
-    """The call, and something that uses a tensor of it. The name of that."""
+    """Write the call and a use of one of its tensors; return the name of the use."""
     w.line(f"out = {call}")
     w.line("outputs.append(out)")
     name = w.fresh("after")

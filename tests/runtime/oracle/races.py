@@ -1,7 +1,7 @@
 """Programs in which nothing orders many reads and writes of a variable.
 
-What a read gives then hangs on the order in which XLA compiles operations, and that on their names
-and on what they take. `tf.xla.experimental.compile` compiles as a TPU does.
+The result of a read then depends on the order in which XLA compiles operations, which in turn
+depends on their names and inputs. `tf.xla.experimental.compile` compiles as a TPU does.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _SCOPES = ("", "Aa", "bb", "zz", "Zz/bb")
 
 
 def value_and_variables(seed: int, side: str, crosses: bool = False) -> list[float]:
-    """What the program of `seed` gives and leaves behind; `side` is "ours" or "tensorflow".
+    """Return the value of the program of `seed`, then its variables at the end.
 
-    If it `crosses` there is a host cluster in each part of it.
+    `side` is "ours" or "tensorflow". With `crosses`, each part of the program has a host cluster.
     """
     sessions = tensorflows_sessions() if side == "tensorflow" else nullcontext()
     with sessions, tf.Graph().as_default(), v1.Session() as session:
@@ -41,7 +41,7 @@ def value_and_variables(seed: int, side: str, crosses: bool = False) -> list[flo
 
 
 class _Racy:
-    """Builds the same operations each time."""
+    """A builder of the same operations each time."""
 
     def __init__(self, chance: random.Random, variables: list[Any], lift: Any) -> None:
         self._chance = chance

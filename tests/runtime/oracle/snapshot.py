@@ -45,8 +45,9 @@ def snapshot(graph: Any) -> Snapshot:
 
 @dataclass
 class _Reader:
-    """`twins` names what stands for a marked tensor or operation. A function is named by what
-    it holds, since its own name holds a number that is counted up in the process.
+    """A reader of graphs; `twins` names the twins of marked tensors and operations.
+
+    A function is named by its content, since its own name has a number that a process counts up.
     """
 
     twins: dict[str, Any]
@@ -79,7 +80,7 @@ class _Reader:
         return str(self.twins.get(used.name, used).name)
 
     def _place(self, place: str) -> str:
-        """A colocation, "loc:@" and the operation's name."""
+        """Return a colocation: "loc:@" and the operation's name."""
         twin = self.twins.get(place.removeprefix("loc:@") + ":0")
         return place if twin is None else f"loc:@{twin.op.name}"
 
@@ -98,7 +99,7 @@ class _Reader:
 
 
 def _outer(tensors: Any) -> list[Any]:
-    """The tensors, a captured one as the one that it stands for."""
+    """Return the tensors, each placeholder of a capture replaced by the captured tensor."""
     found = []
     for tensor in tensors:
         captured = {inner.name: outer for outer, inner in getattr(tensor.graph, "captures", ())}

@@ -27,7 +27,7 @@ class Place:
 
 
 def statements(w: Writer, place: Place, least: int = 1, most: int = 3) -> Place:
-    """Write some statements; the place after them, with what they have made."""
+    """Write some statements; return the place after them, with their tensors."""
     for _ in range(w.rng.randint(least, most)):
         kinds = _HOST if place.in_cluster else _DEVICE
         if w.pure:
@@ -40,7 +40,7 @@ def statements(w: Writer, place: Place, least: int = 1, most: int = 3) -> Place:
 
 
 def tensor(w: Writer, place: Place) -> str:
-    """A tensor in reach, the later the likelier; a constant where there is none."""
+    """Return a tensor in reach, a later one more likely, or a constant if there is none."""
     if not place.known:
         return "tf.constant([1., 2.])"
     return w.one_of(place.known[-4:] if w.chance(0.7) else place.known)
@@ -75,7 +75,7 @@ def arithmetic(w: Writer, place: Place) -> Place:
 
 
 def host_work(w: Writer, place: Place) -> Place:
-    """Statements that a TPU cannot run."""
+    """Write statements that a TPU cannot run."""
     name, a = w.fresh("h"), tensor(w, place)
     ways = [
         f"{name} = tf.strings.to_number(tf.strings.as_string({a}))",
@@ -150,7 +150,7 @@ def reference_variable(w: Writer, place: Place) -> Place:
 
 
 def branch(w: Writer, place: Place) -> Place:
-    """A conditional whose two sides return one tensor each."""
+    """Write a conditional whose two sides return one tensor each."""
     sides = []
     inside = replace(place.deeper(), in_control_flow=True)
     for stem in ("yes", "no"):
@@ -165,7 +165,7 @@ def branch(w: Writer, place: Place) -> Place:
 
 
 def loop(w: Writer, place: Place) -> Place:
-    """A loop of two iterations over one tensor."""
+    """Write a loop of two iterations over one tensor."""
     body, name, carried = w.fresh("body"), w.fresh("l"), w.fresh("x")
     with w.block(f"def {body}(i, {carried}):"):
         inside = replace(place.deeper().knowing(carried), in_control_flow=True)
@@ -178,7 +178,7 @@ def loop(w: Writer, place: Place) -> Place:
 
 
 def called_function(w: Writer, place: Place) -> Place:
-    """A tf.function, called once or twice."""
+    """Write a tf.function, called once or twice."""
     function, name, a = w.fresh("fn"), w.fresh("f"), w.fresh("a")
     w.line("@tf.function(autograph=False)")
     with w.block(f"def {function}({a}):"):
@@ -190,7 +190,7 @@ def called_function(w: Writer, place: Place) -> Place:
 
 
 def gradient(w: Writer, place: Place) -> Place:
-    """A gradient of one tensor by another, in one of the ways TensorFlow has."""
+    """Write a gradient of one tensor by another, in one of the ways TensorFlow has."""
     name, y, x = w.fresh("g"), tensor(w, place), tensor(w, place)
     way = w.one_of(["v2", "v1", "colocated", "tape", "twice"])
     if way == "tape":
@@ -234,7 +234,7 @@ def optimizer(w: Writer, place: Place) -> Place:
 
 
 def fault(w: Writer, place: Place) -> Place:
-    """Something that raises, or would if it were run."""
+    """Write a statement that raises, or would if it were run."""
     name = w.fresh("e")
     w.line(
         w.one_of(

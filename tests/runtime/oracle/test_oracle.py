@@ -20,7 +20,7 @@ CHUNKS = 20
 
 @pytest.fixture(autouse=True)
 def quiet() -> object:
-    """The programs are full of what TensorFlow warns of."""
+    """Silence TensorFlow's many warnings of these programs."""
     logging.disable(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

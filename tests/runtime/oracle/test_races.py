@@ -43,7 +43,7 @@ def write_and_read_of_a_smaller_name(v: Any, x: Tensor) -> Tensor:
 
 
 def write_of_what_is_computed_and_read(v: Any, x: Tensor) -> Tensor:
-    """As a model's step and its summary: the read needs nothing but the variable."""
+    """Write as a model's step does; the read, a summary's, needs nothing but the variable."""
     with v1.name_scope("model"):
         loss = tf.sin(x) + tf.random.stateless_uniform([], [1, 2])
     with v1.name_scope("Train"), tf.control_dependencies([loss]):

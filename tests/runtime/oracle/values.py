@@ -27,7 +27,7 @@ def _as_tensors(replica: Any) -> Any:
 
 
 def _as_returned(returned: Any) -> Any:
-    """A single tensor comes back in a list."""
+    """Return `results` as a call does: a single tensor in a list."""
     return [returned] if tf.is_tensor(returned) else returned
 
 
@@ -44,7 +44,7 @@ PLAIN = SimpleNamespace(
 
 
 def values(program: Program, tpu: Any) -> list[Any]:
-    """The values of all outputs of all calls, in a session or in a tf.function."""
+    """Return the values of all outputs of all calls, in a session or in a tf.function."""
     names = helpers(tpu)
     exec(compile(program.source, f"program_{program.seed}.py", "exec"), names)
     with control_flow(program.mode):

@@ -1,4 +1,4 @@
-"""What the user reads where the emulator itself fails: a line, and no accusation."""
+"""The message where the emulator itself fails: one line, which does not blame the program."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ Started = Callable[[str], "subprocess.Popen[str]"]
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Started]:
-    """Runs a program under `tpulint run` until it says "on", and is in its step."""
+    """Run a program under `tpulint run` until it says "on", and is in its step."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(program: str) -> subprocess.Popen[str]:
@@ -152,7 +152,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
 
 
 def interrupted(process: subprocess.Popen[str]) -> tuple[float, str, str]:
-    """Seconds until the process has ended, and what it has printed and said."""
+    """Return the seconds until the process has ended, and its two outputs."""
     since = time.monotonic()
     process.send_signal(signal.SIGINT)
     process.wait(timeout=STARTS)

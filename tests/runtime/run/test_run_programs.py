@@ -1,4 +1,4 @@
-"""Programs under `tpulint run`: the examples, and what the report says of a fault."""
+"""Programs under `tpulint run`: the examples, and the report on a fault."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ tf.config.experimental_connect_to_cluster(resolver)
 tf.tpu.experimental.initialize_tpu_system(resolver)
 strategy = tf.distribute.TPUStrategy(resolver)
 """
-# The analyzer does not run the code, so it cannot see what `eval` makes of it.
+# The analyzer does not run the code, so it cannot see the result of `eval`.
 UNSEEN = (
     STRATEGY
     + """

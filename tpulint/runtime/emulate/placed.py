@@ -1,4 +1,4 @@
-"""On which emulated core the results of computations are, through the functions that hold them."""
+"""The emulated cores of the results of computations, through the functions that hold them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _CORES = "_tpulint_cores"
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _IFS = frozenset({"If", "StatelessIf"})
 _ITERATE = frozenset({"IteratorGetNext", "IteratorGetNextAsOptional", "OptionalGetValue"})
-"""What they give is where the iterator is that they take it of."""
+"""Their results are on the core of their iterator."""
 _HANDLES = frozenset({tf.resource, tf.variant})
 
 _CALLERS = ""
 Core = str | int | None
 """The core that an output of a function is on: its name, `_CALLERS` for that of the operation that
-calls the function, the number of the argument that the output is with, or None if it is on none."""
+calls the function, the number of the argument that is on the same core, or None if on no core."""
 
 
 def name_results(results: Sequence[Any], device_assignment: Any) -> None:
-    """Note of each replica's results, if they are of a graph, on which core they are."""
+    """Note the core of each replica's results, if they are of a graph."""
     for replica, result in enumerate(results):
         device = f"/device:TPU:{replica}"
         if device_assignment is not None:
@@ -32,11 +32,11 @@ def name_results(results: Sequence[Any], device_assignment: Any) -> None:
             if isinstance(tensor, tf.Tensor) and not tfi.is_eager_tensor(tensor):
                 _cores_in(tensor.graph)[tensor.name] = tfi.canonical_device(device)
     for graph in tfi.graphs_outwards(tfi.default_graph()):
-        _cores_in(graph)  # it holds a computation, be it one without results
+        _cores_in(graph)  # it holds a computation, if only one without results
 
 
 class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]):
-    """What is known of functions made under the emulator: the cores of their outputs."""
+    """The cores of the outputs of functions made under the emulator."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
         self._cores: dict[str, list[Core]] = {}
 
     def see(self, name: str, graph: Any, attrs: dict[str, Any]) -> None:
-        """Learn of a function as it is made.
+        """Record the cores of a function's outputs as it is made.
 
         One that holds a computation is not compiled as a whole, whatever it asks for: a TPU
         compiles the computation only.
@@ -61,7 +61,7 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
             ]
 
     def _core(self, tensor: Any, component: int | None = None) -> Core:
-        """The core that `tensor`, of a graph, or `component` of it, an optional, comes from."""
+        """Return the core of `tensor`, of a graph, or of `component` of it, an optional."""
         known = getattr(tensor.graph, _CORES, {})
         while tensor.name not in known and tensor.op.type == "Identity":
             if _is_core(tensor.op.device):
@@ -89,12 +89,12 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
         return found
 
     def _with(self, core: Core, arguments: Sequence[Any]) -> Core:
-        """`core` of an output of a function, where the function is called with `arguments`."""
+        """Return `core` of a function's output where it is called with `arguments`."""
         return self._core(arguments[core]) if isinstance(core, int) else core
 
 
 def _of_call(core: Core, device: str, arguments: Sequence[str | None]) -> str | None:
-    """The name of `core` in a call on `device` whose arguments are on the cores `arguments`."""
+    """Return the name of `core` in a call on `device` with arguments on the cores `arguments`."""
     if isinstance(core, int):
         return arguments[core]
     return device if core == _CALLERS else core

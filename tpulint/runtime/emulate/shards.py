@@ -14,10 +14,10 @@ from tpulint.runtime import tensorflow_internals as tfi
 def experimental_map_outside_compilation(
     computation: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """As `outside_compilation`, once for each shard of an input that is split over cores.
+    """Run `outside_compilation` once for each shard of an input that is split over cores.
 
-    A replica is on one core here, so its tensors are whole: each shard is cut out, given to a host
-    cluster of its own, and what those return is joined as the first split argument was cut.
+    A replica is on one core here, so its tensors are whole: each shard is cut out and given to a
+    host cluster of its own, and their results are joined as the first split argument was cut.
     """
     mapped = outside.experimental_map_outside_compilation
     if hardware.real_tpu():
@@ -36,7 +36,7 @@ def experimental_map_outside_compilation(
 
 
 def _cut(tensor: Any, counts: Sequence[int]) -> list[Any]:
-    """The shards of `tensor`, `counts` along its axes, the last axis fastest."""
+    """Return the shards of `tensor`, `counts` along its axes, the last axis fastest."""
     shards = [tensor]
     for axis, count in enumerate(counts):
         shards = [piece for shard in shards for piece in tf.split(shard, count, axis=axis)]

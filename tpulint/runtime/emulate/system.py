@@ -1,4 +1,4 @@
-"""The TPU system that is emulated now, and what there is of it."""
+"""The TPU system that is emulated now, and its state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class System:
 
     @property
     def num_cores(self) -> int:
-        """How many cores there are."""
+        """Return the number of cores."""
         return math.prod(self.mesh)
 
     @property
@@ -39,10 +39,10 @@ class System:
 def system_of(
     num_replicas: int | None = None, topology: str | None = None, cores_per_replica: int = 1
 ) -> System:
-    """The system that `emulated_tpu` is asked for; one core, where nothing is said.
+    """Return the system that `emulated_tpu` is asked for, of one core by default.
 
     Raises:
-        ValueError: both or too little is said, or it is no topology.
+        ValueError: both sizes are given, or there is no core, or the topology is invalid.
     """
     if topology is not None:
         if num_replicas is not None or cores_per_replica != 1:
@@ -55,7 +55,10 @@ def system_of(
 
 
 def _mesh_of_spec(spec: str) -> tuple[int, int, int, int]:
-    """ "XxY" has one core a chip, "XxYxC" has C, and "XxYxZxC" has three dimensions."""
+    """Return the mesh of `spec`.
+
+    "XxY" has one core a chip, "XxYxC" has C, and "XxYxZxC" has three dimensions.
+    """
     numbers = [int(number) for number in spec.split("x")] if _SPEC.fullmatch(spec) else []
     if not numbers or 0 in numbers:
         raise ValueError(
@@ -67,7 +70,7 @@ def _mesh_of_spec(spec: str) -> tuple[int, int, int, int]:
 
 
 def _mesh_of(cores: int) -> tuple[int, int, int, int]:
-    """Chips of two cores, if that divides, as near to a square as can be."""
+    """Return a mesh of chips of two cores, if that divides, as near to a square as possible."""
     per_chip = _CORES_PER_CHIP if cores % _CORES_PER_CHIP == 0 else 1
     chips = cores // per_chip
     y = next(side for side in range(math.isqrt(chips), 0, -1) if chips % side == 0)
@@ -79,13 +82,13 @@ _initialized: list[bool] = []
 
 
 def current_system() -> System | None:
-    """The innermost emulated system, or None."""
+    """Return the innermost emulated system, or None."""
     return _systems[-1] if _systems else None
 
 
 @contextmanager
 def emulating(system: System) -> Iterator[None]:
-    """In here, in all threads, `system` is the current one."""
+    """Make `system` the current one in the context, in all threads."""
     _systems.append(system)
     _initialized.append(False)
     try:
@@ -101,5 +104,5 @@ def note_initialized(*, is_now: bool) -> None:
 
 
 def is_initialized() -> bool:
-    """Whether steps can run: there is no emulated system, or it has been initialized."""
+    """Return whether steps can run: there is no emulated system, or it has been initialized."""
     return not _initialized or _initialized[-1]

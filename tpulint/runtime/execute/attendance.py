@@ -1,10 +1,10 @@
-"""Who has come to which meeting, and who can never come any more.
+"""The replicas that have arrived at each meeting, and those that never will.
 
-A meeting is a collective's site and an iteration; who comes first does not matter. All replicas run
-the same operations in the same order, but for the branches that they take and the rounds that their
-loops make. So whenever some wait for ever in collectives, the first of these in program order is
-one that a member of its group has passed by such a decision: that alone is proof. To wait in
-another collective proves nothing, as other operations of the replica may go on.
+A meeting is a collective's site and an iteration; the order of arrival does not matter. All
+replicas run the same operations in the same order, apart from the branches that they take and the
+rounds that their loops make. So whenever some wait forever in collectives, the first of these in
+program order is one that a member of its group has passed by such a decision: that alone is proof.
+Waiting in another collective proves nothing, as other operations of the replica may go on.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tpulint.runtime.place import place_of_operation
 
 @dataclass(frozen=True)
 class _Taken:
-    """What a replica has last decided at a site: its branch, or the rounds of its loop."""
+    """A replica's last decision at a site: its branch, or the rounds of its loop."""
 
     iteration: Iteration
     choice: int
 
 
 class Attendance:
-    """Thread-safe. What a replica tells of one site must come in the order of the iterations."""
+    """A thread-safe record; a replica reports on one site in the order of the iterations."""
 
     def __init__(self, collectives: Iterable[Collective]) -> None:
         self._collectives = {one.site: one for one in collectives}
@@ -42,7 +42,7 @@ class Attendance:
         self.begin()
 
     def begin(self) -> None:
-        """Forget the step before."""
+        """Forget the previous step."""
         with self._lock:
             self._waiting: dict[Site, dict[Iteration, set[int]]] = defaultdict(dict)
             self._taken: dict[tuple[Site, int], _Taken] = {}
@@ -50,7 +50,7 @@ class Attendance:
     def arrive(
         self, site: Site, replica: int, iteration: Iteration
     ) -> DivergentCollectiveError | None:
-        """Note that `replica` waits at `site`. The fault, if it does so for ever."""
+        """Note that `replica` waits at `site`; return the fault if it would wait forever."""
         collective = self._collectives[site]
         group = collective.group_of(replica)
         with self._lock:
@@ -66,7 +66,7 @@ class Attendance:
     def decide(
         self, site: Site, replica: int, iteration: Iteration, choice: int
     ) -> DivergentCollectiveError | None:
-        """Note a branch, or the rounds of a loop. The fault, if somebody waits there for ever."""
+        """Note a branch, or a loop's rounds; return the fault if a replica now waits forever."""
         with self._lock:
             self._taken[site, replica] = _Taken(iteration, choice)
             faults = (
@@ -78,7 +78,7 @@ class Attendance:
             return next((fault for fault in faults if fault), None)
 
     def waits(self) -> tuple[Wait, ...]:
-        """Who waits for whom now."""
+        """Return the waits of replicas for others at this moment."""
         with self._lock:
             return tuple(
                 _wait(self._collectives[site], replica, other)
@@ -92,7 +92,7 @@ class Attendance:
     def _fault(
         self, one: Collective, iteration: Iteration, arrived: set[int], others: Iterable[int]
     ) -> DivergentCollectiveError | None:
-        """The fault, if any of `others` has not `arrived` at `one` and never will."""
+        """Return the fault if any of `others` has not `arrived` at `one` and never will."""
         for other in others if arrived else ():
             for decision in one.decisions if other not in arrived else ():
                 taken = self._taken.get((decision.site, other))
@@ -104,7 +104,7 @@ class Attendance:
 
 
 def _why_never(decision: Decision, taken: _Taken, iteration: Iteration) -> str | None:
-    """Say why who has taken `taken`, and has not met in `iteration`, never will."""
+    """Say why a replica that has taken `taken`, and did not meet in `iteration`, never will."""
     now = iteration[: decision.loops]
     if taken.iteration < now or (taken.iteration == now and taken.choice == decision.branch):
         return None

@@ -1,4 +1,4 @@
-"""Operations that wait for what somebody else is to do, and the names of what they wait for."""
+"""Operations that wait for others, and descriptions of the things that they wait for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAITING = _STAGES.union(_TAKES_FROM)
 
 
 def awaited(op: Operation) -> str:
-    """What `op`, of a type in `WAITING`, waits for, in words."""
+    """Describe the thing that `op`, of a type in `WAITING`, waits for."""
     does = "room in" if "Enqueue" in op.type else "something in"
     if op.type in _STAGES:
         name = op.get_attr("shared_name").decode()
@@ -33,7 +33,7 @@ def awaited(op: Operation) -> str:
 
 
 def _name(handle: Tensor) -> str:
-    """The name of the resource, followed through the graphs that capture its handle, or ""."""
+    """Return the name of the resource, found through the graphs that capture its handle, or ""."""
     while (graph := getattr(handle, "graph", None)) is not None:
         captures = getattr(graph, "captures", ())
         outer = [user for user, inner in captures if inner.name == handle.name]

@@ -1,6 +1,6 @@
-"""What a compiled segment gives whose shape XLA knows only by its bounds.
+"""Results of a compiled segment whose shapes XLA knows only by their bounds.
 
-XLA:CPU keeps the sizes of such a tensor behind its values, and where one computed tensor is given
+XLA:CPU keeps the sizes of such a tensor behind its values, and where one tensor is returned
 twice (by name, through operations that change nothing, or because XLA sees that two are equal) it
 copies the values alone: the second comes out empty, or as garbage. So several such tensors leave a
 segment as large as their bounds, each with its shape, and are cut to that outside.
@@ -17,7 +17,7 @@ from tpulint.runtime.extract.region import Tensor
 
 
 def with_shapes(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[int]]:
-    """In the segment: what it gives for `tensors`, and which of them are to be cut.
+    """Return the results of a segment for `tensors`, and the indices of those to cut outside.
 
     The shapes of those come last.
     """
@@ -31,7 +31,7 @@ def with_shapes(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[int]]:
 
 
 def cut_to_shapes(results: Sequence[Tensor], to_cut: Sequence[int]) -> list[Tensor]:
-    """Outside: the tensors, of the `results` of a segment of which those of `to_cut` are larger."""
+    """Return the tensors of a segment from its `results`, with those of `to_cut` cut to shape."""
     number = len(results) - len(to_cut)
     tensors = list(results[:number])
     for place, shape in zip(to_cut, results[number:], strict=True):

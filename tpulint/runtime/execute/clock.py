@@ -1,8 +1,8 @@
-"""Waiting in a graph without holding one of TensorFlow's threads.
+"""A clock on which a graph can wait without holding one of TensorFlow's threads.
 
 TensorFlow has as many threads as the machine has cores, for all steps of a process. A Python
-function that sleeps holds one, and with a few of them no step would come forward. An iterator waits
-in a thread of its own.
+function that sleeps holds one, and with a few of them no step would make progress. An iterator
+waits in a thread of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NUMBER = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
 
 
 class Clock:
-    """Ticks every so many `seconds`, in the graph that it is made in."""
+    """A clock that ticks every `seconds`, in the graph in which it is made."""
 
     def __init__(self, seconds: float) -> None:
         numbers = tf.raw_ops.RangeDataset(
@@ -33,5 +33,5 @@ class Clock:
         self.started: Operation = tf.raw_ops.MakeIterator(dataset=slow, iterator=self._iterator)
 
     def tick(self) -> Operation:
-        """An operation that ends at the next tick."""
+        """Return an operation that ends at the next tick."""
         return tf.raw_ops.IteratorGetNext(iterator=self._iterator, **_NUMBER)[0].op

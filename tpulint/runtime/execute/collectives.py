@@ -1,4 +1,4 @@
-"""What collectives give: the members' results, of the parts that they bring."""
+"""The results of collectives, computed from the parts that the members contribute."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tpulint.runtime.extract.region import Operation, Tensor
 
 
 def results(op: Operation, group: Sequence[int], parts: Sequence[Tensor]) -> list[Tensor]:
-    """What each replica of `group` gets of the collective `op`, to which they bring `parts`."""
+    """Return the result of the collective `op` for each replica of `group`, given their `parts`."""
     if op.type == "CrossReplicaSum":
         return [tf.add_n(list(parts))] * len(parts)
     if op.type == "AllToAll":
@@ -19,7 +19,7 @@ def results(op: Operation, group: Sequence[int], parts: Sequence[Tensor]) -> lis
 
 
 def _all_to_all(op: Operation, parts: Sequence[Tensor]) -> list[Tensor]:
-    """For each member what the members have for it."""
+    """Return for each member the parts that all members have for it."""
     split = [
         tf.split(part, op.get_attr("split_count"), axis=op.get_attr("split_dimension"))
         for part in parts
@@ -28,7 +28,7 @@ def _all_to_all(op: Operation, parts: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _permuted(op: Operation, parts: dict[int, Tensor]) -> list[Tensor]:
-    """For each member what the source gave that has it as its target; zeros where there is none."""
+    """Return for each member the part of the source whose target it is, or zeros without one."""
     pairs = tf.get_static_value(op.inputs[1])
     source_of = {int(target): int(source) for source, target in pairs}
     return [

@@ -1,8 +1,7 @@
-"""What XLA refuses when it compiles a device segment, as the runtime's own errors.
+"""The runtime's own errors for device segments that XLA refuses to compile.
 
-Which operations have no kernel is known before (see extract/kernels.py). That a shape is not a
-compile-time constant, or that a kernel refuses its attributes, only XLA finds out, when the step
-runs.
+Operations with no kernel are found earlier (see extract/kernels.py). Only XLA, when the step runs,
+finds a shape that is not a compile-time constant, or attributes that a kernel refuses.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from tpulint.runtime.extract.region import Region
 from tpulint.runtime.place import place_of_operation
 
 _SEGMENT = re.compile(r"__inference_tpu_device_segment_\d+|\[\[tpulint/")
-"""A segment's name; TensorFlow 2.12 names only the step's call, by the scope that it stands in."""
+"""A segment's name; TensorFlow 2.12 names only the step's call, by its scope."""
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _REFUSALS = {
     "must be a compile-time constant": "TPU502",
@@ -28,14 +27,14 @@ _graphs: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
 def remember_segment(function: Any, region: Region) -> None:
-    """`function`, as long as it lives, is a segment of `region`."""
+    """Note that `function`, as long as it lives, is a segment of `region`."""
     function.graph.tpulint_region = region
     name = function.name
     _graphs[name.decode() if isinstance(name, bytes) else name] = function.graph
 
 
 def refused(message: str) -> RuntimeFault | None:
-    """The fault that `message`, of an InvalidArgumentError, tells of a segment, or None."""
+    """Return the fault of a segment that an InvalidArgumentError's `message` reports, or None."""
     if not _SEGMENT.search(message):
         return None
     rule = next((rule for text, rule in _REFUSALS.items() if text in message), None)
@@ -45,7 +44,7 @@ def refused(message: str) -> RuntimeFault | None:
 
 
 def _place(message: str) -> str | None:
-    """The user's line of the first node that `message` names, of a segment that it names if any."""
+    """Return the user's line of the first node, in a segment named if any, that `message` names."""
     segments = [_graphs[name] for name in _SEGMENT.findall(message) if name in _graphs]
     for graph in segments or list(_graphs.values()):
         by_name = {op.name: op for op in graph.tpulint_region.ops}

@@ -1,7 +1,7 @@
-"""Builds the program of one replica, out of its pieces, in the graph that is being built.
+"""Build the program of one replica, from its pieces, in the graph that is being built.
 
-A device segment becomes a call of a function that XLA compiles; host clusters stand as plain
-operations between the segments; a conditional or a loop that holds both is built anew around them.
+A device segment becomes a call of a function that XLA compiles; host clusters are plain operations
+between the segments; a conditional or a loop that holds both is rebuilt around them.
 So a whole step runs inside TensorFlow's own executor, without Python between the pieces.
 """
 
@@ -41,7 +41,7 @@ _FREE = frozenset({"Identity", "Const", "NoOp"})
 
 @dataclass(frozen=True, eq=False)
 class Composer:
-    """Builds regions, as the verdicts on their host accesses say."""
+    """A builder of regions that follows the verdicts on their host accesses."""
 
     verdicts: Verdicts
     meetings: Meetings
@@ -50,10 +50,10 @@ class Composer:
     deadline: Deadline
     feeds: Feeds
     deferred: list[Deferred] = field(default_factory=list)
-    """What has been found to run when the device program has ended."""
+    """The operations found to run when the device program has ended."""
 
     def build(self, region: Region, places: Places) -> None:
-        """Build all of `region`; `places` learns where everything stands."""
+        """Build all of `region`, and add the images of its tensors and operations to `places`."""
         later = self._deferred(region, places)
         if later:
             region = part(region, lambda op: key_of(region, op) not in self.verdicts.queued)
@@ -73,7 +73,7 @@ class Composer:
             places.effects.append(later.put(places))
 
     def _deferred(self, region: Region, places: Places) -> Deferred | None:
-        """The operations of `region` that run only when the device program has ended."""
+        """Return the operations of `region` that run only when the device program has ended."""
         queued = self.verdicts.queued
         if all(key_of(region, op) not in queued for op in region.ops):
             return None
@@ -126,7 +126,7 @@ class Composer:
         given = inputs_of(piece.ops)
         wanted = _wanted(region, piece, own)
         images = {name: constant_or_image(region, name, places, on_host=False) for name in given}
-        # XLA takes no variable twice, and a loop hands out again what it was handed.
+        # XLA takes no variable twice, and a loop returns the handles that it was given.
         arguments = {image.name: image for image in images.values()}
 
         to_cut: list[int] = []
@@ -172,7 +172,7 @@ class Composer:
         fault: RuntimeFault,
         places: Places,
     ) -> None:
-        """In place of a segment that no device can run: what fails when it is reached."""
+        """Build, in place of a segment that no device can run, an operation that fails."""
         own = frozenset(op.name for op in piece.ops)
         wanted = _wanted(planned.region, piece, own)
         with tf.control_dependencies(all_wait_for(planned, piece, own, places)):
@@ -258,7 +258,7 @@ class Composer:
 def _closes(
     found: Deadlock, planned: Plan, piece: Piece, own: frozenset[str], places: Places
 ) -> Operation:
-    """What fails where `piece` would wait for ever: when all that it needs is there."""
+    """Return an operation that fails once `piece`, which would wait forever, has its inputs."""
     needs = {
         tensor.op.name: constant_or_image(planned.region, tensor.name, places, on_host=True).op
         for tensor in inputs_of(piece.ops).values()
@@ -268,6 +268,6 @@ def _closes(
 
 
 def _wanted(region: Region, piece: Piece, own: frozenset[str]) -> list[Tensor]:
-    """What others take of `piece`."""
+    """Return the tensors of `piece` that are used outside it."""
     made = [tensor for op in piece.ops if op.type != "Const" for tensor in op.outputs]
     return [tensor for tensor in made if region.leaves(tensor, own)]

@@ -1,4 +1,4 @@
-"""Conditionals, loops and calls that hold both sides, built anew around their pieces."""
+"""Conditionals, loops and calls that hold both sides, rebuilt around their pieces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tpulint.runtime.extract.region import Operation, Region, Tensor
 Image = Callable[[str, bool], Tensor]
 """(name, on_host) -> the image of a tensor of the region around."""
 Build = Callable[[int, Region, Places, Sequence[Tensor]], None]
-"""(number, body, places, given): builds that body of an operation, which hands it `given`."""
+"""(number, body, places, given): builds that body of an operation, with the arguments `given`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Built:
     outputs: Sequence[Tensor]
     done: Operation
     rounds: Tensor = None
-    """How many a loop has made."""
+    """The number of rounds that a loop has made."""
 
 
 class _Builder(Protocol):
@@ -44,7 +44,7 @@ class _Builder(Protocol):
 def build(
     region: Region, op: Operation, image: Image, waits_for: Sequence[Operation], build: Build
 ) -> Built:
-    """Build `op` of `region` anew; `build` builds the regions in it."""
+    """Rebuild `op` of `region`; `build` builds the regions in it."""
     kinds: tuple[tuple[frozenset[str], _Builder], ...] = (
         (WHILE, _loop),
         (IF, _conditional),
@@ -141,7 +141,7 @@ def _loop(
 def _enclosed(
     body: Region, given: Sequence[Tensor], image: Image, skip: frozenset[int] = frozenset()
 ) -> Places:
-    """The places of `body`'s inputs: the images of what it is given."""
+    """Return the places of `body`'s inputs: the images of its arguments."""
     places = Places({})
     for place, (name, tensor) in enumerate(zip(body.inputs, given)):
         if place in skip:
@@ -153,7 +153,7 @@ def _enclosed(
 
 
 def _source(body: Region, tensor: Tensor) -> str:
-    """The tensor that `tensor` passes on."""
+    """Return the tensor that `tensor` passes on."""
     while tensor.op.type == "Identity" and tensor.op.name in body.names:
         tensor = tensor.op.inputs[0]
     name: str = tensor.name

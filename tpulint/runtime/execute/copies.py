@@ -1,4 +1,4 @@
-"""What the device programs work on in place of a variable that all replicas share: copies."""
+"""Copies that the device programs use in place of a variable that all replicas share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Copy:
 def make_copies(
     variables: Iterable[Variable], places: Sequence[Places], waits_for: Sequence[Operation]
 ) -> tuple[list[Copy], list[Operation]]:
-    """Give each replica a copy of each of `variables`; also the operations that fill them."""
+    """Return copies of `variables` for each replica, and the operations that fill them."""
     made: list[Copy] = []
     filled: list[Operation] = []
     for variable in variables:
@@ -46,7 +46,7 @@ def make_copies(
 
 
 def write_back(copies: Iterable[Copy], waits_for: Sequence[Operation]) -> list[Operation]:
-    """What the first replica made of its copies becomes the variables' value, as on a TPU."""
+    """Assign the first replica's copies to the variables after a step, as on a TPU."""
     written = []
     for copy in copies:
         if copy.variable.device_writes:

@@ -1,4 +1,4 @@
-"""Probes at the start and the end of a piece, with what crosses between device and host there."""
+"""Probes at the start and the end of a piece, with the tensors that cross there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tpulint.runtime.place import place_of_operation
 def starts(
     probes: Probes, planned: Plan, piece: Piece, own: frozenset[str], places: Places
 ) -> list[Operation]:
-    """Note that `piece` starts: when all that it needs is there."""
+    """Note that `piece` starts, once all its inputs are ready."""
     if not probes.wanted or piece.side is Side.PLAIN:
         return []
     takes = {
@@ -44,7 +44,7 @@ def ends(
     places: Places,
     made: list[Operation],
 ) -> None:
-    """Note that `piece`, which `made` are the operations of, has ended, before others go on."""
+    """Note that `piece`, whose images are `made`, has ended, before others go on."""
     gives = [
         places.tensors[tensor.name]
         for op in piece.ops
@@ -60,12 +60,12 @@ def ends(
 
 
 def lane_of(piece: Piece) -> str:
-    """The lane that `piece` runs in."""
+    """Return the lane in which `piece` runs."""
     return f"host cluster {piece.cluster}" if piece.side is Side.HOST else "device"
 
 
 def _values(piece: Piece) -> list[Tensor]:
-    """What `piece` makes, but constants, which are there before, and handles, which stay."""
+    """Return the outputs of `piece`, except constants and handles, which never cross."""
     return [
         tensor
         for op in piece.ops
@@ -81,7 +81,7 @@ def _watched(piece: Piece) -> Watched:
 
 
 def _is_hosts(region: Region, name: str) -> bool:
-    """Whether the tensor `name` is made on the host, or a constant that is not sent."""
+    """Return whether the tensor `name` is made on the host, or is a constant that is not sent."""
     op = region.graph.get_tensor_by_name(name).op
     return op.name in region.names and (op.type == "Const" or region.cluster_of(op) is not None)
 

@@ -1,6 +1,6 @@
-"""The last resort: a step that takes too long fails, and tells who waits for whom.
+"""The last resort: a step that takes too long fails, and reports the waits in it.
 
-What TensorFlow waits for it gives up when the step fails. It cannot give up a Python function that
+TensorFlow gives up its own waits when the step fails. It cannot give up a Python function that
 does not return: with a deadline, those run in threads of their own, and are left behind.
 """
 
@@ -32,9 +32,9 @@ _PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
 class Deadline:
-    """Watches the steps of one computation, of which one runs at a time.
+    """A watch on the steps of one computation, of which one runs at a time.
 
-    It does where a step has so many `seconds`, or waits for an infeed, for which it has `patience`.
+    It limits a step to `seconds`, and its wait for an infeed to a patience of its own.
     """
 
     def __init__(
@@ -53,18 +53,18 @@ class Deadline:
         self._begin()
 
     def begin(self) -> list[Operation]:
-        """Operations that start the clock."""
+        """Return operations that start the clock."""
         return [told(self._begin), *self._feeds.begin()] if self.watches else []
 
     def end(self, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Operations that tell that the step has ended."""
+        """Return operations that report the end of the step."""
         if not self.watches:
             return []
         with tf.control_dependencies(waits_for):
             return [told(lambda: self._ended.set())]
 
     def watch(self, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Operations that run until the step has ended, and fail when it takes too long."""
+        """Return operations that run until the step has ended, and fail when it takes too long."""
         if not self.watches:
             return []
 
@@ -84,7 +84,7 @@ class Deadline:
         return [loop[0].op if isinstance(loop, (list, tuple)) else loop.op]
 
     def names(self, op: Operation, image: Operation, lane: str) -> list[Operation]:
-        """Operations that note that `image`, the copy of `op`, waits for a queue, and no longer."""
+        """Note that `image`, the copy of `op`, waits for a queue; return operations that end it."""
         if self._seconds is None or op.type not in WAITING:
             return []
         wait = Wait(lane, op.name, f"waits in {op.type} {awaited(op)}", place_of_operation(op))
@@ -107,7 +107,7 @@ class Deadline:
             tensorflow_internals.set_attr(image, "token", string_attr(token.decode()))
 
     def call(self, function: Callable[..., Any], arguments: Any, wait: Wait) -> Any:
-        """`function(*arguments)`, for as long as the step may take."""
+        """Return `function(*arguments)`, or give it up when the step has taken too long."""
         results: list[Any] = []
         errors: list[BaseException] = []
 

@@ -22,7 +22,7 @@ _names = itertools.count()
 
 @dataclass(frozen=True, eq=False)
 class Deferred:
-    """The operations `region` of a body; `handles` maps its handles to the computation's."""
+    """The operations of a body in `region`; `handles` maps its handles to the computation's."""
 
     region: Region
     values: tuple[Tensor, ...]
@@ -40,7 +40,7 @@ class Deferred:
         )
 
     def forgotten(self) -> Operation:
-        """Forget what a step that failed may have left."""
+        """Empty the queue of entries that a failed step may have left."""
         return self._for_each(lambda values: [values[0].op], ())
 
     def run(
@@ -49,7 +49,7 @@ class Deferred:
         waits_for: Sequence[Operation],
         build: Callable[[Region, Places], None],
     ) -> Operation:
-        """Run `region` for each time that it was reached."""
+        """Run `region` once for each time that it was reached."""
 
         def once(values: Sequence[Tensor]) -> list[Operation]:
             places = Places(
@@ -99,7 +99,7 @@ class Deferred:
 
 
 def deferred(region: Region, places: Places) -> Deferred:
-    """What remembers each time that `region` is reached where `places` are."""
+    """Return a record of each time that `region` is reached, with `places` around it."""
     taken = {
         tensor.name: tensor
         for op in region.ops

@@ -1,8 +1,8 @@
 """The queues behind infeed and outfeed on this CPU: one a core and direction, of serialized tuples.
 
-Serialized, so that a queue can hold tuples of any kind, and what takes one notices when it is not
-of the dtypes or shapes that it was built for. A queue lives as long as its session, or for
-functions as long as the process, and any number of tuples fits in.
+Tuples are serialized so that a queue can hold any kind, and an operation that takes one can check
+that it has the dtypes and shapes it was built for. A queue lives as long as its session, or for
+functions as long as the process, and holds any number of tuples.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Direction = Literal["infeed", "outfeed"]
 
 
 def queue(direction: Direction, core: int) -> Tensor:
-    """The queue of the core of this number."""
+    """Return the queue of the core of this number."""
     return queues.queue([tf.string], f"tpulint_{direction}_{core}")
 
 
@@ -33,7 +33,7 @@ def put(handle: Tensor, values: Sequence[Tensor]) -> Operation:
 def take(handle: Tensor, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Tensor]:
     """Take a tuple out of a queue, when there is one.
 
-    An InvalidArgumentError comes out of the step when it is not of `dtypes` and `shapes`.
+    The step raises an InvalidArgumentError when it is not of `dtypes` and `shapes`.
     """
     (row,) = queues.take(handle, [tf.string])
     row = tf.ensure_shape(row, [len(dtypes)], name="tuple_of_another_length")
@@ -51,7 +51,7 @@ def take_parts(
 ) -> list[Tensor]:
     """Take a tuple out of the queue of each core of a replica, and join the parts of its tensors.
 
-    A core whose number stands in no `parts` gets nothing.
+    A core whose number is in no `parts` gets nothing.
     """
     taken: list[list[Tensor]] = [[] for _ in parts]
     for core, handle in handles.items():

@@ -1,4 +1,4 @@
-"""What a computation takes from its infeeds and puts into its outfeeds, core by core."""
+"""The infeeds and outfeeds of a computation, core by core."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATIENCE = 60.0
 
 
 class Feeds:
-    """The feeds of one computation, and who waits for them. One step runs at a time."""
+    """The feeds of one computation, and the waits for them. One step runs at a time."""
 
     def __init__(self, ops: Iterable[Operation], marked: Marked) -> None:
         ops = list(ops)
@@ -40,17 +40,17 @@ class Feeds:
         self._begin()
 
     def queues(self, replica: int) -> dict[FeedKey, Tensor]:
-        """The queues of the cores of `replica`."""
+        """Return the queues of the cores of `replica`."""
         return {key: queue(key[0], cores[replica]) for key, cores in self._cores.items()}
 
     def begin(self) -> list[Operation]:
-        """Operations that forget the step before."""
+        """Return operations that forget the previous step."""
         return [told(self._begin)] if self.may_wait else []
 
     def build(
         self, op: Operation, given: Sequence[Tensor], waits_for: Sequence[Operation], places: Places
     ) -> tuple[list[Tensor], Operation]:
-        """What `op`, a feed of the computation, does here: its results, and when it is done."""
+        """Build `op`, a feed of the computation; return its results, and its last operation."""
         key = _key(op)
         with tf.control_dependencies(waits_for):
             if key is None:
@@ -73,18 +73,18 @@ class Feeds:
                 return results, told(self._has, [in_this_graph(places.replica)])
 
     def waits(self) -> tuple[Wait, ...]:
-        """Who waits for an infeed now."""
+        """Return the waits for an infeed at this moment."""
         with self._lock:
             return tuple(wait for _, wait in self._waiting.values())
 
     def patience_left(self) -> float:
-        """Seconds until somebody has waited too long; infinity where nobody waits."""
+        """Return the seconds until a replica has waited too long, or infinity if none waits."""
         with self._lock:
             oldest = min((since for since, _ in self._waiting.values()), default=float("inf"))
         return PATIENCE - (time.monotonic() - oldest)
 
     def _keys(self, op: Operation) -> list[FeedKey]:
-        """All feeds that `op` needs: those of several cores, where they share its tensors."""
+        """Return the feeds that `op` needs: those of several cores, if they share its tensors."""
         key, parts = _key(op), self._parts(op)
         if key is None:
             return []
@@ -118,12 +118,12 @@ class Feeds:
 
 
 def feed_lane(op: Operation) -> Direction:
-    """The lane of `op`, an operation that meets the host's own."""
+    """Return the lane of `op`, an operation that meets the host's own."""
     return "infeed" if op.type.startswith("Infeed") else "outfeed"
 
 
 def _key(op: Operation) -> FeedKey | None:
-    """The feed of a replica's own core; None for what a host cluster does for any core."""
+    """Return the feed of a replica's own core, or None for a host cluster's feed of any core."""
     if op.type not in TAKES and not op.type.startswith("OutfeedEnqueue"):
         return None
     return feed_lane(op), tfi.DeviceSpec.from_string(op.device).device_index or 0

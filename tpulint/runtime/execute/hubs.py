@@ -1,9 +1,9 @@
 """Hubs: where the replicas of a group, which run concurrently in one graph, exchange their parts.
 
 Each site of a collective has one, which takes the part of every member, in the order of the group,
-and gives each its result. Between it and each member there are two queues, with one giver and one
-taker each, who come there iteration by iteration, so that nobody takes what is another's. A queue's
-waiting takes no thread, so any number of replicas can wait.
+and returns to each its result. Between it and each member there are two queues, each with one
+producer and one consumer that go iteration by iteration, so that none takes another's part. Waiting
+in a queue takes no thread, so any number of replicas can wait.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _names = itertools.count()
 class Hubs:
     """The hubs of one step. One step runs at a time.
 
-    A step that fails leaves in the queues what nobody has taken. It also leaves the mark of a step
-    that runs, by which the next one sees that it has to empty them.
+    A step that fails leaves untaken parts in the queues. It also leaves the mark of a running
+    step, by which the next one sees that it has to empty them.
     """
 
     def __init__(self, collectives: Iterable[Collective], replicas: int) -> None:
-        # Those of one dtype stand side by side, so that one loop can empty them.
+        # Those of one dtype are next to each other, so that one loop can empty them.
         self._collectives = sorted(
             (one for one in collectives if any(len(group) > 1 for group in one.groups)),
             key=lambda one: _dtype(one).as_datatype_enum,
@@ -45,14 +45,14 @@ class Hubs:
         self._servers: dict[Any, Callable[..., Tensor]] = {}
 
     def queues(self, replica: int) -> Tensor | None:
-        """The queues of `replica`, for each collective those to and from its hub, in one tensor."""
+        """Return the queues of `replica` to and from each collective's hub, in one tensor."""
         if not self._collectives:
             return None
         pairs = zip(self._to_hub, self._from_hub, strict=True)
         return tf.stack([way[replica] for pair in pairs for way in pair])
 
     def begin(self, queues: Sequence[Tensor]) -> list[Operation]:
-        """Operations that empty the `queues` of all replicas, if the step before failed."""
+        """Return operations that empty all replicas' `queues`, if the previous step failed."""
         if not self._collectives:
             return []
         running = self._running()
@@ -62,7 +62,7 @@ class Hubs:
             return [put(running, [tf.constant(True)])]
 
     def run(self, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Operations that serve the members of all groups until they are told to stop."""
+        """Return operations that serve the members of all groups until the signal to stop."""
         with tf.control_dependencies(waits_for):
             return [
                 self._server(one, group)(
@@ -74,7 +74,7 @@ class Hubs:
             ]
 
     def stop(self, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Operations that let the hubs stop, and note that the step has left nothing behind."""
+        """Return operations that stop the hubs, and note that the step has left nothing behind."""
         if not self._collectives:
             return []
         with tf.control_dependencies(waits_for):
@@ -87,7 +87,7 @@ class Hubs:
             return [*stops, take(self._running(), [tf.bool])[0].op]
 
     def meet(self, site: Site, op: Operation, value: Tensor, places: Places) -> Tensor:
-        """What the replica of `places` gets of `op`, the collective at `site`, for its `value`."""
+        """Return the result of `op`, the collective at `site`, for a replica's `value`."""
         if site not in self._number:
             return results(op, (0,), [value])[0]
         queues = in_this_graph(places.queues)
@@ -97,7 +97,7 @@ class Hubs:
             return take(_one_of(queues, from_hub), [tf.bool, value.dtype.base_dtype])[1]
 
     def _server(self, one: Collective, group: Sequence[int]) -> Callable[..., Tensor]:
-        """The function that serves `group` at the hub of `one`, given its queues.
+        """Return the function that serves `group` at the hub of `one`, given its queues.
 
         Sums of one dtype over as many members, as gradients are, share one: to trace it costs more
         than anything else here.
@@ -112,7 +112,7 @@ class Hubs:
         return self._servers[key]
 
     def _queues_of(self, way: str) -> list[list[Tensor]]:
-        """For each collective the queues of all replicas to or from its hub."""
+        """Return for each collective the queues of all replicas to or from its hub."""
         return [
             [
                 queue([tf.bool, _dtype(one)], f"{self._name}_{number}_{way}_{replica}")
@@ -122,7 +122,7 @@ class Hubs:
         ]
 
     def _running(self) -> Tensor:
-        """The queue that holds a mark for each step that has begun and not ended."""
+        """Return the queue that holds a mark for each step that has begun and not ended."""
         return queue([tf.bool], f"{self._name}_running")
 
     def _emptied(self, queues: Sequence[Tensor]) -> Tensor:

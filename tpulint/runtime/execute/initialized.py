@@ -1,4 +1,4 @@
-"""Steps run on a TPU system that has been initialized, and TensorFlow refuses any other.
+"""The check, made by TensorFlow too, that a step runs on an initialized TPU system.
 
 Its compile operation looks for the state that `ConfigureDistributedTPU` leaves (see
 tpu_compile_op_common.cc), and so do copies between cores (xla_tpu_device.cc).
@@ -19,10 +19,10 @@ _HOW = "Call tf.tpu.experimental.initialize_tpu_system(resolver) before the stra
 
 
 def refused_until_initialized(marked: Marked) -> list[Operation]:
-    """Operations that fail where the system is not initialized when the step runs.
+    """Return operations that fail where the system is not initialized when the step runs.
 
-    None where it is now, and none in a session: that may be of a server on which another one has
-    initialized it.
+    There are none where it is initialized now, and none in a session, which may be of a server on
+    which another one has initialized it.
     """
     if is_initialized() or marked.mode == "graph":
         return []

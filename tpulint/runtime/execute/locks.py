@@ -1,4 +1,4 @@
-"""What the device program's hold on its variables does to the host clusters that touch them.
+"""The effect of the device program's locks on the host clusters that touch its variables.
 
 The device program holds each variable that it touches from its start to its end, and waits for
 every cluster whose result it takes. So a host operation that touches such a variable runs before,
@@ -30,7 +30,7 @@ class Deadlock:
     cycle: tuple[Wait, ...]
 
     def fault(self, replica: int) -> DeadlockError:
-        """The error that tells the cycle in the program of `replica`."""
+        """Return the error that describes the cycle in the program of `replica`."""
         return DeadlockError(
             f"Deadlock in replica {replica} over the variable '{self.variable.name}': "
             "its lanes wait for each other\n" + "\n".join(f"  {wait}" for wait in self.cycle),
@@ -41,21 +41,21 @@ class Deadlock:
 
 @dataclass(eq=False)
 class Verdicts:
-    """What becomes of operations of host clusters, by `key_of`."""
+    """The verdicts on operations of host clusters, by `key_of`."""
 
     before: set[Key] = field(default_factory=set)
     """They run before the device program."""
     after: set[Key] = field(default_factory=set)
     """They run after it."""
     queued: set[Key] = field(default_factory=set)
-    """They stand in a body, and run after it as often as they were reached."""
+    """They are in a body, and run after it as often as they were reached."""
     deadlocks: dict[Key, Deadlock] = field(default_factory=dict)
     """They never run."""
     warnings: list[StaleVariableWarning] = field(default_factory=list)
 
 
 def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdicts:
-    """The verdicts on all host accesses of what the device touches."""
+    """Return the verdicts on all host accesses of variables that the device touches."""
     verdicts = Verdicts()
     orders = {id(top): host_order(top, is_top=True)}
     for variable in variables:
@@ -93,7 +93,7 @@ def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdi
 
 
 def _comes_too_early(top: Region, variable: Variable, head: Touch) -> bool:
-    """Whether the device touches `variable` before `head` in the program, but not in the graph."""
+    """Return whether the device touches `variable` before `head` in program order alone."""
     place = top.position[head.top.name]
     return any(
         (touch.writes or head.writes) and top.position[touch.top.name] < place
@@ -102,7 +102,7 @@ def _comes_too_early(top: Region, variable: Variable, head: Touch) -> bool:
 
 
 def _comes_too_late(top: Region, variable: Variable, tail: Touch) -> bool:
-    """Whether the device writes `variable` after `tail` in the program, but not in the graph."""
+    """Return whether the device writes `variable` after `tail` in program order alone."""
     place = top.position[tail.top.name]
     return any(
         touch.writes and top.position[touch.top.name] > place for touch in variable.on_device
@@ -119,7 +119,7 @@ def _stale(variable: Variable, touch: Touch) -> StaleVariableWarning:
 
 
 def _cycle(variable: Variable, touch: Touch, order: HostOrder) -> tuple[Wait, ...]:
-    """The cycle that closes when `touch`, which the device awaits, waits for the variable."""
+    """Return the cycle that closes when `touch`, awaited by the device, waits for the variable."""
     graph = WaitGraph()
     lock = f"variable '{variable.name}'"
     holder = variable.on_device[0].op
@@ -137,7 +137,7 @@ def _cycle(variable: Variable, touch: Touch, order: HostOrder) -> tuple[Wait, ..
 
 
 def _waits(region: Region, order: HostOrder) -> Iterator[Wait]:
-    """Which of the clusters that are awaited the device waits for, and which wait for others."""
+    """Yield the waits of the device for awaited clusters, and of these for one another."""
     for op in region.ops:
         for source in sources_of(op):
             if source.name not in order.awaited:
@@ -168,7 +168,7 @@ def _followers(region: Region) -> Mapping[str, list[Operation]]:
 
 
 def _with_followers(touch: Touch) -> set[Key]:
-    """The operations of `touch` and all host operations that need it, directly or not."""
+    """Return the keys of the operation of `touch` and of all host operations that need it."""
     followers = _followers(touch.region)
     found = {touch.anchor.name}
     unread = [touch.anchor]

@@ -1,8 +1,8 @@
-"""Collectives under conditions: operations of the graph that tell who has come, and who never will.
+"""Collectives under conditions: operations of the graph that report arrivals and decisions.
 
-The waiting itself is TensorFlow's (see hubs). A replica says here, before it waits, in which
-meeting, which branch of a conditional it takes, and after how many rounds it leaves a loop. What
-follows from that is the attendance's business.
+The waiting itself is TensorFlow's (see hubs). A replica reports here the meeting that it is about
+to wait in, the branch of a conditional that it takes, and the rounds after which it leaves a loop.
+The attendance draws the conclusions.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Meetings:
         self._attendance = Attendance(followed)
 
     def begin(self) -> list[Operation]:
-        """Operations of the graph that forget the step before."""
+        """Return operations that forget the previous step."""
         return [told(self._attendance.begin)] if self._sites else []
 
     def arrives(
         self, site: Site, places: Places, waits_for: Sequence[Operation]
     ) -> list[Operation]:
-        """Operations that tell that the replica of `places` has come to the collective `site`."""
+        """Return operations that report a replica's arrival at the collective `site`."""
         if site not in self._sites:
             return []
 
@@ -59,7 +59,7 @@ class Meetings:
     def decides(
         self, site: Site, places: Places, choice: Tensor, waits_for: Sequence[Operation] = ()
     ) -> list[Operation]:
-        """Operations that tell which branch is taken, or how many rounds a loop has made.
+        """Return operations that report the branch taken, or the rounds that a loop has made.
 
         They must run in an iteration before anything of the next one does.
         """
@@ -74,7 +74,7 @@ class Meetings:
             return [told(decide, [*_given(places), choice])]
 
     def waits(self) -> tuple[Wait, ...]:
-        """Who waits for whom now."""
+        """Return the waits of replicas for others at this moment."""
         return self._attendance.waits()
 
 

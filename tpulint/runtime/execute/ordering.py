@@ -1,4 +1,4 @@
-"""What a piece waits for, apart from its inputs."""
+"""The operations that a piece waits for, apart from its inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tpulint.runtime.extract.region import Operation
 
 
 def waits_of(planned: Plan, op: Operation, own: frozenset[str], places: Places) -> list[Operation]:
-    """What `op` waits for outside its piece, apart from its inputs."""
+    """Return the operations outside its piece that `op` waits for, apart from its inputs."""
     if op.name not in planned.before or op.type == "Const":
         return []
     data = {tensor.op.name for tensor in op.inputs}

@@ -1,4 +1,4 @@
-"""Where the tensors and operations of a marked region stand in the graph that is being built."""
+"""The images of a marked region's tensors and operations in the graph that is being built."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Places:
     tensors: dict[str, Tensor]
     device_tensors: dict[str, Tensor] = field(default_factory=dict)
     operations: dict[str, Operation] = field(default_factory=dict)
-    """For an operation one that runs when it has run: its image, or its segment's call."""
+    """For each operation one that runs when it has run: its image, or its segment's call."""
     effects: list[Operation] = field(default_factory=list)
-    """What must run though no output needs it."""
+    """The operations that must run though no output needs them."""
     entry: tuple[Operation, ...] = ()
-    """What everything here waits for."""
+    """The operations that everything here waits for."""
     replica: Tensor = None
     """The replica's number."""
     site: Site = ()
-    """Where the region stands in the program."""
+    """The region's site in the program."""
     iteration: Tensor = None
     """The rounds that the loops around have made before, outermost first."""
     rounds: Tensor = None
-    """If the region is a loop's: the rounds that it has made before."""
+    """The rounds that the region has made before, if it is a loop's."""
     queues: Tensor = None
     """The replica's, to and from the hubs of the collectives."""
     feeds: Mapping[Any, Tensor] = field(default_factory=dict)
@@ -45,25 +45,25 @@ class Places:
     """For handles of the region: their names in the whole computation."""
 
     def of(self, name: str, *, on_host: bool) -> Tensor:
-        """The image of the tensor `name`."""
+        """Return the image of the tensor `name`."""
         if not on_host and name in self.device_tensors:
             return self.device_tensors[name]
         return self.tensors[name]
 
 
 def in_this_graph(tensor: Tensor) -> Tensor:
-    """`tensor`, captured where the graph that is being built is one inside its own."""
+    """Return `tensor`, captured if the graph that is being built is nested in its own."""
     graph = tf.compat.v1.get_default_graph()
     return tensor if tensor.graph is graph else graph.capture(tensor)
 
 
 def no_iteration() -> Tensor:
-    """The iteration of what stands in no loop."""
+    """Return the iteration of an operation outside all loops."""
     return tf.constant([], tf.int64)
 
 
 def token_after(effects: Sequence[Operation]) -> Tensor:
-    """What the function that is being built gives when `effects` have run; it always runs them."""
+    """Return a token that has a value once `effects`, which always run, have run."""
     with tf.control_dependencies(effects):
         token = tf.identity(tf.constant(True))
     tf.compat.v1.get_default_graph().control_outputs.append(token.op)
@@ -71,10 +71,10 @@ def token_after(effects: Sequence[Operation]) -> Tensor:
 
 
 def constant_or_image(region: Region, name: str, places: Places, *, on_host: bool) -> Tensor:
-    """The image, in the graph that is being built, of the tensor `name`.
+    """Return the image, in the graph that is being built, of the tensor `name`.
 
-    A constant has none: it is copied where it is used. So is what only passes on a tensor, where
-    that stands in another part of the region.
+    A constant has none: it is copied where it is used. So is an operation that only passes on a
+    tensor of another part of the region.
     """
     if name in places.tensors:
         return in_this_graph(places.of(name, on_host=on_host))

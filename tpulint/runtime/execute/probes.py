@@ -1,4 +1,4 @@
-"""Operations of the graph that note when a piece starts and ends, and what crosses."""
+"""Operations of the graph that note the start and end of a piece, and the bytes that cross."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Watched(NamedTuple):
 
 @contextmanager
 def watched_by(watcher: Callable[[Event], None]) -> Iterator[None]:
-    """In here, what is built has probes, and `watcher` is told what they note."""
+    """Add probes to all that is built in the context, and pass their events to `watcher`."""
     _watchers.append(watcher)
     try:
         yield
@@ -71,7 +71,7 @@ class Unfinished:
 
 
 def unfinished() -> list[Unfinished]:
-    """The host clusters that had not ended when their step failed, or until now."""
+    """Return the host clusters that had not ended when their step failed, or until now."""
     return [each for probes in tuple(_probes) for each in probes.unfinished()]
 
 
@@ -88,11 +88,11 @@ class Probes:
             _probes.add(self)
 
     def unfinished(self) -> list[Unfinished]:
-        """The host clusters of the last step that have been started and have not ended."""
+        """Return the host clusters of the last step that have started and not ended."""
         return [each for each in self.started() if each.lane != "device"]
 
     def started(self) -> list[Unfinished]:
-        """The same, and pieces of the device program."""
+        """Return the same, and pieces of the device program."""
         with self._lock:
             started = sorted(self._started, key=lambda each: (each[1].lane, each[0]))
         return [
@@ -101,7 +101,7 @@ class Probes:
         ]
 
     def begin(self) -> list[Operation]:
-        """Operations that note that another step begins."""
+        """Return operations that note the beginning of another step."""
         return [told(self._begin)] if self.wanted else []
 
     def start(
@@ -111,7 +111,7 @@ class Probes:
         takes: Sequence[Tensor],
         waits_for: Sequence[Operation],
     ) -> list[Operation]:
-        """Operations that note that `piece` starts, which takes `takes` across the seam."""
+        """Return operations that note the start of `piece`, which takes `takes` across the seam."""
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):
@@ -125,7 +125,7 @@ class Probes:
         gives: Sequence[Tensor],
         waits_for: Sequence[Operation],
     ) -> list[Operation]:
-        """Operations that note that `piece` has ended, and gives `gives` across the seam."""
+        """Return operations that note the end of `piece`, which sends `gives` across the seam."""
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):

@@ -11,7 +11,7 @@ from tpulint.runtime.extract.region import Operation, Tensor
 
 
 def queue(dtypes: Sequence[tf.DType], name: str) -> Tensor:
-    """The queue `name` of tuples of `dtypes`, of any shapes and any number."""
+    """Return the queue `name` of tuples of `dtypes`, of any shapes and any number."""
     return tf.raw_ops.FIFOQueueV2(
         component_types=list(dtypes), shapes=[], capacity=-1, container="", shared_name=name
     )
@@ -31,7 +31,7 @@ def take(handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
 
 
 def empty_all(handles: Tensor, first: int, end: int, dtypes: Sequence[tf.DType]) -> Tensor:
-    """Empty the queues `handles[first:end]`; a token."""
+    """Empty the queues `handles[first:end]`, and return a token."""
 
     def empty_one(place: Tensor) -> Tensor:
         handle = tf.raw_ops.Gather(params=in_this_graph(handles), indices=place)
@@ -43,7 +43,7 @@ def empty_all(handles: Tensor, first: int, end: int, dtypes: Sequence[tf.DType])
 
 
 def empty(handle: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
-    """Empty a queue; a token."""
+    """Empty a queue, and return a token."""
 
     def take_one(_: Tensor) -> Tensor:
         with tf.control_dependencies(take(in_this_graph(handle), dtypes)):

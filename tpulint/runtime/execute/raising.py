@@ -1,7 +1,7 @@
-"""Raises the runtime's own errors out of a running graph.
+"""Raise the runtime's own errors out of a running graph.
 
-TensorFlow knows a failed operation by its status only, and makes the exception anew, of a class of
-its own, wherever the status leaves C++. A fault therefore travels as a ticket in the message of an
+TensorFlow knows a failed operation by its status only, and makes a new exception, of a class of its
+own, wherever the status leaves C++. A fault therefore travels as a ticket in the message of an
 unknown error; when that error would be made, the fault that waits under the ticket comes out.
 """
 
@@ -34,7 +34,7 @@ class Ticket(Exception):
 
 
 def ticket_for(fault: RuntimeFault) -> Ticket:
-    """What to raise in a Python function of the graph, so that `fault` comes out of the step."""
+    """Return the exception to raise in the graph so that the step raises `fault`."""
     with _lock:
         number = next(_numbers)
         _waiting[number] = time.monotonic(), delivered(fault)
@@ -44,7 +44,7 @@ def ticket_for(fault: RuntimeFault) -> Ticket:
 def failing(
     make: Callable[..., RuntimeFault], given: Sequence[Tensor] = (), dtypes: Sequence[Any] = ()
 ) -> list[Tensor]:
-    """Tensors of `dtypes`, or one bool, that fail with the fault `make(*values of given)`."""
+    """Return tensors of `dtypes`, or one bool, that fail with `make(*values of given)`."""
 
     def fail(*values: Any) -> Any:
         raise ticket_for(make(*values))
@@ -54,8 +54,9 @@ def failing(
 
 
 def safely(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, of tpulint, called by the graph: what it raises by mistake is no fault of the
-    program.
+    """Return `function`, of tpulint, with its own errors reported as tpulint's.
+
+    The graph calls it, and an error in it is no fault of the program.
     """
 
     def call(*values: Any) -> Any:
@@ -70,16 +71,16 @@ def safely(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
-    """Of a class that TensorFlow makes "anew" from a message: gives the same fault again."""
+    """The metaclass of a fault that stays the same when TensorFlow makes it anew from a message."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.fault
 
 
 def delivered(fault: RuntimeFault) -> RuntimeFault:
-    """`fault`, of a class of its own: it stays the same fault wherever TensorFlow makes it anew.
+    """Return `fault`, of a class of its own that TensorFlow cannot replace by making it anew.
 
-    The class is one of the errors that it stands for too, because Python accepts no other.
+    The class is also a subclass of the error that it replaces, because Python accepts no other.
     """
     kind = type(fault)
     namespace = {
@@ -102,9 +103,9 @@ def _fault_in(message: str) -> RuntimeFault | None:
 
 
 def _taken(number: int) -> RuntimeFault | None:
-    """The fault under ticket `number`, if it waits.
+    """Return the fault under ticket `number`, if it waits.
 
-    The other replicas' like it may still be asked for, but cancel nothing any more.
+    Equal faults of other replicas may still be asked for, but no longer explain a cancelled step.
     """
     fault = _waiting.pop(number, (0.0, None))[1]
     for other, (_, like) in _waiting.items():
@@ -114,7 +115,7 @@ def _taken(number: int) -> RuntimeFault | None:
 
 
 def _cause_of_cancelling(message: str) -> RuntimeFault | None:
-    """A fault cancels the rest of its step, and TensorFlow may tell of the rest first."""
+    """Return the fault that cancelled the rest of its step, which TensorFlow may report first."""
     del message
     with _lock:
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Runs a part of the program in every replica: one trace, called once for each."""
+"""Run a part of the program in every replica: one trace, called once for each."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """`places` has, for each replica, where its tensors stand."""
+    """The replicas of a step; `places` has the images of each one's tensors."""
 
     composer: Composer
     places: tuple[Places, ...]
 
     def run(self, region: Region, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Run `region` in all replicas. One operation each, which runs when all of it has run."""
+        """Run `region` in all replicas; return for each an operation that runs last."""
         if not region.ops:
             return []
         if len(self.places) == 1:

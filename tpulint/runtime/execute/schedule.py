@@ -1,4 +1,4 @@
-"""What a step runs, in which order: clusters before, the device programs, clusters after."""
+"""The schedule of a step: clusters before, the device programs, clusters after."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run_replicas(
     options: Options,
     around: Places,
 ) -> list[Tensor]:
-    """A token, which has a value when all has run, and the outputs, replica by replica."""
+    """Return a token, which has a value when all has run, and the outputs, replica by replica."""
     met = list(collectives(program))
     meetings = Meetings(met, all_of_them=options.deadline is not None)
     hubs = Hubs(met, program.num_replicas)
@@ -95,7 +95,7 @@ def run_replicas(
 
 
 def _parts(region: Region, verdicts: Verdicts) -> tuple[Region, Region, Region]:
-    """What runs before the device program, with it, and after it."""
+    """Return the parts of `region` that run before the device program, with it, and after it."""
     by_name = {op.name: op for op in region.ops}
     early = needed(
         (op for op in region.ops if key_of(region, op) in verdicts.before),

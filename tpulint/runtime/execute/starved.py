@@ -1,9 +1,9 @@
-"""A hang that is TensorFlow's own: all its threads wait for one of its threads.
+"""A hang of TensorFlow's own: all its threads wait for one of its threads.
 
 It has as many as the machine has cores. A Python function of a graph holds one, and a function of
 TensorFlow's that it calls in turn needs another; when all are held like that, none comes free. So
-whichever Python function takes the last of them runs in a thread of its own, and TensorFlow's,
-which stands by, fails when the others wait and nothing moves any more.
+the Python function that takes the last of them runs in a thread of its own, and TensorFlow's thread
+waits for it, and fails when the others wait too and there is no more progress.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tpulint.runtime.place import place_in_thread
 from tpulint.runtime.tensorflow_internals import Awaited
 
 _SURE = 5.0
-"""Seconds without any movement after which none will come."""
+"""Seconds without progress after which there will be none."""
 _LOOK = 0.1
 """Seconds between two looks."""
 _IDLE = 0.5
@@ -34,11 +34,11 @@ class Held:
 
     def __init__(self) -> None:
         self._runners: dict[int, int] = {}
-        """For each thread that is held the one that runs the function. No lock: this is on the way
-        of every Python function, and a step on a dict is one step under CPython's own."""
+        """For each thread that is held the one that runs the function. It has no lock: every Python
+        function comes here, and a single operation on a dict is atomic in CPython."""
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
-        """`function(*args)`, in a thread of TensorFlow's that it then holds, or in another's."""
+        """Return `function(*args)`, run in this thread of TensorFlow's or in one of its own."""
         thread = threading.get_ident()
         if thread in self._runners or not tensorflow_internals.is_tensorflows_thread():
             return function(*args)
@@ -51,12 +51,12 @@ class Held:
             del self._runners[thread]
 
     def places(self) -> list[str]:
-        """The user's lines in the Python functions that run now."""
+        """Return the user's lines in the Python functions that run now."""
         found = (place_in_thread(thread) for thread in tuple(self._runners.values()))
         return [place for place in found if place]
 
     def _stand_by(self, thread: int, function: Function) -> Any:
-        """`function()`, run in a thread of its own, for as long as anything comes forward."""
+        """Return `function()`, run in a thread of its own for as long as there is progress."""
         apart = _Apart(function)
         self._runners[thread] = apart.thread
         still: _Stillness | None = None
@@ -69,7 +69,7 @@ class Held:
         return apart.result()
 
     def _all_wait(self) -> dict[int, Awaited]:
-        """By thread, what the Python functions wait for, if they hold all threads and all wait."""
+        """Return the waits of the Python functions by thread, if they hold all and all wait."""
         threads = tuple(self._runners.values())
         waits = {each: tensorflow_internals.awaited_by_thread(each) for each in threads}
         known = {thread: awaited for thread, awaited in waits.items() if awaited is not None}
@@ -78,7 +78,7 @@ class Held:
 
 
 class _Stillness:
-    """The time since which all wait for the same, and what shows that it is over."""
+    """A time in which all threads wait for the same, and the probes that show its end."""
 
     def __init__(self, waits: Mapping[int, Awaited]) -> None:
         self.waits = waits
@@ -87,11 +87,11 @@ class _Stillness:
         self._probes: list[_Apart] = []
 
     def is_over(self) -> bool:
-        """Whether there was a free thread."""
+        """Return whether there was a free thread."""
         return any(probe.ended.is_set() for probe in self._probes)
 
     def is_for_ever(self) -> bool:
-        """Whether nothing has been computed for so long that nothing will be."""
+        """Return whether nothing has been computed for so long that nothing will be."""
         seconds = time.monotonic() - self._since
         if seconds > _SURE / 2 and not self._probes:
             self._probes = [_Apart(probe) for probe in {each.probe for each in self.waits.values()}]
@@ -114,7 +114,7 @@ def _starved(waits: Mapping[int, Awaited]) -> Ticket:
 
 
 class _Apart:
-    """A function that runs in a thread of its own, and is left behind if nobody waits for it."""
+    """A function that runs in a thread of its own, abandoned if no other thread waits for it."""
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -126,7 +126,7 @@ class _Apart:
         self.thread = started.ident or 0
 
     def result(self) -> Any:
-        """What it has given, or raised."""
+        """Return its result, or raise its exception."""
         if self._errors:
             raise self._errors[0]
         return self._results[0]
@@ -144,10 +144,10 @@ _held = Held()
 
 
 def host_functions() -> list[str]:
-    """The user's lines that Python functions of graphs are at now."""
+    """Return the user's lines that Python functions of graphs are at now."""
     return _held.places()
 
 
 def watched() -> None:
-    """From now on, no Python function of a graph waits for ever for a thread of TensorFlow."""
+    """Keep Python functions of graphs from waiting forever for TensorFlow's threads from now on."""
     tensorflow_internals.python_functions_run_by(_held.run)

@@ -1,6 +1,6 @@
-"""A step: what one `replicate()` becomes in the user's graph.
+"""The step that one `replicate()` becomes in the user's graph.
 
-It is one call of one function. In it stands the program of one replica, once for each replica, so
+It is one call of one function, which has the program of one replica once for each replica, so
 that TensorFlow's executor runs them concurrently; XLA compiles each device segment once for all.
 """
 
@@ -67,7 +67,7 @@ def run_marked(marked: Marked, options: Options | None = None) -> Ran:
 
 
 def _users_tensors(marked: Marked, program: Program) -> dict[str, Tensor]:
-    """The user's tensors that the step needs, by the name that they have in the marked graph."""
+    """Return the user's tensors that the step needs, by their names in the marked graph."""
     needed_here = {tensor.name: tensor for given in program.boundary.values() for tensor in given}
     if marked.mode == "graph":
         return needed_here
@@ -75,7 +75,7 @@ def _users_tensors(marked: Marked, program: Program) -> dict[str, Tensor]:
 
 
 def _compute_boundary(marked: Marked, program: Program, places: Places) -> None:
-    """What stands around the cluster in a marked graph of its own, from what it captures."""
+    """Compute the operations around the cluster in its own marked graph, from its captures."""
     missing = [
         tensor.op
         for given in program.boundary.values()

@@ -1,4 +1,4 @@
-"""Operations of the graph that tell Python that they have been reached."""
+"""Operations of the graph that call Python when they are reached."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Stopped(Exception):
 
 
 def stop() -> None:
-    """Make every step fail where it comes to the next such operation, until `resume`."""
+    """Make every step fail at its next such operation, until `resume`."""
     _stopped.set()
 
 
@@ -29,7 +29,7 @@ def resume() -> None:
 
 
 def told(tell: Callable[..., Any], given: Sequence[Tensor] = ()) -> Operation:
-    """An operation that calls `tell` with the values of `given`."""
+    """Return an operation that calls `tell` with the values of `given`."""
 
     noted = safely(tell)
 

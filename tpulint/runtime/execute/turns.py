@@ -1,7 +1,7 @@
-"""Runs of one step take turns, as on a TPU, whose cores run one program at a time.
+"""Turns for the runs of one step, as on a TPU, whose cores run one program at a time.
 
-Only where runs at the same time would meet in what the step has once: the queues of its collectives
-and of its deferred clusters, its infeed, and what it notes in Python.
+They are taken only where concurrent runs would share the step's own state: the queues of its
+collectives and of its deferred clusters, its infeed, and its notes in Python.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Turn:
             self._lock = tf.raw_ops.MutexLock(mutex=mutex)
 
     def begins(self) -> list[Operation]:
-        """Operations that have run when the turn has come."""
+        """Return operations that have run when the turn has come."""
         return [] if self._lock is None else [self._lock.op]
 
     def ends(self, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Operations that give the turn to the next."""
+        """Return operations that pass the turn to the next run."""
         if self._lock is None:
             return []
         with tf.control_dependencies(waits_for):

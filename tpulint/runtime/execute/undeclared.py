@@ -1,4 +1,4 @@
-"""What a computation has made and not returned, used outside it: nothing here can run it there.
+"""Tensors of a computation used outside it without being returned, which nothing can run there.
 
 TensorFlow's C++ says so when the step runs; its Python lets it pass, unless it is fetched itself.
 """
@@ -21,7 +21,7 @@ _MESSAGE = (
 
 
 def _undeclared(message: str) -> RuntimeFault | None:
-    """The fault that `message`, of an InvalidArgumentError, tells of marked nodes, or None."""
+    """Return the fault of marked nodes that an InvalidArgumentError reports, or None."""
     if not _MARKED.search(message):
         return None
     kind = joined(UnfetchableError, tf.errors.InvalidArgumentError)
@@ -30,5 +30,5 @@ def _undeclared(message: str) -> RuntimeFault | None:
 
 
 def told() -> None:
-    """From now on, make an `UnfetchableError` of it."""
+    """Make an `UnfetchableError` of TensorFlow's error from now on."""
     tensorflow_internals.errors_become("InvalidArgumentError", _undeclared)

@@ -1,4 +1,4 @@
-"""The variables that a computation touches: whose they are, their names, and what holds them."""
+"""The variables that a computation touches: their owners, their names, and their holders."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ class Variable:
 
     @property
     def device_writes(self) -> bool:
-        """Whether the device program may write it."""
+        """Return whether the device program may write it."""
         return any(touch.writes for touch in self.on_device)
 
     @property
     def host_writes(self) -> bool:
-        """Whether a host cluster may write it."""
+        """Return whether a host cluster may write it."""
         return any(touch.writes for touch in self.on_host)
 
     @property
     def is_global_step(self) -> bool:
-        """Whether it counts the steps: the global step, or an optimizer's iterations."""
+        """Return whether it counts the steps: the global step, or an optimizer's iterations."""
         return bool(_GLOBAL_STEP.search(self.name))
 
     def is_copied(self, replicas: int, options: Options) -> bool:
-        """Whether each replica's device program works on a copy of its own.
+        """Return whether each replica's device program works on a copy of its own.
 
-        It does where it could see otherwise what another replica or a host cluster writes.
+        It does where it could otherwise see the writes of another replica or of a host cluster.
         """
         if not self.shared or not self.on_device:
             return False
@@ -67,7 +67,7 @@ class Variable:
 
 
 def variables_of(marked: Marked, program: Program) -> tuple[Variable, ...]:
-    """The variables that either side of `program` touches, in the order of their handles."""
+    """Return the variables that either side of `program` touches, in the order of their handles."""
     by_handle: dict[str, list[Touch]] = {}
     for touch in touches(program.region):
         by_handle.setdefault(touch.variable, []).append(touch)
@@ -87,7 +87,7 @@ def variables_of(marked: Marked, program: Program) -> tuple[Variable, ...]:
 
 
 def _names(marked: Marked) -> Mapping[int, str]:
-    """The names of the variables whose handles the graph captures, by the handle's identity."""
+    """Return the names of the variables whose handles the graph captures, by the handle's id."""
     return {
         id(variable.handle): variable.name.partition(":")[0]
         for graph in tensorflow_internals.graphs_outwards(marked.graph)
@@ -96,7 +96,7 @@ def _names(marked: Marked) -> Mapping[int, str]:
 
 
 def _name(handle: str, tensor: Tensor, names: Mapping[int, str]) -> str:
-    """The user's name for the variable: followed through the graphs that capture its handle."""
+    """Return the user's name for the variable, found through the graphs that capture its handle."""
     while id(tensor) not in names:
         graph = getattr(tensor, "graph", None)
         captures = getattr(graph, "captures", ())

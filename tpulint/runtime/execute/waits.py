@@ -1,8 +1,8 @@
-"""The wait-for graph: who waits for whom, and the moment that closes a cycle.
+"""The wait-for graph: the waits of lanes for one another, and the wait that closes a cycle.
 
-A lane (a device program, a host cluster, a replica) waits for others; a variable that is held
-stands in the graph too, waiting for its holder to end. Whoever waits needs all of what it waits
-for, so any cycle is a deadlock.
+A lane (a device program, a host cluster, a replica) waits for others; a variable that is held is
+in the graph too, waiting for its holder to end. A lane needs everything that it waits for, so any
+cycle is a deadlock.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Wait:
 
 
 class WaitGraph:
-    """Thread-safe. Each `add` tells whether it closes a cycle."""
+    """A thread-safe wait-for graph. Each `add` reports the cycle that it closes."""
 
     def __init__(self) -> None:
         self._waits: dict[str, dict[str, Wait]] = {}
         self._lock = threading.Lock()
 
     def add(self, *waits: Wait) -> tuple[Wait, ...]:
-        """Add `waits`. The cycle that they close, beginning with one of them, or ()."""
+        """Add `waits`; return the cycle that they close, beginning with one of them, or ()."""
         with self._lock:
             for wait in waits:
                 self._waits.setdefault(wait.lane, {})[wait.held_up_by] = wait
@@ -45,12 +45,12 @@ class WaitGraph:
         return ()
 
     def remove(self, lane: str) -> None:
-        """`lane` waits for nothing any more."""
+        """Remove the waits of `lane`."""
         with self._lock:
             self._waits.pop(lane, None)
 
     def all(self) -> tuple[Wait, ...]:
-        """Who waits for whom now."""
+        """Return all waits at this moment."""
         with self._lock:
             return tuple(self._everything())
 
@@ -59,7 +59,7 @@ class WaitGraph:
             yield from waits.values()
 
     def _way(self, start: str, end: str) -> tuple[Wait, ...] | None:
-        """The waits that lead from `start` to `end`; () where they are one."""
+        """Return the waits that lead from `start` to `end`, () if they are one, or None."""
         ways: dict[str, tuple[Wait, ...]] = {start: ()}
         unread = [start]
         while unread:

@@ -1,7 +1,7 @@
-"""Automatic outside compilation: with soft device placement, what no device can run is host code.
+"""Automatic outside compilation: with soft placement, unsupported operations run on the host.
 
-As TensorFlow's MLIR bridge does it (tf2xla's mark_ops_for_outside_compilation.cc), under its names
-"auto0", "auto1", ...; what one such operation hands to another stays on the host.
+TensorFlow's MLIR bridge does the same (tf2xla's mark_ops_for_outside_compilation.cc), under the
+names "auto0", "auto1", ...; a tensor that one such operation gives another stays on the host.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _NEVER = COLLECTIVES | FEEDS | {"Const"}
 
 
 def automatic(region: Region) -> Automatic:
-    """The operations of `region`, and of the bodies in it, that go to the host by themselves."""
+    """Return the operations of `region` and its bodies that go to the host by themselves."""
     found = Automatic()
     _visit(region, found, set())
     return found
 
 
 def _visit(region: Region, found: Automatic, seen: set[int]) -> bool:
-    """Whether `region`, or a body in it, holds some."""
+    """Add the operations of `region` and its bodies to `found`; return whether there are any."""
     if id(region.graph) in seen:
         return id(region.graph) in found.graphs
     seen.add(id(region.graph))
@@ -45,12 +45,12 @@ def _visit(region: Region, found: Automatic, seen: set[int]) -> bool:
 
 
 def _goes_to_the_host(region: Region, op: Operation) -> bool:
-    """Calls are inlined there, and what meets other replicas cannot leave the device."""
+    """Return whether `op` goes to the host; calls, which are inlined, and marked bodies do not."""
     return op.type not in CALL and not is_marked(region, op) and needs_the_host(region, op)
 
 
 def _with_variants(region: Region, wanted: dict[str, Operation]) -> None:
-    """Variants (lists, datasets) do not cross: who shares one with a host operation goes along."""
+    """Add the operations that share a variant (list, dataset) with a host one: none crosses."""
     unread = list(wanted.values())
     users: dict[str, list[Operation]] = {}
     for op in region.ops:
@@ -76,7 +76,7 @@ def _is_variant(tensor: object) -> bool:
 
 
 def _name_clusters(region: Region, wanted: dict[str, Operation], found: Automatic) -> None:
-    """One cluster for operations that hand tensors to each other, numbered as they come."""
+    """Put operations that pass tensors to each other into one cluster, in program order."""
     for op in region.ops:
         if op.name in wanted and key_of(region, op) not in found.clusters:
             name = f"auto{len(set(found.clusters.values()))}"

@@ -42,7 +42,7 @@ _FUNCTION_ATTRS = {
 
 
 def function_names(node: NodeDef) -> tuple[str, ...]:
-    """The functions that a conditional, loop or call holds, in the order of its attributes."""
+    """Return the functions in a conditional, loop or call, in the order of its attributes."""
     names: list[str] = []
     for key in _FUNCTION_ATTRS.get(node.op, ()):
         attr = node.attr[key]
@@ -51,7 +51,7 @@ def function_names(node: NodeDef) -> tuple[str, ...]:
 
 
 def bodies(region: Region, op: Operation) -> tuple[Region, ...]:
-    """The regions of the functions that `op`, of `region`, holds."""
+    """Return the regions of the functions that `op`, of `region`, holds."""
     return tuple(
         region.automatic.knows(_body(graph))
         for graph in _graphs(region.graph, region.nodes[op.name])
@@ -59,7 +59,7 @@ def bodies(region: Region, op: Operation) -> tuple[Region, ...]:
 
 
 def crosses_the_seam(region: Region, op: Operation) -> bool:
-    """Whether a body of `op`, however deep, holds a host cluster or what else is not compiled."""
+    """Return whether a body of `op`, at any depth, has operations that are not compiled."""
     return any(
         _marks(graph) or region.automatic.has_some_in(graph)
         for graph in _graphs(region.graph, region.nodes[op.name])
@@ -67,7 +67,7 @@ def crosses_the_seam(region: Region, op: Operation) -> bool:
 
 
 def is_marked(region: Region, op: Operation) -> bool:
-    """As `crosses_the_seam`, by what the user wrote."""
+    """Return the same as `crosses_the_seam`, leaving automatic host clusters aside."""
     return any(_marks(graph) for graph in _graphs(region.graph, region.nodes[op.name]))
 
 
@@ -87,7 +87,7 @@ def _marks(graph: Graph) -> bool:
 
 @lru_cache(maxsize=256)
 def _body(graph: Any) -> Region:
-    """A function body. What has side effects runs although no output needs it."""
+    """Return the region of a function body, where side effects run though no output needs them."""
     given = {tensor.op.name for tensor in graph.inputs}
     roots = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
     roots += [op for op in graph.get_operations() if op.op_def.is_stateful]

@@ -1,8 +1,9 @@
-"""In which order the nodes of a level are made anew, and what belongs to one conditional.
+"""The order in which the nodes of a level are rebuilt, and their grouping into conditionals.
 
-A conditional of TensorFlow 1 is not one thing: its gradients take what its branches have computed,
-and come after what comes after it. So its Merge operations become conditionals as they are ready.
-What has no effects is computed again in each that takes it; what has is given out by the first.
+A conditional of TensorFlow 1 is not one operation: its gradients use results of its branches, and
+come after operations that follow it. So its Merge operations become conditionals as they are ready.
+Nodes without effects are computed again in each conditional that uses them; nodes with effects run
+in the first, which returns their results.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Group = Sequence[Node]
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The tensor `name`, and what it is if the predicate is false, and if it is true.
+    """The tensor `name`, and its value if the predicate is false, and if it is true.
 
     A number is the tensor itself; None is for a tensor of the other branch, which has no value.
     """
@@ -31,19 +32,19 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Conditional:
-    """What becomes one conditional."""
+    """The nodes that become one conditional."""
 
     predicate: str
     merges: Sequence[Node]
     wanted: tuple[Sequence[Node], Sequence[Node]]
-    """What must be made if the predicate is false, and if it is true."""
+    """The nodes to make if the predicate is false, and if it is true."""
     results: Sequence[Result]
     content: Sequence[Node]
     finished: frozenset[str]
     """The names of the operations that are not to be made again."""
 
     def given_out(self, value: int) -> list[Tensor]:
-        """The tensors that the branch of `value` gives."""
+        """Return the tensors that the branch of `value` returns."""
         taken = [result.of[value] for result in self.results]
         return [tensor for tensor in taken if tensor is not None and not isinstance(tensor, int)]
 
@@ -74,10 +75,10 @@ def groups(
     done: Container[str],
     given_out: Iterable[Tensor],
 ) -> Iterator[Group | Conditional]:
-    """What must be made for `wanted`, in order, where the conditions `here` are known to hold.
+    """Yield in order all that is needed for `wanted`, where the conditions `here` hold.
 
-    `done` has the names of the operations that have been made; it grows while this goes on.
-    `given_out` are tensors that are taken from beyond the level.
+    `done` has the names of the operations made so far, and grows between the groups.
+    `given_out` are the tensors used outside the level.
     """
     plan = _Plan(level, here, done, frozenset(tensor.name for tensor in given_out))
     plain: list[Node] = []
@@ -112,7 +113,7 @@ class _Plan:
     given_out: frozenset[str]
 
     def ordered(self, wanted: Iterable[Node]) -> list[Node]:
-        """`wanted` and what they need here, each after what it needs itself."""
+        """Return `wanted` and all that they need here, each after its own needs."""
         needs: dict[Node, list[Node]] = {}
         unread = list(wanted)
         while unread:
@@ -121,22 +122,22 @@ class _Plan:
                 needs[node] = self._needs(node)
                 unread += needs[node]
         place = {node: number for number, node in enumerate(self.level.nodes)}
-        # What is alone in a branch may yet be made together with a Merge of that branch.
+        # A node alone in a branch may yet be made together with a Merge of that branch.
         first = sorted(needs, key=lambda node: (not self._is_here(node), place[node]))
         return in_order(first, lambda node: needs[node])
 
     def is_conditional(self, node: Node) -> bool:
-        """Whether `node` is the result of a conditional, or alone in a branch."""
+        """Return whether `node` is the result of a conditional, or alone in a branch."""
         return not self._is_here(node) or self.level.joins(node) is not None
 
     def fits(self, node: Node, together: Sequence[Node]) -> bool:
-        """Whether `node` can be made in one conditional with `together`."""
+        """Return whether `node` can be made in one conditional with `together`."""
         if self._condition(node)[0] != self._condition(together[0])[0]:
             return False
         return not set(self._needs(node)) & set(together)
 
     def conditional(self, nodes: Sequence[Node]) -> Conditional:
-        """The conditional of `nodes`."""
+        """Return the conditional of `nodes`."""
         predicate = self._condition(nodes[0])[0]
         merges = [node for node in nodes if self._is_here(node)]
         alone = [node for node in nodes if not self._is_here(node)]
@@ -166,7 +167,7 @@ class _Plan:
         return self.level.conditions[node] <= self.here
 
     def _condition(self, node: Node) -> tuple[str, int]:
-        """The predicate of the conditional that `node` belongs to here, and its branch."""
+        """Return the predicate of the conditional that `node` belongs to here, and its branch."""
         joins = self.level.joins(node)
         if self._is_here(node) and joins is not None:
             return joins, 0
@@ -187,7 +188,7 @@ class _Plan:
         return self.level.sources(node)
 
     def _content(self, wanted: Iterable[Node]) -> tuple[list[Node], list[Node]]:
-        """What is made in a branch for `wanted`, and what must have been made here before."""
+        """Return the nodes to make in a branch for `wanted`, and those to make here before."""
         content: dict[Node, None] = {}
         before: dict[Node, None] = {}
         unread = list(wanted)
@@ -205,8 +206,9 @@ class _Plan:
     def _leaving(
         self, content: Sequence[Node], inside: Container[Node], alone: Container[Node]
     ) -> Iterator[tuple[Node, list[Tensor]]]:
-        """The nodes of a branch that cannot be made again where they are needed later, and what
-        of them is needed.
+        """Yield the nodes of a branch that cannot be made again where they are needed later.
+
+        Each comes with its tensors that are needed.
         """
         users = self.level.users
         later: dict[Node, set[Node]] = {}
@@ -219,7 +221,7 @@ class _Plan:
             if node not in own or user in later.setdefault(node, set()):
                 continue
             later[node].add(user)
-            if not self._stays(node, alone):  # it is made again there, of what it takes
+            if not self._stays(node, alone):  # it is made again there, from its inputs
                 unread += [(source, node) for source in self.level.sources(node)]
         for node in content:
             tensors = [tensor for op in node.ops for tensor in op.outputs]
@@ -229,7 +231,7 @@ class _Plan:
                 yield node, [tensor for tensor in tensors if tensor.name in taken]
 
     def _stays(self, node: Node, alone: Container[Node]) -> bool:
-        """Whether `node` is made once. What cannot leave a branch is made again."""
+        """Return whether `node` is made only once; a handle cannot leave, so it is made again."""
         kinds = {tensor.dtype.base_dtype.name for op in node.ops for tensor in op.outputs}
         if node.loop is None and kinds & {"resource", "variant"}:
             return False
@@ -237,7 +239,7 @@ class _Plan:
 
 
 def _of_merge(merge: Operation, taken: tuple[Tensor, Tensor]) -> Iterator[Result]:
-    """The results of `merge`: what it takes, and the number of the input that it has taken."""
+    """Return the results of `merge`: its value, and the number of the input that it took."""
     value, number = merge.outputs
     yield Result(value.name, taken)
     if number.consumers():

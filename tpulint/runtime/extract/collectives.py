@@ -1,4 +1,4 @@
-"""The collectives of a program: where replicas meet, who meets whom, and who may not come."""
+"""The collectives of a program: their sites, their groups, and the replicas that may not come."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tpulint.runtime.extract.uniform import decides_alike, uniform, uniform_insi
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A conditional or a loop in which a collective stands.
+    """A conditional or a loop around a collective.
 
     `loops` is how many loops are around it; `branch` the one of the collective, None in a loop.
     """
@@ -38,30 +38,30 @@ class Collective:
     groups: tuple[tuple[int, ...], ...]
     """The replicas that meet, group by group. Every replica is in one of them."""
     decisions: tuple[Decision, ...]
-    """Those that must fall right for a replica to come, outermost first."""
+    """The decisions on which a replica's arrival depends, outermost first."""
     can_be_missed: bool
-    """Not if all replicas provably decide alike."""
+    """False if all replicas provably decide alike."""
     rule: str
-    """Whose matter it is if only some replicas come: TPU306 if a condition around it depends on
-    what each replica is given, else TPU305."""
+    """The rule that is broken if only some replicas come: TPU306 if a condition around it depends
+    on a replica's own inputs, else TPU305."""
 
     @property
     def comes_once(self) -> bool:
-        """Every replica comes, once a step."""
+        """Return whether every replica comes once a step."""
         return not self.decisions
 
     def group_of(self, replica: int) -> tuple[int, ...]:
-        """The replicas that `replica` meets here, itself among them."""
+        """Return the replicas that `replica` meets here, itself among them."""
         return next(group for group in self.groups if replica in group)
 
 
 @dataclass(frozen=True, eq=False)
 class _Around:
-    """What is around a region: its site, its decisions, and what is known of its inputs."""
+    """The surroundings of a region: its site, its decisions, and the facts known of its inputs."""
 
     replicas: int
     given: frozenset[str]
-    """The inputs of which each replica has its own."""
+    """The inputs that may differ between replicas."""
     uniform: frozenset[str]
     """The inputs that provably are the same in every replica."""
     site: Site = ()
@@ -72,7 +72,7 @@ class _Around:
 
 
 def collectives(program: Program) -> Iterator[Collective]:
-    """The collectives of `program`."""
+    """Return the collectives of `program`."""
     alike = {
         name: len({tensor.name for tensor in tensors}) == 1
         for name, tensors in program.boundary.items()
@@ -117,9 +117,9 @@ def _collectives(region: Region, around: _Around) -> Iterator[Collective]:
 
 
 def _of_replicas(region: Region, given: frozenset[str]) -> frozenset[str]:
-    """The tensors of `region` that come of those of its inputs that are named `given`.
+    """Return the names of the tensors of `region` that depend on its inputs named `given`.
 
-    What a collective gives is the same everywhere; what an infeed gives is each core's own.
+    The result of a collective is the same everywhere; that of an infeed is each core's own.
     """
     own = set(given)
     for op in region.ops:
@@ -131,7 +131,7 @@ def _of_replicas(region: Region, given: frozenset[str]) -> frozenset[str]:
 
 
 def _given_to(region: Region, op: Operation, body: Region, own: frozenset[str]) -> frozenset[str]:
-    """The inputs of `body`, of `op`, of which each replica has its own."""
+    """Return the inputs of `body`, of `op`, that may differ between replicas."""
     places = {place for place, tensor in enumerate(arguments(op)) if tensor.name in own}
     if op.type in WHILE:
         places = _carried(bodies(region, op)[1], places)
@@ -139,7 +139,7 @@ def _given_to(region: Region, op: Operation, body: Region, own: frozenset[str]) 
 
 
 def _carried(body: Region, places: set[int]) -> set[int]:
-    """`places` of a loop's variables, and those that come of them in a later iteration."""
+    """Return `places` of a loop's variables, and those that depend on them in later iterations."""
     while True:
         names = frozenset(body.inputs[place] for place in places)
         own = _of_replicas(body, names)
@@ -159,7 +159,7 @@ def _stops_apart(region: Region, op: Operation, own: frozenset[str]) -> bool:
 
 
 def _groups(op: Operation, replicas: int) -> tuple[tuple[int, ...], ...]:
-    """Those that are assigned, and one for each replica that is in none of these."""
+    """Return the assigned groups, and a group of its own for each replica in none of them."""
     everybody = (tuple(range(replicas)),)
     if op.type == "CollectivePermute":
         return everybody

@@ -1,6 +1,6 @@
 """The order in which XLA compiles the operations of a graph.
 
-It decides what an operation that nothing orders sees of a variable. TensorFlow takes the reverse
+It decides the value of a variable that an unordered operation sees. TensorFlow takes the reverse
 postorder of a depth-first search along the edges, in which the names of operations decide between
 neighbors (GetReversePostOrder with NodeComparatorName, graph_compiler.cc).
 """
@@ -14,7 +14,7 @@ from tpulint.runtime.extract.region import Operation, Region
 
 
 def argument_names(inputs: Iterable[str]) -> dict[str, str]:
-    """For each tensor of `inputs` the name of the argument of the function that is compiled.
+    """Return for each tensor of `inputs` its argument's name in the function that is compiled.
 
     See NodeNameMapping in graph_to_functiondef.cc.
     """
@@ -24,7 +24,7 @@ def argument_names(inputs: Iterable[str]) -> dict[str, str]:
 def compiled_order(
     region: Region, before: Mapping[str, set[str]], arguments: Mapping[str, str]
 ) -> list[Operation]:
-    """The operations of `region` as XLA compiles them, each after those named in `before`.
+    """Return the operations of `region` as XLA compiles them, each after those named in `before`.
 
     `arguments` has the region's inputs, with their names inside.
     """

@@ -1,4 +1,4 @@
-"""Copies marked operations, without their marks, into the graph that is being built.
+"""Copy marked operations, without their marks, into the graph that is being built.
 
 The copy goes through GraphDef import: one call into TensorFlow's C++ for any number of operations.
 """
@@ -26,14 +26,14 @@ _DROPPED_ON_DEVICE = frozenset({"Assert"})
 
 @dataclass(frozen=True, eq=False)
 class Copied:
-    """What `copy` made, by the names in the region."""
+    """The tensors and operations that `copy` made, by their names in the region."""
 
     tensors: Mapping[str, Tensor]
     operations: Mapping[str, Operation]
 
 
 def inputs_of(ops: Sequence[Operation]) -> dict[str, Tensor]:
-    """The tensors, by name, that `ops` take from others."""
+    """Return the tensors, by name, that `ops` take from others."""
     own = {op.name for op in ops}
     return {tensor.name: tensor for op in ops for tensor in op.inputs if tensor.op.name not in own}
 
@@ -47,7 +47,7 @@ def copy(
     on_device: bool = False,
     with_marks: bool = False,
 ) -> Copied:
-    """Copy `ops`. `image` gives what they take from others, `before` their own order."""
+    """Copy `ops`. `image` gives their inputs from other operations, `before` their own order."""
     graph_def = tf.compat.v1.GraphDef()
     graph_def.versions.CopyFrom(region.graph.graph_def_versions)
     own = {op.name for op in ops}

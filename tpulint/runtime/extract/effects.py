@@ -1,4 +1,4 @@
-"""What operations do to resources: which they take, and whether they write."""
+"""The effects of operations on resources: the handles they take, and their writes."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ READS = frozenset(
 
 
 def is_resource(tensor: Tensor) -> bool:
-    """Whether `tensor` is a handle."""
+    """Return whether `tensor` is a handle."""
     return bool(tensor.dtype.base_dtype.name == "resource")
 
 
 def resources_of(op: Operation) -> tuple[str, ...]:
-    """The names of the handles that `op` takes."""
+    """Return the names of the handles that `op` takes."""
     return tuple(dict.fromkeys(tensor.name for tensor in op.inputs if is_resource(tensor)))
 
 
 def arguments(op: Operation) -> tuple[Tensor, ...]:
-    """What a conditional, loop or call hands to its bodies, in their order."""
+    """Return the tensors that a conditional, loop or call passes to its bodies, in their order."""
     return tuple(op.inputs)[1:] if op.type in IF | CASE else tuple(op.inputs)
 
 
 def holds_bodies(op: Operation) -> bool:
-    """Whether `op` is a conditional, a loop or a call."""
+    """Return whether `op` is a conditional, a loop or a call."""
     return op.type in WHILE | IF | CASE | CALL
 
 
 def writes(region: Region, op: Operation, resource: str) -> bool:
-    """Whether `op`, or a body in it, may write `resource`."""
+    """Return whether `op`, or a body in it, may write `resource`."""
     if not holds_bodies(op):
         return op.type not in READS and op.type != "Identity"
     places = [place for place, tensor in enumerate(arguments(op)) if tensor.name == resource]
@@ -49,14 +49,14 @@ def writes(region: Region, op: Operation, resource: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """`op` takes the variable whose handle the whole computation knows as `variable`."""
+    """An access by `op` of the variable whose handle the computation knows as `variable`."""
 
     variable: str
     op: Operation
     region: Region
-    """Where `anchor` stands."""
+    """The region of `anchor`."""
     anchor: Operation
-    """`op`, or the operation of a host cluster in whose body it stands."""
+    """`op`, or the operation of a host cluster in whose body it is."""
     on_host: bool
     writes: bool
     top: Operation
@@ -64,7 +64,7 @@ class Touch:
 
 
 def touches(region: Region) -> Iterator[Touch]:
-    """Every access of a resource in `region` and in the bodies under it, in program order."""
+    """Return every access of a resource in `region` and the bodies under it, in program order."""
     known = {name: name for name in region.inputs}
     for op in region.ops:
         yield from _touches(region, op, known, None, op)
@@ -77,7 +77,7 @@ def _touches(
     host: tuple[Region, Operation] | None,
     top: Operation,
 ) -> Iterator[Touch]:
-    """Those of `op`, of `region`. `known` learns the handles that it gives out."""
+    """Yield the touches of `op`, of `region`, and add the handles that it returns to `known`."""
     anchor = host or ((region, op) if region.cluster_of(op) is not None else None)
     handles = [tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in known]
     if holds_bodies(op):

@@ -8,13 +8,13 @@ from tpulint.runtime.extract.region import Operation, Region
 from tpulint.runtime.mark.marked import Marked
 
 TAKES = frozenset({"InfeedDequeue", "InfeedDequeueTuple"})
-"""What the device takes from the host; that may have to wait."""
+"""Operations by which the device takes tuples from the host, for which it may have to wait."""
 _CORES_PER_HOST = 8
-"""As TensorFlow's own default placement of an infeed queue assumes (tpu_feed.py)."""
+"""The number that TensorFlow's default placement of an infeed queue assumes (tpu_feed.py)."""
 
 
 def feeds(region: Region) -> frozenset[Operation]:
-    """The infeed and outfeed operations of `region` and of the bodies in it."""
+    """Return the infeed and outfeed operations of `region` and of the bodies in it."""
     found = {op for op in region.ops if op.type in FEEDS}
     for op in region.ops:
         for body in bodies(region, op):
@@ -23,12 +23,12 @@ def feeds(region: Region) -> frozenset[Operation]:
 
 
 def core_number(task: int, ordinal: int) -> int:
-    """The number that the core `ordinal` of the host `task` has among all."""
+    """Return the number among all cores of the core `ordinal` of the host `task`."""
     return task * _CORES_PER_HOST + ordinal
 
 
 def cores_of_replicas(marked: Marked, logical_core: int) -> tuple[int, ...]:
-    """For each replica the number of the core that stands for `logical_core`."""
+    """Return for each replica the number of its core for `logical_core`."""
     assigned = marked.metadata.get_attr("device_assignment")
     if not assigned:
         return tuple(range(marked.num_replicas))

@@ -1,8 +1,8 @@
-"""Conditionals and loops of TensorFlow 1: operations in one flat graph, and when each of them runs.
+"""Conditionals and loops of TensorFlow 1: operations in one flat graph, and their conditions.
 
-Loops are known by their control-flow contexts: what runs in a frame cannot be anything else.
-Conditionals are known by their Switch and Merge operations alone, as TensorFlow's own pass knows
-them (functionalize_cond.cc): gradients flow through the branches of a conditional without being in
+Loops are found by their control-flow contexts: every operation of a frame has the frame's.
+Conditionals are found by their Switch and Merge operations alone, as in TensorFlow's own pass
+(functionalize_cond.cc): gradients flow through the branches of a conditional without being in
 its contexts.
 """
 
@@ -25,7 +25,7 @@ Conditions = frozenset[Condition]
 
 
 def is_flat(ops: Iterable[Operation]) -> bool:
-    """Whether `ops` has conditionals or loops of TensorFlow 1."""
+    """Return whether `ops` has conditionals or loops of TensorFlow 1."""
     return any(op.type in PLUMBING for op in ops)
 
 
@@ -49,7 +49,7 @@ class Node:
 
     @cached_property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What is taken from other nodes."""
+        """Return the tensors taken from other nodes."""
         taken = {tensor.name: tensor for op in self.ops for tensor in op.inputs}
         return tuple(one for one in taken.values() if one.op.name not in self.names)
 
@@ -61,36 +61,36 @@ class Node:
 
     @cached_property
     def has_effects(self) -> bool:
-        """Whether to run it twice is not to run it once."""
+        """Return whether running it twice differs from running it once."""
         return any(op.op_def.is_stateful for op in self.ops)
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """What runs in one frame: the nodes of the computation, of a loop's test or of its body."""
+    """The nodes of one frame: of the computation, of a loop's test or of its body."""
 
     nodes: tuple[Node, ...]
     conditions: Mapping[Node, Conditions]
-    """With which predicates each runs."""
+    """The predicates under which each runs."""
     owner: Mapping[str, Node]
     """The node of each operation, by the operation's name."""
 
     @staticmethod
     def of(ops: Sequence[Operation], context: Any) -> Level:
-        """The level of `ops`, which are in the loop `context` or deeper; None is outside all."""
+        """Return the level of `ops`, in the loop `context` or deeper; None is outside all loops."""
         nodes = tuple(_nodes(ops, context))
         owner = {name: node for node in nodes for name in node.names}
         return Level(nodes, _conditions(nodes, owner), owner)
 
     def sources(self, node: Node) -> list[Node]:
-        """The nodes that `node` needs."""
+        """Return the nodes that `node` needs."""
         names = [tensor.op.name for tensor in node.inputs]
         names += [op.name for op in node.waits_for]
         return [self.owner[name] for name in names if name in self.owner]
 
     @cached_property
     def users(self) -> Mapping[Node, frozenset[Node]]:
-        """For each node those that need it."""
+        """Return for each node those that need it."""
         found: dict[Node, set[Node]] = {}
         for node in self.nodes:
             for source in self.sources(node):
@@ -98,8 +98,8 @@ class Level:
         return {node: frozenset(users) for node, users in found.items()}
 
     def has_effects(self, node: Node) -> bool:
-        """Whether `node`, or what is in the branches that it joins, has effects."""
-        if is_merge(node):  # what is in inner branches is in outer ones as well
+        """Return whether `node`, or a node in the branches that it joins, has effects."""
+        if is_merge(node):  # nodes in inner branches are in outer ones as well
             return any(one.has_effects for one in self._inside(node))
         return node.has_effects
 
@@ -115,30 +115,30 @@ class Level:
         return list(found)
 
     def roots(self) -> list[Node]:
-        """What TensorFlow's passes let run though nobody takes anything of it.
+        """Return the nodes that TensorFlow's passes keep though nothing uses their results.
 
-        Outside conditionals that is what has effects, each loop, and each conditional: they become
+        Outside conditionals these are each node with effects, loop and conditional: they become
         stateful operations, and the compiler removes none (RemoveDeadNodes, graph_optimizer.cc).
-        What stands in a branch and leads to no Merge is removed with its Switch
-        (DeleteReachableAndDeadNodes, functionalize_cond.cc), what stands in a loop and leads to no
+        A node in a branch that leads to no Merge is removed with its Switch
+        (DeleteReachableAndDeadNodes, functionalize_cond.cc); one in a loop that leads to no
         NextIteration is not copied into its body (functionalize_while.cc).
         """
         free = [node for node in self.nodes if not self.conditions[node]]
         return [node for node in free if node.has_effects or node.loop or self.joins(node)]
 
     def joins(self, node: Node) -> str | None:
-        """The predicate of the conditional whose result `node` is."""
+        """Return the predicate of the conditional whose result `node` is."""
         if not is_merge(node):
             return None
         return _predicate_of_merge(*(self.at(tensor) for tensor in node.op.inputs))
 
     def at(self, tensor: Tensor) -> Conditions:
-        """With which predicates `tensor` has a value."""
+        """Return the predicates under which `tensor` has a value."""
         return _of_tensor(tensor, self.conditions, self.owner)
 
 
 def predicate_of(switch: Operation) -> str:
-    """The name of the predicate of `switch`; a conditional has several copies of it."""
+    """Return the name of the predicate of `switch`; a conditional has several copies of it."""
     tensor = switch.inputs[1]
     while tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]
@@ -147,17 +147,17 @@ def predicate_of(switch: Operation) -> str:
 
 
 def is_variable(op: Operation) -> bool:
-    """Whether `op` is the Merge that begins an iteration with a loop's variable."""
+    """Return whether `op` is the Merge that begins an iteration with a loop's variable."""
     return op.type == "Merge" and any(one.op.type == "NextIteration" for one in op.inputs)
 
 
 def splits(op: Operation) -> bool:
-    """Whether `op` is the Switch that ends a loop."""
+    """Return whether `op` is the Switch that ends a loop."""
     return bool(op.type == "Switch" and op.inputs[1].op.type == "LoopCond")
 
 
 def loops_around(op: Operation) -> Iterator[Any]:
-    """The loops around `op`, innermost first."""
+    """Return the loops around `op`, innermost first."""
     context = tensorflow_internals.context_of(op)
     for each in tensorflow_internals.contexts_outwards(context):
         if tensorflow_internals.is_while(each):
@@ -165,7 +165,7 @@ def loops_around(op: Operation) -> Iterator[Any]:
 
 
 def _nodes(ops: Sequence[Operation], context: Any) -> Iterator[Node]:
-    """The nodes of `ops` in program order: a loop has the place of its first operation."""
+    """Return the nodes of `ops` in program order: a loop has the place of its first operation."""
     together: dict[Any, list[Operation]] = {}
     for op in ops:
         inner = None
@@ -202,7 +202,7 @@ def _conditions(nodes: Iterable[Node], owner: Mapping[str, Node]) -> dict[Node, 
 
 
 def is_merge(node: Node) -> bool:
-    """Whether `node` is the Merge of a conditional."""
+    """Return whether `node` is the Merge of a conditional."""
     return node.loop is None and node.op.type == "Merge"
 
 
@@ -218,7 +218,7 @@ def _of_tensor(
 
 
 def _predicate_of_merge(*taken: Conditions) -> str | None:
-    """The predicate of which one input needs the one value and the other input the other."""
+    """Return the predicate of which the two inputs need opposite values."""
     if len(taken) != 2:
         return None
     one, other = taken

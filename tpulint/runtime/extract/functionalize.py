@@ -1,4 +1,4 @@
-"""Conditionals and loops of TensorFlow 1, made anew as those of TensorFlow 2.
+"""Conditionals and loops of TensorFlow 1, rebuilt as those of TensorFlow 2.
 
 The old ones are Switch, Merge, Enter, Exit and NextIteration operations in one flat graph. Here
 each becomes one operation with graphs inside, in a copy of the region; all that follows knows only
@@ -27,7 +27,7 @@ from tpulint.runtime.extract.region import (
 
 
 def functionalized(region: Region) -> Region:
-    """`region` with conditionals and loops of TensorFlow 2, in a graph of its own."""
+    """Return `region` with conditionals and loops of TensorFlow 2, in a graph of its own."""
     tensors = {
         tensor.name: tensor
         for op in region.ops
@@ -66,9 +66,9 @@ def _owners(level: Level, tensors: Iterable[Tensor]) -> list[Node]:
 
 
 class _Built:
-    """What has been made anew of a level, under the conditions `here`.
+    """The rebuilt part of a level, under the conditions `here`.
 
-    `tensors` has the images of the region's tensors, `done` what runs when an operation has run.
+    `tensors` has the images of the region's tensors, `done` those to wait for of its operations.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class _Built:
         self.here = here
 
     def build(self, wanted: Iterable[Node], given_out: Sequence[Tensor] = ()) -> None:
-        """Make `wanted` anew, with all that they need and that has not been made yet.
+        """Rebuild `wanted`, with everything they need that has not been built yet.
 
-        `given_out` are tensors that somebody beyond the level takes.
+        `given_out` are tensors that are used outside the level.
         """
         for group in groups(self.level, wanted, self.here, self.done, given_out):
             if isinstance(group, Conditional):
@@ -99,7 +99,7 @@ class _Built:
                 self._plain(group)
 
     def image(self, name: str) -> Tensor:
-        """The tensor `name` of the region, in the graph that is being built."""
+        """Return the image of the region's tensor `name` in the graph that is being built."""
         return tensorflow_internals.captured_here(self.tensors[name])
 
     def _plain(self, group: Group) -> None:
@@ -107,7 +107,7 @@ class _Built:
         for node in group:
             op = node.op
             if op.type == "Switch" or is_merge(node):
-                # Here only the taken branch is there: it has what is switched.
+                # Only the taken branch is built here, and it has the switched tensor.
                 self._copy(copied)
                 copied = []
                 value = self.image(op.inputs[0].name)
@@ -134,14 +134,17 @@ class _Built:
         self.tensors.update(copied.tensors)
 
     def _done_before(self, ops: Iterable[Operation]) -> list[Operation]:
-        """What runs when `ops` have run; what is made around this graph runs before it anyway."""
+        """Return the operations of this graph to wait for in place of `ops`.
+
+        Those of the graphs around it run before it anyway.
+        """
         graph = tf.compat.v1.get_default_graph()
         names = sorted({op.name for op in ops})
         made = [one for name in names for one in self.done.get(name, ())]
         return [one for one in made if one.graph is graph]
 
     def result(self, tensor: Tensor | int | None, instead: Tensor | int | None) -> Tensor:
-        """What a branch gives for `tensor`, or `instead` of what only the other branch has."""
+        """Return a branch's result for `tensor`, or zeros like `instead` where it has none."""
         if isinstance(tensor, int):
             return tf.constant(tensor)
         return _without_value(instead) if tensor is None else tf.identity(self.image(tensor.name))
@@ -214,16 +217,16 @@ class _Built:
 
 
 def _source(result: Tensor) -> Operation:
-    """The conditional or loop that gives `result`."""
+    """Return the conditional or loop that has the output `result`."""
     while result.op.type == "Identity":
         result = result.op.inputs[0]
     return result.op
 
 
 def _order_accesses(named: Iterable[tuple[Tensor, str]]) -> None:
-    """Order what nothing orders in the body that is being built.
+    """Order the unordered accesses in the body that is being built.
 
-    `named` has what is handed to it or captured, and by which operation TensorFlow hands it in.
+    `named` has its arguments and captures, with the operation by which TensorFlow passes each.
     """
     graph = tf.compat.v1.get_default_graph()
     captures = zip(graph.external_captures, graph.internal_captures, strict=True)
@@ -237,6 +240,6 @@ def _order_accesses(named: Iterable[tuple[Tensor, str]]) -> None:
 
 
 def _without_value(tensor: Tensor) -> Tensor:
-    """In the branch that `tensor` is not in, what is given for it: nobody looks at it."""
+    """Return zeros for `tensor` in the branch that does not have it, where they are never used."""
     shape = [size or 0 for size in tensor.shape.as_list()] if tensor.shape.rank is not None else []
     return tf.zeros(shape, tensor.dtype.base_dtype)

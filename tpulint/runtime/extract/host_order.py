@@ -2,7 +2,7 @@
 
 TensorFlow decides this for each operation by all edges of the finished graph, data and control
 (encapsulate_tpu_computations_pass.cc, MoveHeadOutsideCompilationToHost and
-MoveTailOutsideCompilationToHost). What stays between is one transfer for each cluster: the device
+MoveTailOutsideCompilationToHost). The rest is one transfer for each cluster: the device
 waits for it if it takes tensors of it (extract_outside_compilation_pass.cc).
 """
 
@@ -23,15 +23,15 @@ class HostOrder:
     """The names of the operations of host clusters in a region, by when they run."""
 
     heads: frozenset[str]
-    """They need nothing of the device but its arguments, and run before it."""
+    """Operations that need only the arguments of the device program, and run before it."""
     tails: frozenset[str]
-    """Nothing on the device takes anything of them or waits for them: they run after it."""
+    """Operations that nothing on the device uses or waits for, which run after it."""
     awaited: frozenset[str]
-    """The device cannot go on before they have run."""
+    """Operations that must run before the device can go on."""
 
 
 def host_order(region: Region, *, is_top: bool) -> HostOrder:
-    """The order of the host operations of `region`. In a body nothing is a head or a tail."""
+    """Return the order of the host operations of `region`. A body has no heads and tails."""
     edges = _edges(region)
     heads = _heads(region, edges) if is_top else frozenset[str]()
     tails = _tails(region, edges) - heads if is_top else frozenset[str]()
@@ -90,9 +90,9 @@ def _tails(region: Region, edges: _Edges) -> frozenset[str]:
 def _awaited(
     region: Region, edges: _Edges, heads: frozenset[str], tails: frozenset[str]
 ) -> frozenset[str]:
-    """What the device waits for: what it takes of a cluster, and what that needs of the host.
+    """Return the host operations that the device waits for, with those that they need.
 
-    With the tensors of a cluster it gets to know that what it awaits of the cluster has run.
+    The tensors of a cluster also signal that the operations awaited in the cluster have run.
     """
     host = [op for op in region.ops if region.cluster_of(op) is not None]
     middle = {op.name: op for op in host if op.name not in heads | tails}
@@ -113,7 +113,7 @@ def _awaited(
 
 
 def _taken(region: Region, tails: frozenset[str]) -> frozenset[str]:
-    """The operations of which the device takes tensors, be it only to give them out."""
+    """Return the operations whose tensors the device takes, if only to return them."""
     takers = [
         op
         for op in region.ops
@@ -124,7 +124,7 @@ def _taken(region: Region, tails: frozenset[str]) -> frozenset[str]:
 
 
 def _made_by(region: Region, tensor: Tensor) -> str:
-    """The name of what makes `tensor`, but for the Identity operations that are removed."""
+    """Return the name of the operation that makes `tensor`, past removed Identity operations."""
     while tensor.op.name in region.names and _is_removed(region, tensor.op):
         tensor = tensor.op.inputs[0]
     name: str = tensor.op.name

@@ -1,4 +1,4 @@
-"""Whether the device can run an operation: XLA's kernels, and the dtypes that a TPU holds."""
+"""The operations that the device can run: XLA's kernels, and the dtypes that a TPU holds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ALWAYS = (
 
 
 def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError | None:
-    """The fault of the first of `ops`, device operations of `region`, that no device can run."""
+    """Return the fault of the first of `ops`, of `region`'s device, that no device can run."""
     for op in ops:
         for body in bodies(region, op):
             fault = unsupported(body, body.ops)
@@ -48,8 +48,9 @@ def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError 
 
 
 def needs_the_host(region: Region, op: Operation) -> bool:
-    """Whether `op` itself, whatever its bodies hold, is one that TensorFlow's bridge has no way to
-    compile: it takes or gives strings, or has no kernel.
+    """Return whether TensorFlow's bridge cannot compile `op` itself, leaving its bodies aside.
+
+    It cannot if `op` takes or returns strings, or has no kernel.
     """
     if op.type == "Assert":
         return False
@@ -58,7 +59,7 @@ def needs_the_host(region: Region, op: Operation) -> bool:
 
 
 def has_kernel(node: NodeDef) -> bool:
-    """Whether XLA has a kernel for `node`, of its dtypes."""
+    """Return whether XLA has a kernel for `node`, of its dtypes."""
     if node.op in _ALWAYS:
         return True
     return any(
@@ -69,7 +70,7 @@ def has_kernel(node: NodeDef) -> bool:
 
 @lru_cache(maxsize=1)
 def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
-    """By operation type, for each kernel its dtype constraints: attribute and allowed dtypes."""
+    """Return by operation type each kernel's dtype constraints: attribute and allowed dtypes."""
 
     @tf.function(jit_compile=True)  # type: ignore[untyped-decorator]
     def registers_the_kernels() -> Any:
@@ -95,7 +96,7 @@ def _absent_dtype(op: Operation) -> str | None:
 
 
 def _feeds_assert(op: Operation) -> bool:
-    """Constants that only an assertion prints stay on no device: assertions do nothing there."""
+    """Return whether `op` is a constant for assertions only, which do nothing on a device."""
     users = [user for tensor in op.outputs for user in tensor.consumers()]
     return op.type == "Const" and all(user.type == "Assert" for user in users)
 

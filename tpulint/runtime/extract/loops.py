@@ -20,19 +20,19 @@ class Loop:
     merges: list[Operation]
     switches: list[Operation]
     entering: list[Tensor]
-    """What the Enter operations give for the loop variables."""
+    """The results of the Enter operations for the loop variables."""
     next_values: list[Tensor]
     awaited: list[Operation]
-    """What an iteration waits for though it takes nothing of it."""
+    """The operations that an iteration waits for without using their results."""
     name: str
-    """The name that TensorFlow gives what becomes of it (functionalize_while.cc)."""
+    """The name that TensorFlow gives its rebuilt loop (functionalize_while.cc)."""
     predicate: Tensor
     test: list[Operation]
     body: list[Operation]
 
     @staticmethod
     def of(ops: Sequence[Operation], context: Any) -> Loop:
-        """The parts of the loop `context`, of which `ops` are all operations."""
+        """Return the parts of the loop `context`, whose operations are all in `ops`."""
         own = [op for op in ops if tensorflow_internals.context_of(op) is context]
         merges = [op for op in own if is_variable(op)]
         (loop_cond,) = [op for op in own if op.type == "LoopCond"]
@@ -60,6 +60,6 @@ class Loop:
 
     @property
     def exits(self) -> list[Operation | None]:
-        """For each variable what hands its last value out, if anything takes it."""
+        """Return for each variable the operation that takes its last value out, if any does."""
         users = [switch.outputs[0].consumers() for switch in self.switches]
         return [found[0] if found else None for found in users]

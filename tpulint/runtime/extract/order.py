@@ -1,8 +1,8 @@
-"""Which operations of a region must run before which others.
+"""The order in which the operations of a region must run.
 
-A plain `tf.Graph` orders side effects only where the user wrote a control dependency. What nothing
-orders within a replica runs as follows. Of accesses of one resource of which one writes, those of
-the device run in the order in which XLA compiles them, those of the host in program order. So do
+A plain `tf.Graph` orders side effects only where the user wrote a control dependency. Within a
+replica, unordered accesses of one resource, at least one of which writes, run as follows: those of
+the device in the order in which XLA compiles them, those of the host in program order. So do
 operations with an effect that no tensor shows (prints, Python functions), infeed and outfeed.
 """
 
@@ -31,19 +31,19 @@ _UNORDERED = frozenset(
 
 
 def order(region: Region, side: Callable[[Operation], Side]) -> Mapping[str, frozenset[str]]:
-    """For each operation the names of those of the region that must run before it."""
+    """Return for each operation the names of those of the region that must run before it."""
     before = {name: set(needed) for name, needed in region.needs.items()}
     _order_effects(region, side, before)
     on_host = [op for op in region.ops if side(op) is Side.HOST]
     _order_accesses(region, on_host, before)
-    # What the two sides do to each other is the locks' business.
+    # The locks judge the accesses of one side against those of the other.
     compiled = compiled_order(region, before, argument_names(region.inputs))
     _order_accesses(region, [op for op in compiled if side(op) is not Side.HOST], before)
     return {name: frozenset(names - {name}) for name, names in before.items()}
 
 
 def order_accesses(graph: Graph, names: Mapping[str, str]) -> None:
-    """Add what orders the device's accesses of resources in `graph`, a body that is made anew.
+    """Add the order of the device's accesses of resources to `graph`, a rebuilt body.
 
     TensorFlow numbers the arguments of such a body (NodeCmpByNameResourcesLast): `names` has those
     of the operations that hand them in.
@@ -67,7 +67,7 @@ def _is_on_device(region: Region, op: Operation) -> bool:
 
 
 def _order_accesses(region: Region, ops: Iterable[Operation], before: dict[str, set[str]]) -> None:
-    """Let `ops` access each resource in their order, if one of them writes it."""
+    """Make `ops` access each resource in their order, if one of them writes it."""
     last_write: dict[str, str] = {}
     reads: dict[str, list[str]] = defaultdict(list)
     for op in ops:

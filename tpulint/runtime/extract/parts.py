@@ -9,9 +9,9 @@ from tpulint.runtime.extract.region import Operation, Region, needed
 
 
 def part(region: Region, belongs: Callable[[Operation], bool]) -> Region:
-    """The operations of `region` that belong to a part, with the constants that they take.
+    """Return the part of `region` with the operations that belong to it and their constants.
 
-    So with what only hands on, on the device, a tensor that they take: it belongs to every part.
+    Operations that only pass on a tensor on the device belong to every part, as constants do.
     Its outputs are the tensors that the rest of the region, or the region's outputs, take of it.
     """
 
@@ -48,7 +48,7 @@ def part(region: Region, belongs: Callable[[Operation], bool]) -> Region:
 
 
 def _through_others(region: Region, ops: tuple[Operation, ...]) -> dict[str, frozenset[str]]:
-    """For each of `ops` those of them that it needs, be it by way of others of `region`."""
+    """Return for each of `ops` those of them that it needs, also through others of `region`."""
     own = {op.name for op in ops}
     found: dict[str, frozenset[str]] = {}
     for op in region.ops:

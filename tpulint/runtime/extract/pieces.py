@@ -1,4 +1,4 @@
-"""A region cut where it crosses the seam: device segments, host clusters, and what holds both.
+"""The pieces of a region: device segments, host clusters, and operations that hold both.
 
 A device segment is as large as the order of the operations allows: all device operations that
 need nothing of a later cluster. So a cluster costs one crossing each way, not each operation.
@@ -15,7 +15,7 @@ from tpulint.runtime.extract.region import Operation, Region
 
 
 class Side(enum.Enum):
-    """Where an operation runs.
+    """The place where an operation runs.
 
     `PLAIN`: on the device, but not compiled (see `tensor_lists`, and `ONLY_OF_TPUS`).
     """
@@ -38,7 +38,7 @@ class Piece:
 
 
 def side_of(region: Region, op: Operation) -> Side:
-    """The side that `op` is on by its marks."""
+    """Return the side that `op` is on by its marks."""
     if op.type in FEEDS:
         return Side.FEED
     if region.cluster_of(op) is not None:
@@ -58,7 +58,7 @@ def cut(
     side: Callable[[Operation], Side],
     cluster: Callable[[Operation], str | None],
 ) -> tuple[Piece, ...]:
-    """The pieces of `ops` in an order in which they can be built.
+    """Return the pieces of `ops` in an order in which they can be built.
 
     `before` names, for each operation, those of `ops` that must come first.
     """

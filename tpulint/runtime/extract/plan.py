@@ -13,7 +13,7 @@ from tpulint.runtime.extract.tensor_lists import operations_on_crossing_lists
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """`before` names for each operation of `region` those of it that must run first.
+    """The pieces of `region`; `before` names for each operation those that must run first.
 
     Constants are in every piece that takes them, and in no order.
     """
@@ -45,7 +45,7 @@ def _plan(region: Region, sides: Mapping[str, Side]) -> Plan:
 
 
 def with_constants(piece: Piece) -> Piece:
-    """`piece` and the constants that its operations take."""
+    """Return `piece` with the constants that its operations take."""
     if piece.side in (Side.CONTROL, Side.COLLECTIVE, Side.FEED):
         return piece
     constants = {

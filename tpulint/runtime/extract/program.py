@@ -38,7 +38,7 @@ class Program:
 
 
 def extract(marked: Marked) -> Program:
-    """The program that `marked` describes."""
+    """Return the program that `marked` describes."""
     nodes = graph_nodes(marked.graph)
     cluster = marked.cluster.encode()
 
@@ -91,7 +91,7 @@ def extract(marked: Marked) -> Program:
 
 
 def _is_replicated_variable(marked: Marked, op: Operation) -> bool:
-    """Whether `op` hands each replica the handle of its own copy of a variable."""
+    """Return whether `op` gives each replica the handle of its own copy of a variable."""
     is_argument = op in marked.replicated_inputs[: len(marked.inputs)]
     if is_argument:
         return bool(op.get_attr("is_mirrored_variable"))
@@ -99,7 +99,7 @@ def _is_replicated_variable(marked: Marked, op: Operation) -> bool:
 
 
 def _operations(marked: Marked, inside: Callable[[Operation], bool]) -> tuple[Operation, ...]:
-    """The operations of the computation that TensorFlow runs, in program order."""
+    """Return the operations of the computation that TensorFlow runs, in program order."""
     outputs = [tensor.op for tensor in marked.outputs]
     built = {op.name: op for op in marked.graph.get_operations() if inside(op)}
     if is_flat(built.values()):
@@ -109,6 +109,6 @@ def _operations(marked: Marked, inside: Callable[[Operation], bool]) -> tuple[Op
 
 
 def _per_replica(tensor: Tensor, source: Operation | None, replicas: int) -> tuple[Tensor, ...]:
-    """A packed variable's one handle, and what is captured lexically, is every replica's."""
+    """Return a tensor for each replica; all share packed handles and captured tensors."""
     given = tuple(source.inputs) if source is not None else (tensor,)
     return given if len(given) == replicas else given * replicas

@@ -1,4 +1,4 @@
-"""What TensorFlow runs of a computation with loops and conditionals of TensorFlow 1."""
+"""The operations that TensorFlow runs of a computation with TensorFlow 1 control flow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tpulint.runtime.extract.region import Operation, sources_of
 
 
 def reached(ops: Sequence[Operation], outputs: Iterable[Operation]) -> tuple[Operation, ...]:
-    """Those of `ops`, of a whole computation, that TensorFlow runs for `outputs`."""
+    """Return the operations of a whole computation's `ops` that TensorFlow runs for `outputs`."""
     level = Level.of(ops, None)
     plumbing = _plumbing(ops)
     inside = {op.name for op in ops}
@@ -31,7 +31,7 @@ def _entry(node: Node, plumbing: Mapping[Any, Sequence[Operation]]) -> Iterable[
 
 
 def _plumbing(ops: Iterable[Operation]) -> dict[Any, list[Operation]]:
-    """For each loop the operations that make it go round: all its variables, used or not."""
+    """Return for each loop the operations that drive it: all its variables, used or not."""
     found: dict[Any, list[Operation]] = {}
     for op in ops:
         for loop in loops_around(op):

@@ -38,15 +38,15 @@ class Automatic:
     clusters: dict[Key, str] = field(default_factory=dict)
     """The host cluster of each."""
     graphs: set[int] = field(default_factory=set)
-    """By identity the graphs that hold some, however deep."""
+    """The ids of the graphs that hold some, at any depth."""
     regions: dict[int, Region] = field(default_factory=dict)
 
     def has_some_in(self, graph: Graph) -> bool:
-        """Whether `graph`, a function's, holds some, however deep."""
+        """Return whether `graph`, a function's, holds some at any depth."""
         return id(graph) in self.graphs
 
     def knows(self, region: Region) -> Region:
-        """`region`, of a function, as it is in this program."""
+        """Return `region`, of a function, as it is in this program."""
         if not self.graphs:
             return region
         key = id(region.graph)
@@ -56,12 +56,12 @@ class Automatic:
 
 
 NONE = Automatic()
-"""Where soft placement is off."""
+"""The value where soft placement is off."""
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Operations in program order, what they take from outside, and what they give."""
+    """Operations in program order, their inputs from outside, and their results."""
 
     graph: Graph
     ops: tuple[Operation, ...]
@@ -76,7 +76,7 @@ class Region:
 
     @cached_property
     def needs(self) -> Mapping[str, frozenset[str]]:
-        """For each operation the names of those of the region that it needs."""
+        """Return for each operation the names of those of the region that it needs."""
         if self.apart is not None:
             return self.apart
         return {
@@ -86,17 +86,17 @@ class Region:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The operations' names."""
+        """Return the operations' names."""
         return frozenset(op.name for op in self.ops)
 
     @cached_property
     def position(self) -> Mapping[str, int]:
-        """Program order: an operation's place among `ops`."""
+        """Return the program order: each operation's place among `ops`."""
         return {op.name: place for place, op in enumerate(self.ops)}
 
     @cached_property
     def used_by(self) -> Mapping[str, frozenset[str]]:
-        """For each tensor that operations of the region take: their names."""
+        """Return for each tensor the names of the operations of the region that take it."""
         users: dict[str, set[str]] = defaultdict(set)
         for op in self.ops:
             for tensor in op.inputs:
@@ -105,22 +105,22 @@ class Region:
 
     @cached_property
     def output_names(self) -> frozenset[str]:
-        """The names of `outputs`."""
+        """Return the names of `outputs`."""
         return frozenset(tensor.name for tensor in self.outputs)
 
     def leaves(self, tensor: Tensor, ops: frozenset[str]) -> bool:
-        """Whether anything but the operations named `ops` takes `tensor`."""
+        """Return whether anything but the operations named `ops` takes `tensor`."""
         used = self.used_by.get(tensor.name, frozenset())
         return tensor.name in self.output_names or not used <= ops
 
     def cluster_of(self, op: Operation) -> str | None:
-        """The host cluster of `op`, or None for the device's."""
+        """Return the host cluster of `op`, or None for the device's."""
         attrs = self.nodes[op.name].attr
         if CLUSTER_ATTR in attrs:
             name: str = attrs[CLUSTER_ATTR].s.decode()
             return name
         if op.type == "Identity" and op.outputs[0].dtype in NEVER_ON_DEVICE:
-            # TensorFlow's passes drop it, and move what ends in an output to the host with it.
+            # TensorFlow's passes drop it, and move a cluster's end in an output to the host.
             source = op.inputs[0].op
             found = self.cluster_of(source) if source.name in self.names else None
             if found is not None:
@@ -129,12 +129,12 @@ class Region:
 
 
 def key_of(region: Region, op: Operation) -> Key:
-    """The key of `op`, of `region`."""
+    """Return the key of `op`, of `region`."""
     return id(region.graph), op.name
 
 
 def needed(roots: Iterable[Operation], inside: Callable[[Operation], bool]) -> dict[str, Operation]:
-    """What `roots` need, themselves among them, as far as `inside` holds; by name."""
+    """Return `roots` and all that they need, by name, as far as `inside` holds."""
     found: dict[str, Operation] = {}
     unread = [op for op in roots if inside(op)]
     while unread:
@@ -146,12 +146,12 @@ def needed(roots: Iterable[Operation], inside: Callable[[Operation], bool]) -> d
 
 
 def sources_of(op: Operation) -> list[Operation]:
-    """What `op` takes tensors of or waits for."""
+    """Return the operations whose tensors `op` takes or that it waits for."""
     return [*(tensor.op for tensor in op.inputs), *op.control_inputs]
 
 
 def in_program_order(graph: Graph, found: Mapping[str, Operation]) -> tuple[Operation, ...]:
-    """The operations `found` as they were made, but each after what it needs.
+    """Return the operations `found` in the order of their creation, but each after its needs.
 
     TensorFlow adds control inputs to operations that it has made already.
     """
@@ -165,5 +165,5 @@ def in_program_order(graph: Graph, found: Mapping[str, Operation]) -> tuple[Oper
 
 
 def graph_nodes(graph: Graph) -> dict[str, NodeDef]:
-    """The NodeDefs of `graph` by name."""
+    """Return the NodeDefs of `graph` by name."""
     return {node.name: node for node in graph.as_graph_def().node}

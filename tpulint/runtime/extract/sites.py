@@ -1,7 +1,7 @@
-"""Sites: where an operation stands in a program, of which each call of a function has its own.
+"""Sites: the places of operations in a program, one for each call of the function around them.
 
 The operations of one function body are in the program as often as the function is called. A site
-names one of them by the way that leads there from the computation's own operations.
+names one of these occurrences by the path that leads there from the computation's own operations.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 
 def operations_on_crossing_lists(region: Region, pieces: Iterable[Piece]) -> frozenset[str]:
-    """The names of the operations on tensor lists that leave the piece that they are made in."""
+    """Return the names of the operations on tensor lists that leave the piece that made them."""
     piece_of = {op.name: place for place, piece in enumerate(pieces) for op in piece.ops}
     crossing = [
         tensor.op
@@ -27,7 +27,7 @@ def operations_on_crossing_lists(region: Region, pieces: Iterable[Piece]) -> fro
 
 
 def _connected(region: Region, start: Iterable[Operation]) -> frozenset[str]:
-    """The operations of `region` that tensor lists connect with those of `start`."""
+    """Return the operations of `region` that tensor lists connect with those of `start`."""
     neighbours: dict[str, set[str]] = {}
     for op in region.ops:
         for tensor in op.inputs:

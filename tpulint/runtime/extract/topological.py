@@ -1,4 +1,4 @@
-"""Things in an order in which each comes after what it needs, and else as it was before."""
+"""A stable topological order."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T", bound=Hashable)
 
 
 def in_order(things: Iterable[T], needs: Callable[[T], Iterable[T]]) -> list[T]:
-    """`things`, each after those of its `needs` that are among them.
+    """Return `things`, each after those of its `needs` that are among them.
 
-    Of those that are ready the one that was first goes first; a cycle stays as it was.
+    Among those that are ready the earliest goes first; a cycle stays as it was.
     """
     given = list(things)
     place = {thing: number for number, thing in enumerate(given)}

@@ -1,7 +1,7 @@
 """The tensors that provably have the same value in every replica.
 
-A loop that counts to a constant is left by all replicas together, so that none of them can miss
-what stands in it.
+All replicas leave a loop that counts to a constant together, so that none of them can miss an
+operation in it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 
 def uniform(region: Region, given: Iterable[str]) -> frozenset[str]:
-    """The tensors of `region` that follow from constants and from its inputs named `given`.
+    """Return the tensors of `region` that follow from constants and from its inputs named `given`.
 
-    Only whole numbers and truth values count: what rounds may depend on more than its inputs. So
-    does only what a device computes: on the host, a Python function may give what it likes.
+    Only integers and booleans count, as rounding may depend on more than the inputs, and only
+    those that a device computes, as a Python function on the host may return anything.
     """
     found = set(given)
     for op in region.ops:
@@ -31,7 +31,7 @@ def uniform(region: Region, given: Iterable[str]) -> frozenset[str]:
 def uniform_inside(
     region: Region, op: Operation, body: Region, own: frozenset[str]
 ) -> frozenset[str]:
-    """The inputs of `body`, of `op`, that are uniform where those of `region` named `own` are."""
+    """Return the inputs of `body`, of `op`, that are uniform if `region`'s named `own` are."""
     places = {place for place, tensor in enumerate(arguments(op)) if tensor.name in own}
     if op.type in WHILE:
         places = _kept(bodies(region, op)[1], places)
@@ -39,7 +39,7 @@ def uniform_inside(
 
 
 def decides_alike(region: Region, op: Operation, own: frozenset[str]) -> bool:
-    """Say if all replicas take the same branch of `op`, or leave it after as many rounds."""
+    """Return whether all replicas take the same branch of `op`, or make as many rounds of it."""
     if op.type in IF | CASE:
         return op.inputs[0].name in own
     condition = bodies(region, op)[0]
@@ -48,7 +48,7 @@ def decides_alike(region: Region, op: Operation, own: frozenset[str]) -> bool:
 
 
 def _kept(body: Region, places: set[int]) -> set[int]:
-    """Those of the loop variables `places` that are uniform in every iteration."""
+    """Return the loop variables among `places` that are uniform in every iteration."""
     while True:
         own = uniform(body, (body.inputs[place] for place in places))
         kept = {place for place in places if body.outputs[place].name in own}

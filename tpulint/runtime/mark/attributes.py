@@ -21,23 +21,23 @@ _BOUNDARY = frozenset({"TPUReplicatedInput", "TPUReplicatedOutput"})
 
 
 def is_marked(op: tf.Operation) -> bool:
-    """Whether `op` is of a computation, of its boundary, or the pivot that it hangs on."""
+    """Return whether `op` belongs to a computation or its boundary, or is its pivot."""
     attrs = op.node_def.attr
     return op.type in _BOUNDARY or REPLICATE in attrs or PIVOT in attrs
 
 
 def string_attr(value: str) -> Any:
-    """An AttrValue that holds `value`."""
+    """Return an AttrValue that holds `value`."""
     return tf.compat.v1.AttrValue(s=value.encode())
 
 
 def bool_attr(value: bool) -> Any:
-    """An AttrValue that holds `value`."""
+    """Return an AttrValue that holds `value`."""
     return tf.compat.v1.AttrValue(b=value)
 
 
 def string_list_attr(values: list[str]) -> Any:
-    """An AttrValue that holds the list `values`."""
+    """Return an AttrValue that holds the list `values`."""
     attr = tf.compat.v1.AttrValue()
     attr.list.s.extend(value.encode() for value in values)
     return attr

@@ -1,4 +1,4 @@
-"""The host clusters of one TPU computation: which one is open, what the next is called."""
+"""The host clusters of one TPU computation: the open one, and the name of the next."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WITHOUT_TENSORS = (
 
 
 class HostClusters:
-    """Counts the clusters of a computation, and lends them the devices around the computation.
+    """A counter of a computation's clusters, which get the devices around the computation.
 
     `outer_devices` is the stack of device functions that was in force where the computation
     began: an operation of a host cluster has the devices of that place, not those of the
@@ -36,7 +36,7 @@ class HostClusters:
         self._devices_inside: Any = None
 
     def next_name(self) -> str:
-        """The name of a cluster that is given none: "0", "1", ..."""
+        """Return the name of a cluster that is given none: "0", "1", ..."""
         name = str(self.count)
         self.count += 1
         return name
@@ -62,7 +62,7 @@ class HostClusters:
         tfi.set_device_stack(graph, self.outer_devices)
 
     def note_returned(self, result: Any) -> None:
-        """Remember the tensors in what a cluster's function returned."""
+        """Remember the tensors that a cluster's function returned."""
         for value in tfi.nest.flatten(result, expand_composites=True):
             if self.returned is None:
                 return

@@ -30,14 +30,14 @@ _REPORTED = 5
 
 
 class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
-    """Marks operations with the computation's name, and with the host cluster that is open.
+    """A context that marks operations with the computation's name and the open host cluster.
 
     TensorFlow calls the methods in CamelCase. Those with a leading underscore at the end are
     what TensorFlow's own `outside_compilation` calls, so that it works in here as well.
     """
 
     def __init__(self, name: str, num_replicas: int, pivot: Any) -> None:
-        """`name` becomes `_tpu_replicate`; operations without inputs hang on `pivot`."""
+        """Mark with `name` as `_tpu_replicate`; operations without inputs depend on `pivot`."""
         super().__init__()
         self._name = name
         self._mark = attributes.string_attr(name)
@@ -89,7 +89,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
             self.outer_context.AddInnerOp(op)
 
     def AddValue(self, val: Any) -> Any:
-        """What stands for `val` in here: `val`, unless an outer loop or branch guards it."""
+        """Return the tensor to use for `val`: itself, unless an outer loop or branch guards it."""
         # Without an outer context nothing is remembered: names of different graphs may collide.
         if not self.outer_context:
             return val
@@ -115,7 +115,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
         is_mirrored: bool = False,
         is_packed: bool = False,
     ) -> Any:
-        """The one handle in here of a variable that has a copy on each replica.
+        """Return the one handle in this context of a variable with a copy on each replica.
 
         Raises:
             ValueError: a replica of the strategy's device assignment has no copy.
@@ -124,7 +124,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
 
     @property
     def grad_state(self) -> None:
-        """Gradients of loops start anew in a computation."""
+        """Return None: gradients of loops start anew in a computation."""
         return None
 
     @property
@@ -170,7 +170,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
             tfi.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
 
     def _guard(self, op: Any) -> None:
-        # What is compiled, or replicated, is gone when the step runs. One replica's host
+        # Compiled or replicated operations are gone when the step runs. One replica's host
         # operations are still there.
         if self.num_replicas > 1 or not self.clusters.open:
             op.graph.prevent_feeding(op)
@@ -210,7 +210,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
 
     @property
     def _outside_compilation_cluster(self) -> str | None:
-        """The open cluster: what a sound hand-written guard against nesting asks for."""
+        """Return the open cluster, for which a sound hand-written guard against nesting asks."""
         return self.clusters.open
 
     def _EnterOutsideCompilationScope(
@@ -227,7 +227,7 @@ tfi.stands_in_for_tensorflows_context(TPUReplicateContext)
 
 
 def enclosing_context() -> tuple[TPUReplicateContext, Any] | None:
-    """The TPU computation that is being built, and its graph; functions are looked through."""
+    """Return the TPU computation that is being built, and its graph, past nested functions."""
     for graph in tfi.graphs_outwards(tfi.default_graph()):
         for context in tfi.contexts_outwards(tfi.context_of(graph)):
             if isinstance(context, TPUReplicateContext):

@@ -1,8 +1,8 @@
-"""Whose matter it is that a tensor is used where it cannot be: what it has left first.
+"""The rule that applies to a tensor used where it cannot be: that of the scope it left first.
 
 A tensor that has left a branch, a loop or a function inside a host cluster, and with it the
-cluster, is the cluster's (TPU207). One that has left a branch or a loop of the device is theirs
-(TPU303), whatever is inside of that.
+cluster, falls to the cluster's rule (TPU207). One that has left a branch or a loop of the device
+falls to theirs (TPU303), whatever is inside of that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tpulint.runtime.mark import attributes
 from tpulint.runtime.place import is_of_gradient, place_of_operation
 
 GUARDS = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
-"""How TensorFlow 1 hands tensors into branches and loops, and out of them."""
+"""The operations by which TensorFlow 1 passes tensors into and out of branches and loops."""
 _FLAT = re.compile(r"Cannot use '([^']+)' as input to '([^']+)'")
 
 
@@ -42,7 +42,7 @@ def told() -> Iterator[None]:
 
 
 def check_flat(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
-    """Look for what TensorFlow 1 lets pass: a tensor of a branch that is used outside it.
+    """Check for an error that TensorFlow 1 lets pass: a branch's tensor that is used outside it.
 
     Raises:
         EscapedTensorError: one of `operations` takes such a tensor, or it is among `outputs`.
@@ -80,7 +80,7 @@ def _is_escape(error: ValueError) -> bool:
 
 
 def _rule_of(error: ValueError, graph: Any) -> str | None:
-    """The rule of `error`, which came out of the computation that is built in `graph`."""
+    """Return the rule of `error`, which came out of the computation that is built in `graph`."""
     flat = _FLAT.match(str(error))
     if flat:
         return _rule_in_flat_graph(graph, *flat.groups())
@@ -95,9 +95,9 @@ def _rule_of(error: ValueError, graph: Any) -> str | None:
 
 
 def rule_of_tensor(tensor: Any, used_in: Any) -> str | None:
-    """The rule for `tensor`, of another graph, where it is used in the graph `used_in`.
+    """Return the rule for `tensor`, of another graph, where it is used in the graph `used_in`.
 
-    None for what has left no branch, loop or function: a tensor or variable of another program.
+    None for one that has left no branch, loop or function, but is of another program.
     """
     inner = tensor.graph
     if not isinstance(inner, tfi.FuncGraph):
@@ -111,7 +111,7 @@ def rule_of_tensor(tensor: Any, used_in: Any) -> str | None:
 
 
 def is_host(op: Any) -> bool:
-    """Whether `op` is marked as one of a host cluster."""
+    """Return whether `op` is marked as one of a host cluster."""
     return attributes.OUTSIDE in op.node_def.attr
 
 
@@ -141,7 +141,7 @@ def _is_around(graph: Any, inner: Any) -> bool:
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
-    """The frames that `error` has passed, the innermost first."""
+    """Return the frames that `error` has passed, innermost first."""
     frames = []
     traceback = error.__traceback__
     while traceback is not None:

@@ -9,7 +9,7 @@ from tpulint.runtime.mark import attributes
 
 
 class OutsideCompilationV2Context(tfi.ControlFlowContext):  # type: ignore[misc]
-    """Marks operations of a function's graph with a host cluster's name, and nothing else."""
+    """A context that only marks operations of a function's graph with a host cluster's name."""
 
     def __init__(self, cluster: str, is_map: bool = False) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class OutsideCompilationV2Context(tfi.ControlFlowContext):  # type: ignore[misc]
 
 
 def is_open() -> bool:
-    """Whether a host cluster is open in the default graph or one around it."""
+    """Return whether a host cluster is open in the default graph or one around it."""
     return any(
         isinstance(context, OutsideCompilationV2Context)
         for graph in tfi.graphs_outwards(tfi.default_graph())

@@ -1,4 +1,4 @@
-"""Which host cluster the gradient of a host operation belongs to."""
+"""The host cluster to which the gradient of a host operation belongs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_UID = "__unsupported__"
 
 
 class GradientColocation:
-    """Puts the gradient of an operation of cluster "2" into cluster "2.gradients/uid".
+    """Colocation that puts the gradient of an operation of cluster "2" into "2.gradients/uid".
 
     The root and the uid of the call to gradients make the name. So the gradients that one call
     takes of one cluster are in one cluster, and those that another call takes are in another.
@@ -32,7 +32,7 @@ class GradientColocation:
         self._function_context: Any = None
 
     def enter(self, op: Any, uid: str) -> None:
-        """The operations that follow are the gradient of `op`, taken by the call `uid`.
+        """Mark the operations that follow as the gradient of `op`, taken by the call `uid`.
 
         Raises:
             NotImplementedError: `op` is in a cluster and there is no uid, or another
@@ -59,7 +59,7 @@ class GradientColocation:
         self._clusters.enter(_gradient_cluster(cluster, uid))
 
     def exit(self, op: Any, uid: str) -> None:
-        """The gradient of `op` has been built.
+        """End the gradient of `op`.
 
         Raises:
             tf.errors.InternalError: `op` is not the operation that was entered last.

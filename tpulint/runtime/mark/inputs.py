@@ -1,4 +1,4 @@
-"""The inputs of `replicate`: checked, made flat tensors, and packed again in the computation."""
+"""The inputs of `replicate`: checked, flattened into tensors, and packed in the computation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Tensor = Any
 class Inputs:
     """`flat[replica][i]` are tensors; a None input is a constant 0 there.
 
-    `is_none[i]` and `is_composite[i]` tell what flat input i was, in replica 0. `structure` is
+    `is_none[i]` and `is_composite[i]` describe flat input i in replica 0. `structure` is
     the structure of replica 0's inputs, and `arity` their number before flattening.
     """
 
@@ -37,7 +37,7 @@ class Inputs:
         return len(self.structure)
 
     def packed(self, tensors: list[Tensor]) -> list[Any]:
-        """`tensors`, one for each flat input, as the computation wants them, None restored."""
+        """Return `tensors`, one for each flat input, in the inputs' structure, None restored."""
         given = [None if none else t for none, t in zip(self.is_none, tensors, strict=False)]
         packed: list[Any] = tfi.nest.pack_sequence_as(self.structure, given, expand_composites=True)
         return packed
@@ -53,7 +53,7 @@ def check_is_per_replica(inputs: Any) -> None:
 
 
 def flattened(inputs: list[Any]) -> Inputs:
-    """`inputs`, one list a replica, with variables read and composites taken apart.
+    """Return `inputs`, one list a replica, with variables read and composites taken apart.
 
     Raises:
         UnequalInputsError: structures or dtypes differ between replicas; also a TypeError where
@@ -78,7 +78,7 @@ def flattened(inputs: list[Any]) -> Inputs:
 
 
 def in_place_of_components(value: Any, for_component: Any, otherwise: Any) -> Any:
-    """`otherwise`; for a composite `value` a tuple of `for_component`, one for each component."""
+    """Return `otherwise`, or for a composite `value` one `for_component` per component."""
     if isinstance(value, tfi.CompositeTensor):
         return (for_component,) * len(tfi.nest.flatten(value, expand_composites=True))
     return otherwise
@@ -123,7 +123,7 @@ def check_arity(computation: Callable[..., Any], inputs: Inputs, infeed_queue: A
 
 
 def replicated(flat: list[list[Tensor]]) -> list[Tensor]:
-    """The fan-in: one `TPUReplicatedInput` for each flat input.
+    """Return the fan-in: one `TPUReplicatedInput` for each flat input.
 
     Raises:
         UnequalInputsError: the static shapes of an input cannot be merged over the replicas.

@@ -1,7 +1,7 @@
-"""What one `replicate()` leaves behind: the hand-over from marking to executing.
+"""The result of marking one `replicate()`, which is passed on to execution.
 
 Marking builds, in `Marked.graph`, the very nodes that TensorFlow builds; none of the
-TPU operations among them has a CPU kernel, so nobody ever runs them. The executing side reads them:
+TPU operations among them has a CPU kernel, so they never run. The executing side reads them:
 
     tpulint.runtime.execute.step.run_marked(marked: Marked, options: Options) -> Ran
 
@@ -10,7 +10,7 @@ or the `FuncGraph` of the user's `tf.function`; an eager call has been traced in
 user's control-flow context and control dependencies, with no device, under the absolute name
 scope "tpulint/". All operations that it makes for a plain `tf.Graph` stay there, unmarked.
 
-Which tensors stand where:
+The graphs of the tensors:
 
 - `mode == "graph"`: `graph` is the user's own. Tensors that the cluster takes from outside
   (the inputs, and what it captures lexically) are the user's tensors and can be used as they are.
@@ -40,7 +40,7 @@ class Marked:
     """One marked computation. Tensors of `graph`, in TensorFlow's order."""
 
     graph: Graph
-    """Where the marked nodes stand."""
+    """The graph of the marked nodes."""
     cluster: str
     """The value of `_tpu_replicate`."""
     num_replicas: int
@@ -63,7 +63,7 @@ class Marked:
 
 @dataclass(frozen=True, eq=False)
 class Ran:
-    """What the executing side built: tensors and operations of the user's graph."""
+    """The result of execution: tensors and operations of the user's graph."""
 
     outputs: tuple[tuple[Tensor, ...], ...]
     """For each replica one tensor for each of `Marked.outputs`."""

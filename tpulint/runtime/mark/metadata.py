@@ -1,4 +1,4 @@
-"""What `TPUReplicateMetadata` says of a computation."""
+"""The attributes that `TPUReplicateMetadata` holds of a computation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tpulint.runtime.mark.request import Request
 
 
 def attributes_of(request: Request) -> dict[str, Any]:
-    """The attributes of the metadata operation, but for `num_replicas` and `use_tpu`."""
+    """Return the attributes of the metadata operation, except `num_replicas` and `use_tpu`."""
     found: dict[str, Any] = {}
     assignment = request.device_assignment
     if assignment is not None:

@@ -1,4 +1,4 @@
-"""What the computation returned: checked, made tensors, tied to the computation."""
+"""The results of the computation: checked, converted to tensors, tied to the computation."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Outputs:
 
 
 def processed(returned: Any, by_device: bool) -> Outputs:
-    """The outputs of a computation that returned `returned`.
+    """Return the outputs of a computation that returned `returned`.
 
     `by_device` places each output on its own device, or core 0 where it has none.
 
     Raises:
-        OutputOrderError: an operation stands before a tensor, or in a nested structure.
+        OutputOrderError: an operation comes before a tensor, or is in a nested structure.
         ValueError: a value is neither an operation nor convertible to a tensor.
     """
     if tfi.is_flat(returned):
@@ -37,7 +37,7 @@ def processed(returned: Any, by_device: bool) -> Outputs:
 
 
 def _flat(returned: Any, by_device: bool) -> Outputs:
-    # A flat return value comes back as a list, also a single one: TensorFlow's legacy.
+    # A flat return value comes back as a list, even a single one: TensorFlow's legacy.
     returned = () if returned is None else returned
     structure = tfi.nest.flatten(returned, expand_composites=False)
     values = tfi.nest.flatten(returned, expand_composites=True)
@@ -97,7 +97,7 @@ def _tensor_or_operation(value: Any) -> Any:
 
 
 def _tied(tensor: Any, by_device: bool) -> Any:
-    """`tensor` through an Identity: an input returned as it is must not bypass the computation."""
+    """Return `tensor` through an Identity, so that no input bypasses the computation."""
     with tf.device(tensor.device or tfi.core(0)) if by_device else nullcontext():
         tied = tf.identity(tensor)
     tfi.set_attr(tied.op, attributes.OUTPUT_IDENTITY, attributes.bool_attr(True))

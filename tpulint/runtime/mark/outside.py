@@ -1,4 +1,4 @@
-"""Marking what `outside_compilation` lifts out to the host."""
+"""Marking of the host clusters of `outside_compilation`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def in_graph(build: Callable[[], Any], is_map: bool) -> Any:
 
     Raises:
         NestedClusterError: a host cluster is open.
-        ControlFlowContextError: `build` leaves another control-flow context than it found.
+        ControlFlowContextError: `build` changes the control-flow context.
     """
     graph = tfi.default_graph()
     before = tfi.context_of(graph)

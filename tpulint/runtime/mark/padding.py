@@ -30,7 +30,7 @@ class PaddedDimension:
 
 
 def flat_maximum_shapes(inputs: Inputs, maximum_shapes: Any) -> list[Any]:
-    """A TensorShape for each flat input, None for components of composites (never padded).
+    """Return a TensorShape for each flat input, None for components of composites (never padded).
 
     Raises:
         MaximumShapesError: the structure is not that of a replica's inputs, or a shape is none.
@@ -51,7 +51,7 @@ def flat_maximum_shapes(inputs: Inputs, maximum_shapes: Any) -> list[Any]:
 def padded(
     flat: list[list[Tensor]], shapes: list[Any], spec: Any
 ) -> tuple[list[list[Tensor]], list[PaddedDimension]]:
-    """`flat[replica][i]` padded at the end, the real sizes (int32 scalars) appended as inputs.
+    """Pad `flat[replica][i]` at the end, and append the real sizes (int32 scalars) as inputs.
 
     A dimension is padded when replicas differ in it statically or a later replica does not
     know it. So a single replica is never padded. A dimension without a maximum is padded to the
@@ -93,7 +93,7 @@ def _padded(
 
 
 def _needs_and_sizes(flat: list[list[Tensor]]) -> tuple[list[Any], list[list[Tensor]]]:
-    """For each input: which dimensions are padded, and its shape at run time in each replica."""
+    """Return for each input its padded dimensions, and its run-time shape in each replica."""
     largest = [tensor.shape.as_list() for tensor in flat[0]]
     needed = [np.full_like(shape, False, dtype=bool) for shape in largest]
     sizes: list[list[Tensor]] = [[] for _ in flat[0]]
@@ -135,7 +135,7 @@ def _next_power_of_two(size: Tensor) -> Tensor:
 
 def _pad(tensor: Tensor, paddings: list[Any]) -> Tensor:
     if tensor.shape.is_fully_defined():
-        # The conditional hides the static shape: else the compiler folds tf.shape of the input.
+        # The conditional hides the static shape, or the compiler folds tf.shape of the input.
         result = tf.compat.v1.cond(
             tf.constant(True), lambda: tf.pad(tensor, paddings), lambda: tensor
         )

@@ -1,4 +1,4 @@
-"""Marking one TPU computation: from the user's function to the nodes TensorFlow would leave."""
+"""The marking of one TPU computation, from the user's function to TensorFlow's nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _building = threading.local()
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A marked computation and what its caller gets for it.
+    """A marked computation and the results for its caller.
 
     `results[replica]` are the marked outputs (None for None), or the marked no-op of a
     computation without output tensors. `structure` packs one replica's flat outputs.
@@ -43,7 +43,7 @@ class Outcome:
 
 
 def is_building() -> bool:
-    """Whether a TPU computation is being built in this thread."""
+    """Return whether a TPU computation is being built in this thread."""
     return getattr(_building, "depth", 0) > 0
 
 
@@ -149,7 +149,7 @@ def _arguments(
     fan_in: list[Any],
     padded: list[padding.PaddedDimension],
 ) -> list[Any]:
-    """What the computation is called with: tensors in the computation."""
+    """Return the arguments of the computation: tensors inside it."""
     tensors = list(fan_in)
     options = request.xla_options or tfi.XLAOptions()
     for dimension in padded if options.enable_xla_dynamic_padder else ():
@@ -159,7 +159,7 @@ def _arguments(
         )
         tensors[dimension.input].set_shape(shape)
     # Each input is consumed, used or not. The mark lets TensorFlow prune an unused one; with
-    # padding it must not, since the padded dimensions are told by the number of an input.
+    # padding it must not, since the padded dimensions are given by the number of an input.
     tensors = [tf.identity(t, name=f"replicated_input_{i}") for i, t in enumerate(tensors)]
     for tensor, is_composite in zip(tensors, flattened.is_composite, strict=False):
         if not padded or is_composite:
@@ -180,7 +180,7 @@ def _returned(request: Request, args: list[Any]) -> Any:
 
 
 def _is_partitioned(request: Request) -> bool:
-    """Whether XLA's SPMD partitioner places the outputs, not a device scope."""
+    """Return whether XLA's SPMD partitioner places the outputs, not a device scope."""
     options = request.xla_options or tfi.XLAOptions()
     assignment = request.device_assignment
     return bool(
@@ -200,7 +200,7 @@ def _compile_status(request: Request, info: Any, cluster: str) -> Any:
 
 
 def _fan_out(found: outputs.Outputs, num_replicas: int) -> tuple[list[Any], list[Any]]:
-    """The `TPUReplicatedOutput`s, and for each replica its marked results."""
+    """Return the `TPUReplicatedOutput`s, and for each replica its marked results."""
     if not found.tensors:
         groups = [tf.group(found.operations, name=f"shard_{i}") for i in range(num_replicas)]
         return [], groups

@@ -1,4 +1,4 @@
-"""What the user asked `replicate` for."""
+"""The arguments of the user's call of `replicate`."""
 
 from __future__ import annotations
 

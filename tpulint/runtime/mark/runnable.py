@@ -1,4 +1,4 @@
-"""What TensorFlow's Python builds and its C++ refuses: looked for before a step is made.
+"""Checks, before a step is made, for what TensorFlow's Python builds but its C++ refuses.
 
 The texts about devices are those of TensorFlow's distributed rewrite.
 """
@@ -125,7 +125,7 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
             # The guard of a branch or a loop is marked as what needed it first.
             if tensor.op.type in escaping.GUARDS:
                 continue
-            # The gradient of a host operation takes what it needs: that is TPU206's matter.
+            # The gradient of a host operation may take any tensor: TPU206 covers that.
             if "." in _cluster(tensor.op) or _takes_for_gradient(op, tensor):
                 continue
             raise EscapedTensorError(
@@ -137,7 +137,7 @@ def _check_side_doors(context: TPUReplicateContext) -> None:
 
 
 def _takes_for_gradient(op: Any, tensor: Any) -> bool:
-    """Whether only gradients take `tensor`: by `op`, or in the branches and bodies that it holds"""
+    """Return whether only gradients take `tensor`: by `op`, or in its branches and bodies."""
     if is_of_gradient(op):
         return True
     takers = [
@@ -151,7 +151,7 @@ def _takes_for_gradient(op: Any, tensor: Any) -> bool:
 
 
 def _with_bodies(operations: Iterable[Any]) -> Iterator[Any]:
-    """`operations`, and those of the functions that the device's among them hold."""
+    """Yield `operations`, and those in the functions that the device's hold."""
     unread, seen = list(operations), set()
     while unread:
         op = unread.pop()

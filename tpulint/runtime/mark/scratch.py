@@ -17,13 +17,13 @@ Tensor = Any
 
 
 class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
-    """A FuncGraph inside the user's FuncGraph that goes on where the user's stands.
+    """A FuncGraph inside the user's FuncGraph that continues from its current state.
 
     It draws names from the user's graph, and starts with its name scope, devices and control
-    dependencies, so that operations become what they would have become there. What it captures
-    from beyond the user's graph is captured by the user's graph first, as it would have been.
-    `stand_ins` maps the operations that stand for one of the user's graph to that one: captured
-    placeholders, and no-ops for what has no output. They bear the same names.
+    dependencies, so that operations are made as they would have been there. Tensors that it
+    captures from outside the user's graph are captured there first, as they would have been.
+    `stand_ins` maps the operations that represent one of the user's graph to that one: captured
+    placeholders, and no-ops for operations without outputs. They have the same names.
     """
 
     def __init__(self, users_graph: Graph) -> None:
@@ -33,7 +33,7 @@ class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
         self._waits: list[tuple[Any, Any]] = []
         self._names_in_use = users_graph._names_in_use
         self._name_stack = users_graph._name_stack
-        # Whether bodies of loops and branches get automatic control dependencies.
+        # True if bodies of loops and branches get automatic control dependencies.
         self._add_control_dependencies = users_graph._add_control_dependencies
 
     @contextlib.contextmanager
@@ -61,7 +61,7 @@ class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
         tfi.same_on_tapes(placeholder, tensor)
         self.stand_ins[placeholder.op.name] = tensor.op
         for users, ours in self._waits:
-            # What has an input that was made in such a scope already waits through that.
+            # An operation with an input that was made in such a scope already waits through that.
             if users.op_in_group(tensor.op):
                 ours.add_op(placeholder.op)
         return placeholder
@@ -86,7 +86,7 @@ class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def _naming(self, name: str | None) -> Iterator[None]:
-        """Let the next operation have exactly `name`, which the user's graph has taken."""
+        """Give the next operation exactly `name`, which the user's graph has taken."""
         saved = self._name_stack, self._names_in_use
         self._name_stack = "" if name else "tpulint/captured"
         self._names_in_use = {} if name else self._names_in_use
@@ -100,8 +100,9 @@ _plain_capture = tfi.FuncGraph.capture
 
 
 def _capture(graph: Graph, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
-    """As ever, but in functions inside a scratch graph a tensor of the user's is one with its
-    placeholder there: else a branch that takes the tensor twice would get two arguments.
+    """Capture `tensor` as usual, but in functions inside a scratch graph by its placeholder there.
+
+    Otherwise a branch that takes a tensor of the user's twice would get two arguments.
     """
     if not tfi.is_eager_tensor(tensor):
         for around in tfi.graphs_outwards(graph.outer_graph):
@@ -116,7 +117,7 @@ tfi.FuncGraph.capture = _capture
 
 @contextlib.contextmanager
 def _counting_seeds_on(users: Graph, scratch: Graph) -> Iterator[None]:
-    """Let random operations in `scratch` get the seeds that they would have got in `users`."""
+    """Give random operations in `scratch` the seeds that they would have got in `users`."""
     counts = tfi.random_seed._graph_to_seed_dict
     counts[scratch] = counts.get(users, 0)
     try:

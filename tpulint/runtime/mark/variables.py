@@ -20,7 +20,7 @@ class ReplicatedHandles:
 
     @property
     def operations(self) -> tuple[Any, ...]:
-        """Their `TPUReplicatedInput`s, in the order of first use."""
+        """Return their `TPUReplicatedInput`s, in the order of first use."""
         return tuple(handle.op for handle in self._handles.values())
 
     def get(
@@ -32,7 +32,7 @@ class ReplicatedHandles:
         is_mirrored: bool,
         is_packed: bool,
     ) -> Any:
-        """The handle `handle_id` of the variable `name` with one of `copies` a replica.
+        """Return the handle `handle_id` of the variable `name` with one of `copies` a replica.
 
         Raises:
             ValueError: a replica of the strategy's device assignment has no copy.
@@ -66,7 +66,7 @@ class ReplicatedHandles:
 
 
 def _enclosing_device_assignment() -> Any | None:
-    """The device assignment of the TPUStrategy whose scope we are in, if any."""
+    """Return the device assignment of the TPUStrategy whose scope is current, if any."""
     if not tf.distribute.has_strategy():
         return None
     strategy = tf.distribute.get_strategy()
@@ -87,7 +87,7 @@ def _graph_in(context: Any) -> Any:
 
 
 def _by_replica(copies: Any, assignment: Any) -> list[Any]:
-    """For each replica the copy that stands on one of its cores."""
+    """Return for each replica the copy that is on one of its cores."""
     job = tfi.DeviceSpec.from_string(copies[0].device).job
     by_device = {tfi.canonical_device(copy.device): copy for copy in copies}
     found = []
@@ -108,7 +108,7 @@ def _by_replica(copies: Any, assignment: Any) -> list[Any]:
 
 @contextlib.contextmanager
 def resource_variables_only() -> Iterator[None]:
-    """In here `get_variable` makes resource variables, unpartitioned.
+    """Let `get_variable` make resource variables, unpartitioned, in the context.
 
     TensorFlow leaves the variable scope changed when the computation raises; here it is restored.
     """

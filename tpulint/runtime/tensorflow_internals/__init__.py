@@ -2,7 +2,7 @@
 
 One file, `modules`, imports them all.
 
-Where they differ between the supported releases (2.12 to the newest), the difference ends here.
+Differences between the supported releases (2.12 to the newest) are handled here.
 """
 
 from __future__ import annotations

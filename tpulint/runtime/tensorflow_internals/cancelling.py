@@ -1,4 +1,4 @@
-"""How what TensorFlow runs for a Python thread is cancelled from another thread."""
+"""Cancel, from another thread, the work that TensorFlow does for a Python thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tpulint.runtime.tensorflow_internals.replacing import replaced
 
 @contextlib.contextmanager
 def cancellable_calls() -> Iterator[Callable[[], None]]:
-    """In here, the function given cancels all functions of TensorFlow that are running.
+    """Yield a function that cancels all functions of TensorFlow that are running.
 
     Those that are called afterwards run.
     """
@@ -47,7 +47,7 @@ def close_sessions_of_thread(thread: int) -> None:
     frame = sys._current_frames().get(thread)
     while frame is not None:
         if frame.f_code.co_filename == session.__file__:
-            caller = frame.f_locals.get("self")  # a session, or what `make_callable` has given
+            caller = frame.f_locals.get("self")  # a session, or a result of `make_callable`
             running: Any = caller if _is_session(caller) else getattr(caller, "_session", None)
             if _is_session(running):
                 running.close()

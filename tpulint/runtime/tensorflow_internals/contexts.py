@@ -1,4 +1,4 @@
-"""Control-flow contexts, and what TensorFlow takes for the context of a TPU computation."""
+"""Control-flow contexts, and the class that TensorFlow accepts for a TPU computation's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stands_in_for_tensorflows_context(context_class: type[Any]) -> None:
 
 
 def context_of(graph_or_op: Any) -> Any:
-    """The control-flow context that a graph is in now, or that an operation was made in."""
+    """Return the control-flow context of a graph now, or in which an operation was made."""
     return graph_or_op._get_control_flow_context()
 
 
@@ -42,25 +42,25 @@ def set_context(graph: Graph, context: Any) -> None:
 
 
 def contexts_outwards(context: Any) -> Iterator[Any]:
-    """`context` and the contexts around it in the same graph, innermost first."""
+    """Yield `context` and the contexts around it in the same graph, innermost first."""
     while context is not None:
         yield context
         context = context.outer_context
 
 
 def is_while(context: Any) -> bool:
-    """Whether `context` is of a loop of TensorFlow 1."""
+    """Return whether `context` is of a loop of TensorFlow 1."""
     return bool(context.IsWhileContext())
 
 
 def is_cond_or_while(context: Any) -> bool:
-    """Whether `context` is of a loop or of a branch of a conditional of TensorFlow 1."""
+    """Return whether `context` is of a loop or of a branch of a conditional of TensorFlow 1."""
     return bool(context.IsWhileContext() or context.IsCondContext())
 
 
 @contextlib.contextmanager
 def control_flow_v2() -> Iterator[None]:
-    """In here, `tf.cond` and `tf.while_loop` make the operations of TensorFlow 2."""
+    """Let `tf.cond` and `tf.while_loop` make the operations of TensorFlow 2 in the context."""
     saved = control_flow_util.ENABLE_CONTROL_FLOW_V2
     control_flow_util.ENABLE_CONTROL_FLOW_V2 = True
     try:

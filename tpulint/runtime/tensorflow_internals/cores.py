@@ -1,4 +1,4 @@
-"""Which tensors are said to be on an emulated core: all of them are in the memory of this CPU."""
+"""The tensors reported to be on an emulated core, all of them in the memory of this CPU."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from tpulint.runtime.tensorflow_internals.replacing import replaced
 _TPU = re.compile(r"device:TPU:\d+")
 
 OutputCores = Mapping[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]
-"""For the name of a function, what gives its outputs' cores for the device that it is called on and
-its arguments."""
+"""By the name of a function, a callable that returns the cores of its outputs, given the device
+that it is called on and its arguments."""
 
 
 def core_of(value: Any) -> str | None:
-    """The core that an eager tensor is on, or that an operation of a graph has been given to."""
+    """Return the core of an eager tensor, or of an operation of a graph that is placed on one."""
     core: str | None = getattr(value, PLACED, None)
     return core
 
 
 def say_on_core(values: Any, device: str | None) -> None:
-    """Make the eager tensors in `values` say that they are on `device`, if that is a TPU core."""
+    """Make the eager tensors in `values` report `device` as theirs, if that is a TPU core."""
     if not device or not _TPU.search(device):
         return
     for value in values if isinstance(values, list) else [values]:
@@ -45,9 +45,9 @@ def say_on_core(values: Any, device: str | None) -> None:
 
 @contextlib.contextmanager
 def said_on_cores(functions: OutputCores) -> Iterator[None]:
-    """In here, what an operation makes under `tf.device("/device:TPU:1")` says that it is there.
+    """Let tensors made under `tf.device("/device:TPU:1")` in the context report that device.
 
-    The outputs of a function say what `functions` tells of them.
+    The outputs of a function report the devices that `functions` gives.
     """
     kind = ops.EagerTensor
     with contextlib.ExitStack() as places:
@@ -90,7 +90,7 @@ def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
 
 
 def unpacked(variables: Sequence[Any]) -> list[Any]:
-    """`variables`, or those that the one packed variable among them holds, one a core."""
+    """Return `variables`, or those in the one packed variable among them, one a core."""
     (first, *_) = variables
     if isinstance(first, packed_distributed_variable.PackedDistributedVariable):
         return list(first._distributed_variables)
@@ -99,7 +99,7 @@ def unpacked(variables: Sequence[Any]) -> list[Any]:
 
 @contextlib.contextmanager
 def unpacked_outside_computations() -> Iterator[None]:
-    """In here, a packed variable in a graph, outside computations, is the one of the current core.
+    """Let a packed variable in a graph, outside computations, be that of the current core.
 
     TensorFlow finds that when it places the graph; here all cores are one device to it.
     """

@@ -13,24 +13,24 @@ canonical_device = device_util.canonicalize
 
 
 def device_stack(graph: Graph) -> Any:
-    """The stack of device functions of `graph`, itself, not a copy."""
+    """Return the stack of device functions of `graph`, itself, not a copy."""
     return graph._device_function_stack
 
 
 def set_device_stack(graph: Graph, stack: Any) -> None:
-    """Put `stack` in its place."""
+    """Make `stack` the stack of device functions of `graph`."""
     graph._device_function_stack = stack
 
 
 def device_of_graph(graph: Graph) -> Any:
-    """The DeviceSpec that an operation made now in `graph` would get."""
+    """Return the DeviceSpec that an operation made now in `graph` would get."""
     probe = _DeviceProbe()
     graph._apply_device_functions(probe)
     return DeviceSpec.from_string(probe.device)
 
 
 class _DeviceProbe:
-    """As much of an operation as the device functions ask for."""
+    """The part of an operation that device functions use."""
 
     type = "FakeOp"
     device = ""
@@ -43,5 +43,5 @@ class _DeviceProbe:
 
 
 def no_colocation() -> Any:
-    """A scope that forgets with what operations are to be colocated."""
+    """Return a scope in which operations are colocated with nothing."""
     return ops.colocate_with(None, ignore_existing=True)

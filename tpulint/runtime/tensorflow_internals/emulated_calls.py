@@ -1,4 +1,4 @@
-"""Where an emulated TPU is put under TensorFlow: the functions that run or feed computations."""
+"""The functions of TensorFlow that run or feed computations, replaced for an emulated TPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def computations_go_to(
     outside_compilation: Callable[..., Any],
     map_outside_compilation: Callable[..., Any],
 ) -> Iterator[None]:
-    """In here, TensorFlow's own `tpu.*` functions, by whatever name they were imported, do ours.
+    """Make TensorFlow's own `tpu.*` functions, under any name, call ours in the context.
 
     `replicate` has the signature of `split_compile_and_replicate`, which all of them end in.
     """
@@ -48,7 +48,7 @@ def computations_go_to(
 
 @contextlib.contextmanager
 def called_on_any_core() -> Iterator[None]:
-    """In here, TPUPartitionedCall, which runs a function on the core that is free, just runs it."""
+    """Let TPUPartitionedCall, which runs a function on a free core, just run it in the context."""
 
     def tpu_partitioned_call(args: Any, device_ordinal: Any, Tout: Any, f: Any, **_: Any) -> Any:
         return tf.raw_ops.StatefulPartitionedCall(args=args, Tout=Tout, f=f)
@@ -66,7 +66,7 @@ def called_on_any_core() -> Iterator[None]:
 
 @contextlib.contextmanager
 def summed_alone(in_computation: Callable[[], bool]) -> Iterator[None]:
-    """In here, a sum over replicas that a plain graph or an eager call makes is of one replica.
+    """Let a sum over replicas outside computations, in a graph or eager, be of one replica.
 
     The operation has a kernel on TPU cores only. So that is where TensorFlow places it, which
     then compiles it as a program of its own. Programs with `use_tpu=False` come here.
@@ -85,7 +85,7 @@ def summed_alone(in_computation: Callable[[], bool]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def no_embedding_hardware() -> Iterator[None]:
-    """In here, a `TPUEmbedding` of a session, which TPUEstimator makes, is refused."""
+    """Refuse a `TPUEmbedding` of a session, which TPUEstimator makes, in the context."""
 
     def __init__(self: Any, *_: Any, **__: Any) -> None:
         raise NotImplementedError(
@@ -102,7 +102,7 @@ def no_embedding_hardware() -> Iterator[None]:
 
 @contextlib.contextmanager
 def pipelines_not_tuned() -> Iterator[None]:
-    """In here, a pipeline that feeds several cores keeps its number of threads.
+    """Let pipelines that feed several cores keep their number of threads in the context.
 
     The thread that tunes it sleeps up to a minute, and the pipeline's end waits for it.
     """
@@ -124,7 +124,7 @@ def pipelines_not_tuned() -> Iterator[None]:
 
 
 def not_tuned(dataset: Any) -> Any:
-    """`dataset`, without the thread that tunes it."""
+    """Return `dataset`, without the thread that tunes it."""
     options = tf.data.Options()
     options.autotune.enabled = False
     return dataset.with_options(options)

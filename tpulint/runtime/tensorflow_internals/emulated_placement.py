@@ -1,4 +1,4 @@
-"""Where operations of graphs run that are placed on what is emulated: on this host's CPU."""
+"""The placement of graph operations meant for emulated devices: this host's CPU."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FIRST_TASK = re.compile(r"/job:(?!localhost(/|$))[^/]+(/replica:0)?(/task:0)?(?
 
 @contextlib.contextmanager
 def placed_on_this_host() -> Iterator[None]:
-    """In here, operations of graphs that are placed on emulated devices run on the CPU.
+    """Run operations of graphs that are placed on emulated devices on the CPU in the context.
 
-    They say that they are where they were placed. Soft placement would not do: it is off in the
-    sessions of programs that give a `ConfigProto`, and it refuses what is colocated with a device
-    that is not there.
+    They report the device on which they were placed. Soft placement would not do: it is off in the
+    sessions of programs that give a `ConfigProto`, and it refuses operations colocated with a
+    device that does not exist.
     """
     apply, extend = ops.Graph._apply_device_functions, session.BaseSession._extend_graph
     device = ops.Operation.device
@@ -40,7 +40,7 @@ def placed_on_this_host() -> Iterator[None]:
             _place(op, asked_for, _EMULATED.sub("device:CPU:0", asked_for))
 
     def extend_graph(self: Any) -> None:
-        if not self._target:  # what serves it is this process: it has no other job
+        if not self._target:  # this process serves it, and has no other job
             _place_jobs_here(self._graph, device.fget)
         extend(self)
 
@@ -55,12 +55,12 @@ def placed_on_this_host() -> Iterator[None]:
 
 
 def asked_for_or(real: Any) -> property:
-    """The device that was asked for, where it is another than that of the property `real`."""
+    """Return a property that is the requested device, if there is one, or else `real`."""
     return property(lambda of: getattr(of, PLACED, None) or real.__get__(of))
 
 
 def _place_jobs_here(graph: Any, device_of: Any) -> None:
-    """Place on this process what `graph` has for the first task of any job.
+    """Place on this process the operations that `graph` has for the first task of any job.
 
     That is where the host of a TPU is in a program that names it; and graphs that were imported
     name devices, too.

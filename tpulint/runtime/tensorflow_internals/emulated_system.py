@@ -1,4 +1,4 @@
-"""Where an emulated TPU is put under TensorFlow: what knows of devices, resolvers and systems."""
+"""TensorFlow's devices, resolvers and systems, replaced for an emulated TPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PhysicalDevice = eager_context.PhysicalDevice
 
 @contextlib.contextmanager
 def listed(count: Callable[[], int]) -> Iterator[None]:
-    """In here, TensorFlow lists `count()` TPU cores beside its devices."""
+    """Let TensorFlow list `count()` TPU cores beside its devices in the context."""
     context, sessions = eager_context.Context, session.BaseSession
     logical, physical = context.list_logical_devices, context.list_physical_devices
     of_session = sessions.list_devices
@@ -57,9 +57,9 @@ def listed(count: Callable[[], int]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def placed_softly() -> Iterator[None]:
-    """In here, what is placed on a device that is not there goes to the CPU.
+    """Place operations meant for devices that do not exist on the CPU in the context.
 
-    Programs set and see `tf.config.set_soft_device_placement` as ever.
+    Programs set and read `tf.config.set_soft_device_placement` as usual.
     """
     context = eager_context.context()
     real = eager_context.Context.soft_device_placement
@@ -83,7 +83,7 @@ def placed_softly() -> Iterator[None]:
 
 @contextlib.contextmanager
 def resolved_here() -> Iterator[None]:
-    """In here, every TPUClusterResolver is of TPU cores of this machine, whatever it is given."""
+    """Make every TPUClusterResolver in the context resolve to TPU cores of this machine."""
     resolver = tpu_cluster_resolver.TPUClusterResolver
 
     def __init__(
@@ -102,7 +102,7 @@ def resolved_here() -> Iterator[None]:
         self._tpu_topology = None
 
     def cluster_spec(self: Any) -> Any:
-        # Programs print the address that stands in it.
+        # Programs print the address in it.
         return tf.train.ClusterSpec({self.task_type: ["localhost:8470"]})
 
     with (
@@ -116,12 +116,12 @@ def resolved_here() -> Iterator[None]:
 def systems_are(
     serialized_topology: Callable[[], bytes], shut_down: Callable[[], None]
 ) -> Iterator[None]:
-    """In here, initializing a TPU system gives `serialized_topology()`.
+    """Make initializing a TPU system in the context return `serialized_topology()`.
 
     `shut_down()` is called where it is shut down at once; what a graph does when a session runs it
     is not known here.
 
-    The systems that were initialized in here are forgotten at the end.
+    The systems that were initialized in the context are forgotten at the end.
     """
     known = tpu_strategy_util._INITIALIZED_TPU_SYSTEMS
     before = dict(known)
@@ -146,7 +146,7 @@ def systems_are(
 
 
 def serialized_topology(mesh_shape: list[int], coordinates: list[list[int]]) -> bytes:
-    """A TopologyProto of one host: `coordinates` has (x, y, z, core) of each of its cores."""
+    """Return a TopologyProto of one host; `coordinates` has (x, y, z, core) of each core."""
     proto = topology_pb2.TopologyProto(
         mesh_shape=mesh_shape,
         num_tasks=1,

@@ -26,7 +26,7 @@ _INDEPENDENT = "_tpulint_independent"
 
 
 def feeds_become(functions: Iterable[Callable[..., Any]], unless: Callable[[], bool]) -> None:
-    """Let each of `functions` stand in for TensorFlow's of the same name, unless `unless()`."""
+    """Replace TensorFlow's function of the same name by each of `functions`, unless `unless()`."""
     for function in functions:
         name = function.__name__
         chosen = _chosen(getattr(gen_tpu_ops, name), function, unless)
@@ -45,7 +45,7 @@ def _chosen(
 
 
 def runs_independently(op: Operation) -> None:
-    """Let no function make `op` wait for what stands before it, as TensorFlow's enqueues do not."""
+    """Keep functions from making `op` wait for earlier operations, as TensorFlow's enqueues."""
     if not hasattr(op.graph, _INDEPENDENT):
         setattr(op.graph, _INDEPENDENT, [])
     getattr(op.graph, _INDEPENDENT).append(op)
@@ -62,7 +62,7 @@ AutomaticControlDependencies.__exit__ = _exit
 
 
 def device_here() -> Any:
-    """The DeviceSpec that an operation made now would get."""
+    """Return the DeviceSpec that an operation made now would get."""
     if tf.executing_eagerly():
         return DeviceSpec.from_string(eager_context.context().device_name or "")
     return device_of_graph(default_graph())
@@ -70,16 +70,16 @@ def device_here() -> Any:
 
 @contextlib.contextmanager
 def beside_devices(name: str) -> Iterator[None]:
-    """In here, operations are of no device, and colocated with nothing."""
+    """Make operations in the context without a device or colocation."""
     with tf.name_scope(name), tf.device(None), no_colocation():
         yield
 
 
 def topology_of(serialized: bytes) -> Any:
-    """The Topology that `serialized` is."""
+    """Return the Topology of `serialized`."""
     return topology.Topology(serialized=serialized)
 
 
 def core_assignment_of(flat: list[int], cores_per_replica: int, of: Any) -> Any:
-    """The coordinates in `flat`, by replica and logical core."""
+    """Return the coordinates in `flat`, by replica and logical core."""
     return np.reshape(flat, [-1, cores_per_replica, of.mesh_rank])

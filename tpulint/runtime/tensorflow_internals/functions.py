@@ -1,4 +1,4 @@
-"""The functions that graphs call, those of Python among them."""
+"""The functions that graphs call, including those of Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Graph = Any
 
 
 def function_graph(graph: Graph, name: str) -> Graph:
-    """The FuncGraph of the function `name` that `graph`, or one around it, calls."""
+    """Return the FuncGraph of the function `name` that `graph`, or one around it, calls."""
     for holder in graphs_outwards(graph):
         function = holder._functions.get(name)
         if function is not None:
@@ -23,7 +23,7 @@ def function_graph(graph: Graph, name: str) -> Graph:
 
 
 def function_graphs(op: Any) -> list[Graph]:
-    """The FuncGraphs of the functions that `op` holds: branches, bodies, what it calls."""
+    """Return the FuncGraphs of the functions that `op` holds: branches, bodies, callees."""
     names = [
         func.name
         for attr in op.node_def.attr.values()
@@ -56,7 +56,7 @@ def _share_function(source: Graph, target: Graph, name: str) -> None:
 
 
 class _EagerAround(script_ops.EagerFunc):  # type: ignore[misc]
-    """One whose call, with the tape that it keeps for the gradient, is all within another's."""
+    """An EagerFunc whose call, with the tape of its gradient, is within another function's."""
 
     _called: Callable[..., Any]
 
@@ -65,14 +65,14 @@ class _EagerAround(script_ops.EagerFunc):  # type: ignore[misc]
 
 
 def _called(function: Any, token: bytes, device: Any, *args: Any) -> Any:
-    """What `function` gives. Its tape is kept under `token`, where the gradient looks for it."""
+    """Call `function`, keeping its tape under `token`, where the gradient looks for it."""
     return function(device, token, args)
 
 
 def around_python_function(
     token: bytes, around: Callable[[Callable[..., Any]], Callable[..., Any]]
 ) -> bytes | None:
-    """The token of a Python function of the graph that runs as `around(function of token)`.
+    """Return the token of a Python function of the graph that runs `around(function of token)`.
 
     None where the function no longer lives.
     """

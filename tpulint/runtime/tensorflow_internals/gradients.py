@@ -1,4 +1,4 @@
-"""What gradients go through: TensorFlow's search from the sources, and its tapes."""
+"""The paths of gradients: TensorFlow's search from the sources, and its tapes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _WAYS = "_tpulint_ways_of_gradients"
 
 
 def is_recording() -> bool:
-    """Whether a GradientTape is active in this thread."""
+    """Return whether a GradientTape is active in this thread."""
     return bool(record.could_possibly_record())
 
 
 def no_recording() -> AbstractContextManager[None]:
-    """In here no tape sees what is built."""
+    """Return a context in which no tape records operations."""
     stopped: AbstractContextManager[None] = record.stop_recording()
     return stopped
 
 
 def stands_on_tapes_for(images: Sequence[Tensor], originals: Sequence[Tensor]) -> None:
-    """Let tapes take each of `images` for what the same of `originals` is handed on as."""
+    """Let tapes treat each of `images` as its original passed on unchanged."""
     for image, original in zip(images, originals, strict=True):
         record.record_operation(
             "TpulintStandsFor", [image], [original], lambda gradient: [gradient]
@@ -37,14 +37,14 @@ def stands_on_tapes_for(images: Sequence[Tensor], originals: Sequence[Tensor]) -
 
 
 def same_on_tapes(image: Tensor, original: Tensor) -> None:
-    """Let tapes take `image`, a captured tensor, for `original` itself."""
+    """Let tapes treat `image`, a captured tensor, as `original` itself."""
     image._id = original._id
 
 
 def refused_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) -> None:
-    """Let a tape call `refuse` for a gradient of the eager `value` by what leads to it.
+    """Let a tape call `refuse` for a gradient of the eager `value` by its sources.
 
-    `value` is what came of `symbol`, an output of a FuncGraph.
+    `value` is the result for `symbol`, an output of a FuncGraph.
     """
     sources = [
         outer for outer, inner in symbol.graph.captures if symbol.op in _reached_from(inner.op)
@@ -57,10 +57,9 @@ def refused_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) 
 
 
 def reached_only_through(image: Operation, original: Operation) -> None:
-    """Let `tf.gradients` take `image` for one that depends on the inputs of `original`, only.
+    """Let `tf.gradients` treat `image` as depending on the inputs of `original`, and on no others.
 
-    `original` may stand in a graph inside that of `image`. What really leads to `image` does not
-    count.
+    `original` may be in a graph inside that of `image`. The inputs of `image` itself do not count.
     """
     if not hasattr(image.graph, _WAYS):
         setattr(image.graph, _WAYS, {})
@@ -79,7 +78,7 @@ _mark_reached = gradients_util._MarkReachedOps
 def _reached_on_our_ways(
     from_ops: Iterable[Operation], reached_ops: set[Operation], func_graphs: Sequence[Graph]
 ) -> None:
-    """As TensorFlow's own, from operation to operation through tensors with gradients."""
+    """Search as TensorFlow does, from operation to operation through tensors with gradients."""
     from_ops = list(from_ops)
     graphs = {id(graph): graph for op in from_ops for graph in graphs_outwards(op.graph)}
     graphs |= {id(graph): graph for graph in func_graphs}

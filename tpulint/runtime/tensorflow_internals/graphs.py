@@ -23,19 +23,19 @@ EagerTensor = ops.EagerTensor
 
 
 def default_graph() -> Graph:
-    """The graph that operations are added to now."""
+    """Return the graph to which operations are added now."""
     return ops.get_default_graph()
 
 
 def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
-    """`graph` and the graphs that it is nested in, innermost first."""
+    """Yield `graph` and the graphs that it is nested in, innermost first."""
     while graph is not None:
         yield graph
         graph = getattr(graph, "outer_graph", None)
 
 
 def plain_function_graph(name: str) -> Graph:
-    """An empty FuncGraph, outside all others, in which nothing is ordered by itself."""
+    """Return an empty FuncGraph, outside all others, without automatic control dependencies."""
     with tf.Graph().as_default():
         graph = FuncGraph(name)
     graph._add_control_dependencies = False
@@ -45,7 +45,7 @@ def plain_function_graph(name: str) -> Graph:
 def add_automatic_dependencies(graph: Graph) -> None:
     """Add the control inputs that TensorFlow adds to the operations of a tf.function at its end.
 
-    None are added where the FuncGraph `graph` is traced without (`wrap_function`).
+    None are added where the FuncGraph `graph` is traced without them (`wrap_function`).
     """
     if not graph._add_control_dependencies:
         return
@@ -57,26 +57,26 @@ def add_automatic_dependencies(graph: Graph) -> None:
 
 
 def captured_here(tensor: Tensor) -> Tensor:
-    """`tensor`, captured where the current graph is one inside its own."""
+    """Return `tensor`, captured if the current graph is nested in its own."""
     graph = ops.get_default_graph()
     return tensor if tensor.graph is graph else graph.capture(tensor)
 
 
 def copy_handle_data(source: Tensor, target: Tensor) -> None:
-    """Tell `target`, if it is a handle, what `source` is a handle of."""
+    """Copy to `target`, if it is a handle, the data of the resource of `source`."""
     handle_data_util.copy_handle_data(source, target)
 
 
 def watched_variables(graph: Graph) -> list[Any]:
-    """The variables touched while the FuncGraph `graph` was traced that are still alive."""
+    """Return the live variables that were touched while the FuncGraph `graph` was traced."""
     return list(getattr(graph, "_watched_variables", ()))
 
 
 def is_symbolic_tensor(value: Any) -> bool:
-    """Whether `value` is a tensor of a graph."""
+    """Return whether `value` is a tensor of a graph."""
     return isinstance(value, tf.Tensor) and not isinstance(value, ops.EagerTensor)
 
 
 def is_eager_tensor(value: Any) -> bool:
-    """Whether `value` is a tensor that has a value now."""
+    """Return whether `value` is a tensor that has a value now."""
     return isinstance(value, ops.EagerTensor)

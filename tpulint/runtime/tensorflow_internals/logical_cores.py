@@ -1,4 +1,4 @@
-"""Several cores a replica: here they are one, and the variables' copies on the others follow it."""
+"""Several cores a replica: they are one here, whose variables are copied to the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _touched: list[dict[int, Any]] = []
 
 @contextlib.contextmanager
 def one_core_a_replica() -> Iterator[None]:
-    """In here, a computation that takes a variable with a copy on each core takes the first."""
+    """Let computations in the context take the first of a variable's copies on several cores."""
     kind = tpu_replicated_variable.TPUReplicatedVariable
     real = kind.handle
 
@@ -42,7 +42,7 @@ def one_core_a_replica() -> Iterator[None]:
 
 @contextlib.contextmanager
 def other_cores_follow() -> Iterator[None]:
-    """Around the building of a computation in a function: afterwards all copies are the same."""
+    """Make all copies equal after a computation in a function, which is built in the context."""
     touched: dict[int, Any] = {}
     _touched.append(touched)
     try:
@@ -56,7 +56,7 @@ def other_cores_follow() -> Iterator[None]:
 
 
 def tiles_of(value: Any) -> list[int] | None:
-    """Into how many shards `value` is split along each axis; None where it is not split."""
+    """Return the number of shards of `value` along each axis, or None if it is not split."""
     if not isinstance(value, tf.Tensor):
         return None
     sharding = xla_sharding.get_tensor_sharding(value)
@@ -76,7 +76,7 @@ class Parts:
 
 
 def parts_of_outputs(op: Any, num_cores: int) -> list[Parts] | None:
-    """How the outputs of `op` are spread over the cores; None where nothing is said of them."""
+    """Return the parts of the outputs of `op` on the cores, or None if it has no sharding."""
     try:
         sharding = xla_data_pb2.OpSharding.FromString(op.get_attr("_XlaSharding"))
     except ValueError:
@@ -96,7 +96,7 @@ def _parts_of(sharding: Any, num_cores: int) -> Parts:
 
 
 def joined(shards: Sequence[Any], counts: Sequence[int]) -> Any:
-    """The tensor of which `shards` are the shards, `counts` along its axes, the last fastest."""
+    """Return the tensor that consists of `shards`, `counts` along its axes, the last fastest."""
     left = list(shards)
     for axis, count in reversed(list(enumerate(counts))):
         left = [tf.concat(left[i : i + count], axis) for i in range(0, len(left), count)]
@@ -105,7 +105,7 @@ def joined(shards: Sequence[Any], counts: Sequence[int]) -> Any:
 
 @contextlib.contextmanager
 def no_shards_by_hand() -> Iterator[None]:
-    """In here, what switches to programs for single shards is refused: there is one core."""
+    """Refuse a switch to programs for single shards in the context: there is one core."""
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise NotImplementedError(

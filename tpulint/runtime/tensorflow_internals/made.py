@@ -1,4 +1,4 @@
-"""Functions as they are made out of graphs: the last moment to change how they will be run."""
+"""Functions as they are made out of graphs, the last moment to change their attributes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MUST_COMPILE = "_XlaMustCompile"
 
 @contextlib.contextmanager
 def functions_seen(see: Callable[[str, Any, dict[str, Any]], None]) -> Iterator[None]:
-    """In here, `see` is given the name, the FuncGraph and the attributes of each function made.
+    """Call `see` with the name, the FuncGraph and the attributes of each function made.
 
     It may change the attributes.
     """
@@ -44,12 +44,12 @@ def functions_seen(see: Callable[[str, Any, dict[str, Any]], None]) -> Iterator[
 
 
 def forget_jit_compile(attrs: dict[str, Any]) -> None:
-    """Let a function with these attributes be run, and not be compiled as a whole."""
+    """Let a function with these attributes run without being compiled as a whole."""
     attrs.pop(_MUST_COMPILE, None)
 
 
 def functions_in(graph: Any) -> Iterable[str]:
-    """The names of the functions that `graph` knows, those that its functions call among them."""
+    """Return the names of the functions that `graph` has, including those that these call."""
     return map(_text, graph._functions)
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow's private modules that are touched here: the only file that imports any."""
+"""TensorFlow's private modules, which no other file imports."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class _Library:
 
 
 def functions_leave_out(find: Callable[[Graph], Iterable[Operation]]) -> None:
-    """Make such functions of what is left of their graphs without `find(graph)`.
+    """Make such functions of their graphs without the operations `find(graph)`.
 
     A function runs all of its operations that have an effect, also those that nothing needs.
     """
@@ -49,7 +49,7 @@ def functions_leave_out(find: Callable[[Graph], Iterable[Operation]]) -> None:
 
 
 def _what_is_left(graph: Graph, left_out: set[Operation]) -> list[Any] | None:
-    """The C operations of `graph` without `left_out`; None for all."""
+    """Return the C operations of `graph` without `left_out`, or None for all."""
     if not left_out or any(tensor.op in left_out for tensor in graph.outputs):
         return None
     apart = left_out | {tensor.op for tensor in graph.inputs}

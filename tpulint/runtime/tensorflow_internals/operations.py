@@ -12,7 +12,7 @@ Tensor = Any
 
 
 def operations_of(graph: Any) -> list[Operation]:
-    """The operations of `graph`, in the order in which they were made."""
+    """Return the operations of `graph`, in the order in which they were made."""
     # In 2.12, a loop's condition holds some that do not know their own inputs (while_v2.py).
     return [op for op in graph.get_operations() if type(op).__name__ != "_OperationWithOutputs"]
 
@@ -39,17 +39,17 @@ def update_input(op: Operation, index: int, tensor: Tensor) -> None:
 
 
 def as_large_as_its_bound(tensor: Tensor, axis: int) -> Tensor:
-    """`tensor`, in code that XLA compiles, filled up along `axis` to the bound of its size."""
+    """Return `tensor`, in code that XLA compiles, padded along `axis` to the bound of its size."""
     return tf2xla.remove_dynamic_dimension_size(tensor, axis)
 
 
 def stack_here() -> list[tuple[str, int]]:
-    """(file, line) of each frame we are in, outermost first; AutoGraph's code as the user's."""
+    """Return (file, line) of each current frame, outermost first; AutoGraph's as the user's."""
     return [(frame.filename, frame.lineno) for frame in tf_stack.extract_stack()]
 
 
 def stands_for(image: Operation, original: Operation) -> None:
-    """Let `image`, a copy, be said to be made where `original` was made."""
+    """Make tpulint report `image`, a copy, as made where `original` was made."""
     graph = image.graph
     if not hasattr(graph, "_tpulint_originals"):
         graph._tpulint_originals = {}

@@ -1,4 +1,4 @@
-"""How an attribute of TensorFlow is replaced, and put back."""
+"""Replace attributes of TensorFlow, and restore them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def replaced(owner: Any, name: str, new: Any) -> Iterator[None]:
-    """In here, `owner` has `new` as its own attribute `name`."""
+    """Give `owner` in the context `new` as its own attribute `name`."""
     own = vars(owner)
     saved = (own[name],) if name in own else ()
     setattr(owner, name, new)

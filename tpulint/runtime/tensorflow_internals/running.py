@@ -1,4 +1,4 @@
-"""How TensorFlow runs: eagerly or not, its sessions, kernels, errors and tapes."""
+"""The state of TensorFlow's runtime: eager or not, its sessions, kernels, errors and tapes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ InaccessibleTensorError = errors_impl.InaccessibleTensorError
 
 
 def is_context_initialized() -> bool:
-    """Whether TensorFlow has set up its devices, so that they cannot be configured any more."""
+    """Return whether TensorFlow has set up its devices, after which they cannot be configured."""
     return bool(eager_context.context()._initialized)
 
 
 def eager_mode() -> Any:
-    """A context in which operations run at once, whatever graph is being built around it."""
+    """Return a context in which operations run at once, whatever graph is being built."""
     return eager_context.eager_mode()
 
 
@@ -49,7 +49,7 @@ def sessions_place_only_what_they_run() -> None:
 
 
 def registered_kernels() -> Iterable[Any]:
-    """The KernelDefs that this process has. XLA's are there once something has been compiled."""
+    """Return the KernelDefs of this process. XLA's are there once something has been compiled."""
     kernel_defs: Iterable[Any] = kernels.get_all_registered_kernels().kernel
     return kernel_defs
 
@@ -58,9 +58,9 @@ _finders: dict[str, list[Callable[[str], Exception | None]]] = {}
 
 
 def errors_become(name: str, find: Callable[[str], Exception | None]) -> None:
-    """Where TensorFlow makes its error `name`, let `find(message)` come out, unless it is None.
+    """Raise `find(message)`, unless it is None, where TensorFlow would raise its error `name`.
 
-    What comes out must be of a subclass of that error.
+    The result of `find` must be of a subclass of that error.
     """
     kind = getattr(errors_impl, name)
     finders = _finders.setdefault(name, [])

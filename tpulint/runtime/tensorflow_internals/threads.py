@@ -1,4 +1,4 @@
-"""The threads in which TensorFlow runs graphs, and what Python functions in them wait for."""
+"""The threads in which TensorFlow runs graphs, and the waits of Python functions in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RUNS_SESSIONS = session.BaseSession._call_tf_sessionrun.__code__
 
 
 class Awaited(NamedTuple):
-    """What a Python thread waits for that TensorFlow runs in threads of its own.
+    """The work that a Python thread waits for while TensorFlow does it in threads of its own.
 
     `probe()` waits for one of the same threads, and ends when it has had one.
     """
@@ -32,13 +32,13 @@ class Awaited(NamedTuple):
 
 
 def is_tensorflows_thread() -> bool:
-    """Whether TensorFlow started the thread that we are in, not Python."""
+    """Return whether TensorFlow, not Python, started the current thread."""
     return isinstance(threading.current_thread(), threading._DummyThread)
 
 
 def num_threads() -> int:
-    """How many operations TensorFlow runs at the same time, unless a session has its own threads"""
-    # The property would make a whole configuration anew, at each call of a Python function.
+    """Return how many operations TensorFlow runs at once, unless a session has its own threads."""
+    # The property would make a whole new configuration at each call of a Python function.
     context = eager_context.context()
     given = 0 if context._config is None else context._config.inter_op_parallelism_threads
     return int(context._inter_op_parallelism_threads or given or _num_cores())
@@ -50,7 +50,7 @@ def _num_cores() -> int:
 
 
 def python_functions_run_by(run: Callable[..., Any]) -> None:
-    """From now on, `run(call, *args)` calls the Python function of an operation, in all graphs."""
+    """Call the Python functions of operations in all graphs by `run(call, *args)` from now on."""
     original = script_ops.FuncRegistry.__call__
     if hasattr(original, "of_tensorflow"):
         return
@@ -63,10 +63,10 @@ def python_functions_run_by(run: Callable[..., Any]) -> None:
 
 
 def awaited_by_thread(thread: int) -> Awaited | None:
-    """What the Python thread of that number waits for, if TensorFlow is to run it."""
+    """Return the work of TensorFlow that the Python thread of that number waits for, or None."""
     frame = sys._current_frames().get(thread)
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame = frame.f_back  # the emulator stands between (see cores)
+        frame = frame.f_back  # the emulator is in between (see cores)
     if frame is None:
         return None
     if frame.f_code is _RUNS_SESSIONS:
@@ -80,7 +80,7 @@ def awaited_by_thread(thread: int) -> Awaited | None:
 
 
 def stack_of_thread(thread: int) -> list[tuple[str, int]]:
-    """(file, line) of each Python frame of that thread, outermost first."""
+    """Return (file, line) of each Python frame of that thread, outermost first."""
     frame = sys._current_frames().get(thread)
     found: list[tuple[str, int]] = []
     while frame is not None:

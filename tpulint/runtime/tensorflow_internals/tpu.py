@@ -1,4 +1,4 @@
-"""TensorFlow's own TPU functions: what they lean on, and they themselves."""
+"""TensorFlow's own TPU functions, and the helpers that they use."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ autograph_config.CONVERSION_RULES = (
 
 
 def tensorflows_replicate(*args: Any) -> list[Any]:
-    """TensorFlow's own `split_compile_and_replicate`."""
+    """Call TensorFlow's own `split_compile_and_replicate`."""
     results: list[Any] = tensorflow_tpu.split_compile_and_replicate(*args)
     return results
 
 
 def tensorflows_outside_compilation(is_map: bool, *args: Any, **kwargs: Any) -> Any:
-    """TensorFlow's own `outside_compilation`, or its `experimental_map_outside_compilation`."""
+    """Call TensorFlow's own `outside_compilation` or `experimental_map_outside_compilation`."""
     if is_map:
         return tpu_replication.experimental_map_outside_compilation(*args, **kwargs)
     return tf.compat.v1.tpu.outside_compilation(*args, **kwargs)
