@@ -165,3 +165,22 @@ def test_without_automatic_dependencies_there_is_no_such_order():
     with pytest.warns(StaleVariableWarning):
         function = tf.compat.v1.wrap_function(step, [tf.TensorSpec([], tf.float32)])
     assert float(function(tf.constant(3.0))) == 2.0
+
+
+def test_a_tail_takes_what_a_conditional_passes_on() -> None:
+    """Missed before: the tensor behind an identity was not handed to the part that runs last."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        total = tf.compat.v1.get_variable("total", initializer=1.0, use_resource=True)
+
+        def add(amount):
+            total.assign_add(amount, read_value=False)
+
+        def computation(x):
+            chosen = tf.cond(x > 0.0, lambda: x * 3.0, lambda: x)
+            tpu.outside_compilation(add, chosen)
+            return x * total
+
+        results = tpu.replicate(computation, [[tf.constant(2.0)]])
+        session.run(tf.compat.v1.global_variables_initializer())
+        assert session.run(results) == [[2.0]]
+        assert session.run(total) == 7.0

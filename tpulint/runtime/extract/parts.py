@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tpulint.runtime.extract.region import Operation, Region, needed
+from tpulint.runtime.extract.region import Operation, Region, Tensor, needed
 
 
 def part(region: Region, belongs: Callable[[Operation], bool]) -> Region:
@@ -18,6 +18,14 @@ def part(region: Region, belongs: Callable[[Operation], bool]) -> Region:
     def is_everywhere(op: Operation) -> bool:
         hands_on = op.type == "Identity" and region.cluster_of(op) is None
         return op.name in region.names and (op.type == "Const" or hands_on)
+
+    by_name = {op.name: op for op in region.ops}
+
+    def is_taken(tensor: Tensor) -> bool:
+        """Return whether another part takes `tensor`, or what it is passed on as."""
+        users = region.used_by.get(tensor.name, frozenset()) & own
+        passed_on = (by_name[name] for name in users if is_everywhere(by_name[name]))
+        return region.leaves(tensor, own) or any(is_taken(op.outputs[0]) for op in passed_on)
 
     own = frozenset(op.name for op in region.ops if op.type != "Const" and belongs(op))
     with_constants = needed(
@@ -36,7 +44,7 @@ def part(region: Region, belongs: Callable[[Operation], bool]) -> Region:
         for op in ops
         if op.name in own
         for tensor in op.outputs
-        if region.leaves(tensor, own)
+        if is_taken(tensor)
     }
     return replace(
         region,
