@@ -82,3 +82,18 @@ tf.tpu.rewrite(tf.sin, [tf.zeros([4])])
 @pytest.mark.parametrize("text", PROJECTS.values(), ids=PROJECTS)
 def test_its_project_says_whether_it_is_a_tpus(text: str, tmp_path: Path) -> None:
     assert reported(text, tmp_path, ["TPU604"]) == expected(text, ["TPU604"])
+
+
+def test_what_no_estimator_passes_need_not_be_a_tensor(tmp_path: Path) -> None:
+    """False alarm: an iteration's number was taken for a tensor that the host function captures."""
+    text = """
+import tensorflow.compat.v1 as tf
+
+def build_iteration(number, features, labels, mode):
+    loss = tf.losses.mean_squared_error(labels, features)
+    def metric_fn(values):
+        return {"mean": tf.metrics.mean(values), "iteration": tf.constant(number)}
+    metrics = (metric_fn, [tf.reshape(loss, [1])])
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
+"""
+    assert reported(text, tmp_path, "TPU601") == []

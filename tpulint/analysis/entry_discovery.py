@@ -14,7 +14,7 @@ from tpulint.analysis.interpreter.interpreter import Interpreter
 from tpulint.analysis.interpreter.opaque_arguments import opaque_arguments
 from tpulint.analysis.models import feeds
 from tpulint.analysis.models.call import Call
-from tpulint.analysis.models.estimators import NOT_TENSORS
+from tpulint.analysis.models.estimators import NOT_TENSORS, OF_MODEL_FNS
 from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
@@ -149,7 +149,14 @@ def _read_model_fn(frame: Frame, function: Function, receiver: Value | None, sit
         "tensorflow.estimator.tpu.TPUEstimator", site, frame.context, (), None, UNKNOWN
     )
     model_fn = (Call(frame, record), "model_fn", callee, None)
-    trace(*model_fn, certainty=Certainty.POSSIBLE, mode="graph", opaque=NOT_TENSORS)
+    trace(*model_fn, certainty=Certainty.POSSIBLE, mode="graph", opaque=_no_tensors(function))
+
+
+def _no_tensors(function: Function) -> frozenset[str]:
+    """Return the parameters that may be no tensors: what no Estimator passes is not known."""
+    return NOT_TENSORS | {
+        each.name for each in function.code.parameters.named if each.name not in OF_MODEL_FNS
+    }
 
 
 def _read_escaped(frame: Frame, made: Value, site: Site, names: frozenset[str]) -> None:

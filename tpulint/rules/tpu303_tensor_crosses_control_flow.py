@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import COND, WHILE, Scope
+from tpulint.analysis.domain.context import COND, LOOP, WHILE, Scope
 from tpulint.analysis.domain.events import Computation, Use
 from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty, Step
@@ -19,6 +19,8 @@ def check(program: Program, report: Report) -> None:
             # Python's own `if` and `for` carry what they assign.
             if scope.kind not in PLACES or scope.autograph or use.alternative:
                 continue
+            if is_either_or(use):
+                continue
             sure = computation.certainty
             if use.context.is_guess or use.certainty is Certainty.POSSIBLE:
                 sure = Certainty.POSSIBLE
@@ -34,6 +36,16 @@ def _told(computation: Computation, use: Use, scope: Scope) -> tuple[Step, ...]:
     assert use.tensor.site is not None
     made = device(use.tensor.site, f"is made in {PLACES[scope.kind]}")
     return way(computation, use.context, made, device(use.site, "is used outside it"))
+
+
+def is_either_or(use: Use) -> bool:
+    """Return whether one Python test leads each run to the tensor's home or to its use."""
+    assert use.tensor.made is not None
+    made, used = use.tensor.made, use.context
+    if any(scope.kind == LOOP and scope in used.scopes for scope in made.scopes):
+        return False  # another round may go the other way
+    taken = dict(made.conditions)
+    return any(taken.get(key, branch) != branch for key, branch in used.conditions)
 
 
 def _ended(use: Use) -> Scope:

@@ -14,6 +14,7 @@ from tpulint.analysis.models.deferred_modules import after_all
 from tpulint.analysis.models.tracing import trace
 
 NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
+OF_MODEL_FNS = frozenset(["features", "labels"])  # the tensors that an Estimator passes by name
 EVALUATION = frozenset(["EVAL", "'eval'"])  # the mode, as `mode ==` is compared with it
 HOST_FUNCTIONS = {"host_call": "host_call", "eval_metrics": "eval_metrics"}
 POSITIONS = {"eval_metrics": 4, "host_call": 7}
