@@ -34,11 +34,14 @@ CHECKERS = {
         "ruff",
         "check",
         "--isolated",
-        "--select",
-        "ALL",
+        "--select=ALL",
+        "--ignore=E501",
         "--output-format=concise",
     ),
-    "mypy --strict": ("mypy", "--strict", "--no-error-summary", "--hide-error-context"),
+    "mypy --strict": (
+        *("mypy", "--strict", "--no-error-summary", "--hide-error-context"),
+        *("--namespace-packages", "--explicit-package-bases"),
+    ),
     "pylint": ("pylint", "--score=n", "--reports=n"),
 }
 CODES_OF = {
@@ -71,22 +74,32 @@ def main() -> int:
 
 def page() -> str:
     """Return the page: a row for each rule, a column for each checker."""
+    chosen = dict(examples())
+    with tempfile.TemporaryDirectory() as folder:
+        for code, sides in chosen.items():
+            for side, block in sides.items():
+                lay_out(block, Path(folder) / code.lower() / side)
+        said = {name: list(reports(name, Path(folder))) for name in CHECKERS}
     rows, caught = [], dict.fromkeys(CHECKERS, 0)
-    for each in pages():
-        if each.code.startswith("TPU0"):
-            continue
-        faulty = next(block for block in each.blocks if any(of(each.code, block)))
-        twin = next(block for block in each.blocks[each.blocks.index(faulty) :] if is_sound(block))
+    for code, sides in chosen.items():
         cells = []
         for name in CHECKERS:
-            found = sorted(caught_by(name, each.code, faulty, twin))
+            found = sorted(caught_by(said[name], code, sides["faulty"]))
             caught[name] += bool(found)
-            cells.append(" ".join(f"`{code}`" for code in found))
-        rows.append(f"| {each.code} {CODES[each.code].name} | {' | '.join(cells)} |")
+            cells.append(" ".join(f"`{each}`" for each in found))
+        rows.append(f"| {code} {CODES[code].name} | {' | '.join(cells)} |")
     counts = ", ".join(f"{name} {count}" for name, count in caught.items())
-    return HEAD.format(count=len(rows), counts=counts, names=" | ".join(CHECKERS)) + "\n".join(
-        ["|---" * (len(CHECKERS) + 1) + "|", *rows, ""]
-    )
+    head = HEAD.format(count=len(rows), counts=counts, names=" | ".join(CHECKERS))
+    return head + "\n".join(["|---" * (len(CHECKERS) + 1) + "|", *rows, ""])
+
+
+def examples() -> Iterator[tuple[str, dict[str, Block]]]:
+    """Yield each rule's first faulty block, and the first sound one after it."""
+    for each in pages():
+        if not each.code.startswith("TPU0"):
+            faulty = next(block for block in each.blocks if any(of(each.code, block)))
+            later = each.blocks[each.blocks.index(faulty) :]
+            yield each.code, {"faulty": faulty, "twin": next(filter(is_sound, later))}
 
 
 HEAD = """# What other checkers say
@@ -111,29 +124,31 @@ def is_sound(block: Block) -> bool:
     return not block.expected
 
 
-def caught_by(name: str, code: str, faulty: Block, twin: Block) -> set[str]:
+def caught_by(said: list[Report], code: str, faulty: Block) -> set[str]:
     """Return the checker's rules that fire in a marked row and nowhere in the twin."""
-    marked = set(of(code, faulty))
-    style = {report.code for report in reports(name, twin)}
-    here = {each.code for each in reports(name, faulty) if (each.filename, each.row) in marked}
-    return here - style
+    home = f"{code.lower()}/"
+    marked = {(f"{home}faulty/{filename}", row) for filename, row in of(code, faulty)}
+    style = {each.code for each in said if each.filename.startswith(f"{home}twin/")}
+    return {each.code for each in said if (each.filename, each.row) in marked} - style
 
 
-def reports(name: str, block: Block) -> list[Report]:
-    """Return all that one checker says of a block, its marks left out."""
-    with tempfile.TemporaryDirectory() as folder:
-        for filename, text in block.files.items():
-            path = Path(folder) / filename
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(MARK.sub("", text), encoding="utf-8")
-        command = [sys.executable, "-m", *CHECKERS[name], *sorted(block.files)]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    found = []
+def lay_out(block: Block, folder: Path) -> None:
+    """Write the files of a block, its marks left out."""
+    for filename, text in block.files.items():
+        path = folder / filename
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(MARK.sub("", text), encoding="utf-8")
+
+
+def reports(name: str, folder: Path) -> Iterator[Report]:
+    """Yield all that one checker says of the files below `folder`."""
+    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.py"))
+    command = [sys.executable, "-m", *CHECKERS[name], *files]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():
         place, code = ROW.match(line), CODES_OF[name].search(line)
         if place is not None and code is not None:
-            found.append(Report(place[1], int(place[2]), code[1]))
-    return found
+            yield Report(place[1], int(place[2]), code[1])
 
 
 if __name__ == "__main__":
