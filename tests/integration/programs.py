@@ -33,7 +33,8 @@ def log(x):
 def computation(x):
     square = x * x
     now = total.assign_add(square)
-    return now * tf.tpu.outside_compilation(log, square)
+    with tf.control_dependencies([now]):
+        return now * tf.tpu.outside_compilation(log, square)
 
 
 result = tf.tpu.rewrite(computation, [1.0])
