@@ -23,7 +23,7 @@ test-newest: .venv/ready
 # The runtime touches TensorFlow's private modules, so it is tested at both ends of the range:
 # with the newest release above, and here with the oldest that this Python still installs.
 test-oldest: .venv-oldest/ready
-	.venv-oldest/bin/python -m pytest tests/runtime $(PYTEST_ARGS)
+	.venv-oldest/bin/python -m pytest -n 2 --dist loadfile tests/runtime $(PYTEST_ARGS)
 
 lint: .venv/ready
 	.venv/bin/ruff check .
