@@ -25,7 +25,7 @@ BARE_COMMAND = re.compile(
     r"^(\s*)((?:pip3?|conda|ls|cd|cp|mv|rm|mkdir|rmdir|cat|pwd)(?:\s+[^\s=(,.\[:].*)?)$"
 )
 STAND_IN = re.compile(rf"(?:pass|None){MARK}")
-# What changes how the next row begins: strings, comments, brackets, a backslash at the end.
+# The characters that change how the next row begins.
 LEXEME = re.compile(r"\"\"\"|'''|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|[()\[\]{}]|\\$")
 
 

@@ -21,7 +21,7 @@ TABLE = os.path.join(os.path.dirname(__file__), "names.tsv")
 ROOT = "tensorflow"
 # TensorFlow 2's API by its other name; what TensorFlow 1 has there is not in the table.
 V2 = "tensorflow.compat.v2"
-# What is left out of either generation's other name, in every release.
+# The names that either generation lacks, in every release.
 NEVER = ("tensorflow.compat.v1.contrib", "tensorflow.compat.v2.contrib")
 
 

@@ -191,7 +191,7 @@ OPERATIONS = _words(
     tables_initializer write_file
     """
 )
-# What gives one tensor, and no list or tuple of them.
+# The calls that give one tensor, and no list or tuple of them.
 GIVES_ONE_TENSOR = _words(
     """
     reduce_mean reduce_sum reduce_max reduce_min reshape expand_dims squeeze concat stack argmax

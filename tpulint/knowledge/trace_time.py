@@ -45,7 +45,7 @@ NAMES = (
     SHOWS | OPENS | KEEPS | DRAWS | frozenset(each.rpartition(".")[2] for each in CLOCKS | NUMBERS)
 )
 
-# What needs the value of a tensor. `Tensor.__getattr__` and `SymbolicTensor` have no such methods.
+# They need the value of a tensor. `Tensor.__getattr__` and `SymbolicTensor` have no such methods.
 METHODS = _words("numpy item tolist")
 # Autograph makes operations of these where it converts (autograph/operators/py_builtins.py).
 CONVERTED = _words("float int")

@@ -207,7 +207,7 @@ class Computation:
 
 MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
 SENT = "outside_compilation"  # who takes an argument that crosses to the host
-# What takes only that something has run: it is ordered on the host, and no value crosses back.
+# The calls that need only that something has run: a host order, and no value crosses back.
 CONTROL_TAKERS = frozenset(["control_dependencies", "group", "no_op"])
 
 

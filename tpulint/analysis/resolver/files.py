@@ -11,7 +11,7 @@ OUTSIDE = frozenset(
 )
 PACKAGE = "__init__.py"
 CLIMB = 8  # folders above a file's outermost package in which its imports may start
-# What only the top of a project holds: such a folder is no part of a package.
+# The files at the top of a project: such a folder is no part of a package.
 TOPS = frozenset(
     ["pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg", "requirements.txt", "README.md"]
 )
