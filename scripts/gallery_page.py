@@ -22,7 +22,8 @@ ends with exit status 0 and its loss is that of a run without a TPU, within 1e-4
 - a program of a strategy runs under `MirroredStrategy` on as many virtual CPU devices;
 - of a TPUEstimator the mean over replicas is computed by hand (`scripts/gallery_by_hand.py`): a
   tower over each shard of the batch, in one graph, from the same initial checkpoint;
-- Mesh TensorFlow has its own way to compute a mesh on one CPU.
+- Mesh TensorFlow has its own way to compute a mesh on one CPU. Its rows were run with these
+  arguments by hand, and not yet by the script.
 
 `scripts/gallery_launch.py` starts both runs: it fixes the seeds and keeps the examples in their
 order. Seconds are those of the run on the emulated TPU, imports and compilation included, on two
