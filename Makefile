@@ -8,8 +8,8 @@ export TPULINT_CORPUS ?= $(HOME)/.cache/tpulint-corpus
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: demo test test-newest test-oldest lint docs bench corpus ecosystem fuzz gallery release-check \
-  clean
+.PHONY: demo test test-newest test-oldest browser lint docs site bench corpus ecosystem fuzz \
+  mutate gallery release-check vscode clean
 
 # Exit status 1 is what the examples must give: some of them hold a fault on purpose.
 demo: .venv-demo/ready
@@ -25,6 +25,11 @@ test-newest: .venv/ready
 test-oldest: .venv-oldest/ready
 	.venv-oldest/bin/python -m pytest -n 2 --dist loadfile tests/runtime $(PYTEST_ARGS)
 
+# What is drawn is looked at in headless Chromium, which pip does not install; TPULINT_SCREENSHOTS
+# is where the screenshots go.
+browser: .venv/ready
+	.venv/bin/python -m pytest -m browser tests/browser $(PYTEST_ARGS)
+
 lint: .venv/ready
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check --quiet .
@@ -33,10 +38,15 @@ lint: .venv/ready
 	.venv/bin/python scripts/imports.py
 	.venv/bin/python scripts/count_any.py
 	.venv/bin/python scripts/style.py
+	.venv/bin/python scripts/assertions.py
 
 docs: .venv/ready
 	.venv/bin/python scripts/docs.py --write
 	git diff --exit-code -- README.md docs
+
+# The documentation site, in build/site.
+site: .venv/ready
+	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --quiet
 
 corpus: .venv/ready
 	.venv/bin/python scripts/corpus.py $(TPULINT_CORPUS)
@@ -47,10 +57,15 @@ ecosystem: .venv/ready
 
 bench: corpus
 	.venv/bin/python benchmarks/analyzer.py $(TPULINT_CORPUS)
-	.venv/bin/python benchmarks/runtime.py
+	.venv/bin/python -m benchmarks.runtime
+	.venv/bin/python -m benchmarks.server
 
 fuzz: .venv/ready
 	TPULINT_FUZZ_PROGRAMS=$(FUZZ_PROGRAMS) .venv/bin/python -m pytest tests/runtime -n 2 -k oracle
+
+# Seeds faults into the pinned corpus and renews docs/recall.md.
+mutate: .venv/ready
+	.venv/bin/python -m scripts.mutate
 
 # Trains released programs and renews docs/gallery.md; TensorFlow 2.12 needs Python 3.10 or 3.11.
 gallery: .venv/ready
@@ -60,9 +75,16 @@ gallery: .venv/ready
 release-check: .venv/ready
 	.venv/bin/python scripts/release_check.py --keep dist
 
+# The extension for Visual Studio Code, tested and packaged; it needs Node, and a minute.
+vscode: .venv/ready
+	cd editors/vscode && npm install --no-audit --no-fund --no-package-lock
+	cd editors/vscode && npm test
+	cd editors/vscode && npm run package
+	.venv/bin/python scripts/vsix.py editors/vscode/tpulint.vsix
+
 .venv/ready: pyproject.toml plugins/flake8/pyproject.toml
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --quiet --editable '.[runtime,test]'
+	.venv/bin/python -m pip install --quiet --editable '.[runtime,lsp,test]'
 	.venv/bin/python -m pip install --quiet --editable ./plugins/flake8
 	touch $@
 

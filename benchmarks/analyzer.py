@@ -1,6 +1,6 @@
 """Time and memory of a check, beside tools that people know.
 
-    python benchmarks/analyzer.py CORPUS [--runs 3] [--write]
+    python benchmarks/analyzer.py CORPUS [--runs 3] [--sizes 100 400 1600 6400 25000] [--write]
 
 Everything is measured in one run on one machine, each command in a process of its own:
 wall time and peak memory of the largest process (both from the operating system, by
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import math
 import os
 import platform
 import shutil
@@ -23,12 +24,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+
+from tpulint.syntax.prefilter import passes
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- analyzer: written by benchmarks/analyzer.py -->", "<!-- end of analyzer -->"
 
+SIZES = (100, 400, 1_600, 6_400, 25_000)  # files of the trees whose cost shows how it grows
 PYTHON = sys.executable
 TPULINT = [PYTHON, "-m", "tpulint"]
 CHECK = [*TPULINT, "check", "--isolated", "--exit-zero"]
@@ -60,30 +65,34 @@ class Measured:
     megabytes: float
 
 
-def once(command: Sequence[str]) -> tuple[float, float, float]:
+def once(command: Sequence[str], statuses: Sequence[int] = (0,)) -> tuple[float, float, float]:
     """Seconds, seconds of a core and peak megabytes of one run; its output goes nowhere.
 
-    A failure is an error.
+    An exit status that is none of `statuses` is an error.
     """
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
+    if process.returncode not in statuses:
         raise RuntimeError(f"exit status {process.returncode}: {' '.join(command)[:300]}")
     scale = 1024 if sys.platform == "darwin" else 1
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / scale / 1024
 
 
 def measure(
-    name: str, command: Sequence[str], runs: int, before: Callable[[], None] = lambda: None
+    name: str,
+    command: Sequence[str],
+    runs: int,
+    before: Callable[[], None] = lambda: None,
+    statuses: Sequence[int] = (0,),
 ) -> Measured:
     """The medians of `runs` runs; `before` puts things back between them."""
     rows = []
     for _ in range(runs):
         before()
-        rows.append(once(command))
+        rows.append(once(command, statuses))
     seconds, busy, megabytes = (statistics.median(each) for each in zip(*rows, strict=True))
     return Measured(name, seconds, busy, megabytes)
 
@@ -99,7 +108,87 @@ def tools(corpus: Path, runs: int, cache: Path) -> list[Measured]:
         measure("ruff check", ruff, runs),
         measure("ast.parse of every file", [PYTHON, "-c", PARSE, path], runs),
         measure("flake8", [PYTHON, "-c", FLAKE8, "--isolated", "--exit-zero", path], runs),
+        *fixit(corpus, runs),
     ]
+
+
+def fixit(corpus: Path, runs: int) -> list[Measured]:
+    """Fixit, which is made of libcst as well, on the same files; no row where it is missing."""
+    if find_spec("fixit") is None:
+        return []
+    command = [PYTHON, "-m", "fixit", "--quiet", "lint", str(corpus)]
+    return [measure("Fixit", command, runs, statuses=(0, 1))]
+
+
+def increments(corpus: Path, runs: int, folder: Path) -> list[Measured]:
+    """A run after an edit, in a copy of the corpus; each edit is another one."""
+    copy = folder / "copy"
+    shutil.copytree(corpus, copy)
+    plain = copy / "beside.py"  # of no program
+    plain.write_text("x = 1\n", encoding="utf-8")
+    settle(copy)
+    cached = [*CHECK, "--cache-dir", str(folder / ".increments")]
+    once([*cached, str(copy)])
+    followed = next(each for each in sorted(copy.rglob("*.py")) if passes(each.read_bytes()))
+
+    def edit(path: Path) -> None:
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write("# edited\n")
+        settle(copy)
+
+    return [
+        measure("after an edit beside", [*cached, str(copy)], runs, lambda: edit(plain)),
+        measure("after an edit of a program", [*cached, str(copy)], runs, lambda: edit(followed)),
+    ]
+
+
+def one_file(corpus: Path, runs: int, folder: Path) -> Measured:
+    """`tpulint check FILE` in a project of 500 files that was checked before."""
+    project = grown(corpus, 500, folder / "project")
+    (project / "pyproject.toml").touch()
+    cached = [*CHECK, "--cache-dir", str(folder / ".one")]
+    asked = next(each for each in sorted(project.rglob("*.py")) if passes(each.read_bytes()))
+    once([*cached, str(asked)])
+    return measure("tpulint check FILE, 500 files", [*cached, str(asked)], runs)
+
+
+def settle(folder: Path) -> None:
+    """Make all files as old as one that nobody is writing just now."""
+    earlier = time.time() - 60
+    for path in folder.rglob("*.py"):
+        os.utime(path, (earlier, earlier))
+
+
+def grown(corpus: Path, files: int, folder: Path) -> Path:
+    """A folder with `files` files of the corpus, which is there more than once if need be."""
+    paths = sorted(corpus.rglob("*.py"))
+    projects = sorted({path.relative_to(corpus).parts[0] for path in paths})
+    order = [each for name in projects for each in paths if each.is_relative_to(corpus / name)]
+    for number in range(files):
+        copied = folder / f"copy{number // len(order)}"
+        target = copied / order[number % len(order)].relative_to(corpus)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(order[number % len(order)], target)
+    return folder
+
+
+def scaling(corpus: Path, sizes: Sequence[int]) -> str:
+    """A cold run on more and more files, and how its cost grows with them: a table."""
+    rows = ["| files | lines | seconds | seconds of a core | peak MB |", "|--:|--:|--:|--:|--:|"]
+    points = []
+    for files in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            tree = grown(corpus, files, Path(folder))
+            found = measure(str(files), [*CHECK, "--no-cache", str(tree)], 1)
+            lines = lines_of(sorted(tree.rglob("*.py")))
+        points.append((math.log(files), math.log(found.busy)))
+        rows.append(
+            f"| {files:,} | {lines:,} | {found.seconds:.2f} | {found.busy:.2f} "
+            f"| {found.megabytes:.0f} |"
+        )
+    slope = statistics.linear_regression(*zip(*points, strict=True)).slope
+    rows += ["", f"Seconds of a core grow as the number of files to the power of {slope:.2f}."]
+    return "\n".join(rows)
 
 
 def starts(folder: Path, runs: int) -> list[Measured]:
@@ -122,12 +211,11 @@ def on_hits(corpus: Path, runs: int) -> str:
     from tpulint.analysis.options import Settings
     from tpulint.codes import CODES
     from tpulint.pipeline.projects import analyse
-    from tpulint.syntax.prefilter import passes
 
     hits = [path for path in sorted(corpus.rglob("*.py")) if passes(path.read_bytes())]
     names = [str(path) for path in hits]
     read = analyse(names, {}, frozenset(CODES), Settings()).imported
-    # What a run remembers of the project may be no file yet: a setup.py that could come.
+    # A path that a run remembers of the project may be no file yet: a setup.py that could come.
     imported = [Path(name) for name in {*read} if name.endswith(".py") and os.path.isfile(name)]
     check = [*CHECK, "--no-cache", "--jobs", "1"]
     with tempfile.TemporaryDirectory() as folder:
@@ -177,7 +265,7 @@ def machine() -> str:
     )
 
 
-def report(corpus: Path, runs: int) -> str:
+def report(corpus: Path, runs: int, sizes: Sequence[int]) -> str:
     """All measurements as markdown."""
     files = sorted(corpus.rglob("*.py"))
     lines = lines_of(files)
@@ -186,6 +274,8 @@ def report(corpus: Path, runs: int) -> str:
         first = Path(folder, "plain")
         first.mkdir()
         started = starts(first, max(runs, 9))
+        table[2:2] = increments(corpus, runs, Path(folder))
+        started.append(one_file(corpus, max(runs, 9), Path(folder)))
     hits = on_hits(corpus, runs)
     ruff = next(row for row in table if row.name == "ruff check").seconds
     bare = started[0].seconds
@@ -210,16 +300,17 @@ def report(corpus: Path, runs: int) -> str:
             f"| {row.name} | {row.seconds * 1000:.0f} | {(row.seconds - bare) * 1000:.0f} |"
             for row in started
         ),
+        "",
+        scaling(corpus, sizes),
     ]
     return "\n".join(rows) + "\n"
 
 
-def write(text: str) -> None:
-    """Put `text` between the marks of docs/benchmarks.md."""
-    whole = DOCUMENT.read_text(encoding="utf-8")
-    before, _, rest = whole.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", encoding="utf-8")
+def write(text: str, begin: str, end: str) -> None:
+    """Put `text` between the marks `begin` and `end` of docs/benchmarks.md."""
+    before, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    DOCUMENT.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def main() -> None:
@@ -227,13 +318,14 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="files, for scaling")
     arguments = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     compileall.compile_dir(ROOT / "tpulint", quiet=2)
-    text = report(arguments.corpus.resolve(), arguments.runs)
+    text = report(arguments.corpus.resolve(), arguments.runs, arguments.sizes)
     print(text)
     if arguments.write:
-        write(text)
+        write(text, BEGIN, END)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measures the runtime side by side with what it is compared with, in one process.
 
-    python benchmarks/runtime.py [--write]
+    python -m benchmarks.runtime [--write]
 
 Medians, and ratios of medians; what is compared runs in turns. JAX is compared with where it is
 installed. `--write` puts the result into docs/benchmarks.md.
@@ -9,12 +9,12 @@ installed. `--write` puts the result into docs/benchmarks.md.
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 import resource
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ import tensorflow as tf
 from tensorflow.python.ops import script_ops
 
 import tpulint.runtime as tpu
+from benchmarks import strategies
+from benchmarks.rows import Row, compared, shown
 
 ITERATIONS = 1000
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -42,30 +44,6 @@ def medians(rounds: int, *functions: Callable[[], Any]) -> list[float]:
             function()
             found.append(time.perf_counter() - start)
     return [statistics.median(found) for found in times]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One figure, what it is compared with, and the goal."""
-
-    what: str
-    ours: str
-    compared_with: str
-    theirs: str
-    ratio: str
-    goal: str
-    met: bool
-
-
-def compared(what: str, ours: float, theirs: float, of: str, limit: float) -> Row:
-    """Two medians in seconds, and their ratio, which is to be at most `limit`."""
-    ratio = ours / theirs
-    met = ratio <= limit
-    return Row(what, _time(ours), of, _time(theirs), f"{ratio:.2f}", f"at most {limit}", met)
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1e6:,.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:,.1f} ms"
 
 
 def layers(x: Any) -> Any:
@@ -138,9 +116,9 @@ def round_trips() -> Iterator[Row]:
 
 
 def without_watch(call: Callable[[], Any]) -> Any:
-    """`call()`, with Python functions called as TensorFlow calls them (see execute/starved)."""
+    """Return `call()`, with Python functions called as TensorFlow does: see thread_starvation."""
     watched = script_ops.FuncRegistry.__call__
-    script_ops.FuncRegistry.__call__ = watched.of_tensorflow
+    script_ops.FuncRegistry.__call__ = inspect.unwrap(watched)
     try:
         return call()
     finally:
@@ -205,7 +183,7 @@ def deadlocks() -> Iterator[Row]:
             found.append(time.perf_counter() - start)
     median = statistics.median(found)
     what = "a step that deadlocks, from its start to the error"
-    yield Row(what, _time(median), "", "", "", "at most 50 ms", median <= 0.05)
+    yield Row(what, shown(median), "", "", "", "at most 50 ms", median <= 0.05)
 
 
 def many_replicas(replicas: int = 1024) -> Iterator[Row]:
@@ -231,7 +209,8 @@ def report() -> str:
         "| what | time | compared with | time | ratio | goal | |",
         "|---|---:|---|---:|---:|---|---|",
     ]
-    for measure in (steps, round_trips, building, deadlocks, many_replicas):
+    measures = (steps, round_trips, building, deadlocks, many_replicas)
+    for measure in (*measures, strategies.training, strategies.many_replicas):
         for row in measure():
             cells = (row.what, row.ours, row.compared_with, row.theirs, row.ratio, row.goal)
             lines.append(f"| {' | '.join(cells)} | {'met' if row.met else '**missed**'} |")

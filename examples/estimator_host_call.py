@@ -83,6 +83,7 @@ def input_fn(params):
 
 
 def main(_):
+    tf.logging.set_verbosity(tf.logging.INFO)
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(FLAGS.tpu)
     estimator = tf.estimator.tpu.TPUEstimator(
         model_fn=model_fn_builder(base_rate=1e-3, model_dir=FLAGS.model_dir),

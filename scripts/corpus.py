@@ -23,7 +23,7 @@ else:
 
 PINS = Path(__file__).parents[1] / "benchmarks" / "corpus.toml"
 DEFAULT = Path.home() / ".cache" / "tpulint-corpus"
-# Which version a package's folder holds; written last, so a half-unpacked folder has none.
+# The version that a package's folder holds; written last, so a half-unpacked folder has none.
 STAMP = ".version"
 
 

@@ -1,4 +1,4 @@
-"""The generated parts of the documentation: the rules, the field reports, and the demo.
+"""The generated parts of the documentation: rules, field reports, the demo, a picture.
 
     python scripts/docs.py [--write]
 
@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.field import field  # noqa: E402  (the checkout comes first)
+from scripts.package_picture import mermaid  # noqa: E402
 from tpulint.cli.options import parser  # noqa: E402
 from tpulint.codes import CODES  # noqa: E402
 from tpulint.config.keys import KEYS  # noqa: E402
@@ -26,6 +27,8 @@ BEGIN, END = "<!-- demo: written by scripts/docs.py -->", "<!-- end of demo -->"
 KEYS_BEGIN, KEYS_END = "<!-- keys: written by scripts/docs.py -->", "<!-- end of keys -->"
 OPTIONS_BEGIN = "<!-- options: written by scripts/docs.py -->"
 OPTIONS_END = "<!-- end of options -->"
+PACKAGES_BEGIN = "<!-- packages: written by scripts/docs.py -->"
+PACKAGES_END = "<!-- end of packages -->"
 SHOWN = "examples/deadlock_metrics.py"
 FAMILIES = {
     "TPU0": "The tool itself",
@@ -47,7 +50,9 @@ def main() -> int:
         ROOT / "docs" / "field.md": field(),
         ROOT / "docs" / "configuration.md": configuration(),
         ROOT / "docs" / "command-line.md": command_line(),
+        ROOT / "docs" / "architecture.md": architecture(),
         ROOT / "README.md": readme(),
+        ROOT / "docs" / "images" / "map.svg": picture(),
     }
     stale = {path for path, text in generated.items() if read(path) != text}
     for path in sorted(stale):
@@ -81,6 +86,11 @@ def rules() -> str:
             lines += ["", f"## {prefix}xx: {title}", "", "| code | name | | fix | reports |"]
             lines += ["|---|---|---|---|---|", *rows]
     return "\n".join(lines) + "\n"
+
+
+def architecture() -> str:
+    """docs/architecture.md, with the picture of the packages made from their imports."""
+    return between(ROOT / "docs" / "architecture.md", PACKAGES_BEGIN, PACKAGES_END, mermaid())
 
 
 def configuration() -> str:
@@ -124,6 +134,19 @@ def between(path: Path, begin: str, end: str, text: str) -> str:
     before, _, rest = read(path).partition(begin)
     _, _, after = rest.partition(end)
     return f"{before}{begin}\n\n{text}\n\n{end}{after}"
+
+
+def picture() -> str:
+    """docs/images/map.svg: the map of one of the examples."""
+    command = ["map", "--isolated", "--no-cache", "--output-format", "svg", SHOWN]
+    done = subprocess.run(
+        [sys.executable, "-m", "tpulint", *command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
 
 
 def readme() -> str:

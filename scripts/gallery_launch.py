@@ -1,66 +1,48 @@
 """Run a module as a program whose runs can be compared.
 
-    python scripts/gallery_launch.py [--mirrored N | --by-hand N] MODULE [ARGUMENT...]
+    python scripts/gallery_launch.py [--mirrored N | --by-hand N | --placed N] MODULE [ARGUMENT...]
 
-The files of the program stay as they are released. Around them the seeds are fixed and
-datasets keep the order of their examples, so that two runs differ in nothing but what computes
-them. With `--mirrored N` a `TPUStrategy` is a `MirroredStrategy` over N virtual CPUs; with
-`--by-hand N` a TPUEstimator trains as gallery_by_hand.py has it.
+The files of the program stay as they are released. Around them gallery_random.py fixes what is
+random, so that two runs differ in nothing but what computes them. With `--mirrored N` a
+`TPUStrategy` is a `MirroredStrategy` over N virtual CPUs; with `--by-hand N` a TPUEstimator trains
+as gallery_by_hand.py has it, and with `--placed N` one of Mesh TensorFlow as gallery_mesh.py does.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import runpy
 import sys
 from typing import Any
+
+from scripts.gallery_random import fix_what_is_random
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--mirrored", type=int, metavar="N")
     parser.add_argument("--by-hand", type=int, metavar="N")
+    parser.add_argument("--placed", type=int, metavar="N")
     parser.add_argument("module")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
 
-    _fix_what_is_random()
+    fix_what_is_random()
     if options.mirrored:
         _mirror(options.mirrored)
     if options.by_hand:
         from scripts.gallery_by_hand import train_by_hand
 
         train_by_hand(options.by_hand)
+    if options.placed:
+        from scripts.gallery_mesh import place_meshes
+
+        place_meshes(options.placed)
     sys.argv = [options.module, *options.arguments]
     if options.module.endswith(".py"):
         runpy.run_path(options.module, run_name="__main__")
     else:
         runpy.run_module(options.module, run_name="__main__", alter_sys=True)
-
-
-def _fix_what_is_random() -> None:
-    import numpy as np
-    import tensorflow as tf
-
-    random.seed(1)
-    np.random.seed(1)
-    tf.random.set_seed(1)
-    for dataset in (tf.data.Dataset, tf.compat.v1.data.Dataset):
-        dataset.shuffle = _keep_order
-    for experimental in (tf.data.experimental, tf.compat.v1.data.experimental):
-        experimental.parallel_interleave = _in_order(experimental.parallel_interleave)
-
-
-def _keep_order(dataset: Any, *_: Any, **__: Any) -> Any:
-    return dataset
-
-
-def _in_order(parallel_interleave: Any) -> Any:
-    def interleave(*args: Any, **kwargs: Any) -> Any:
-        return parallel_interleave(*args, **{**kwargs, "sloppy": False})
-
-    return interleave
 
 
 def _mirror(replicas: int) -> None:

@@ -15,28 +15,30 @@ _HEAD = """\
 
 <!-- Made by scripts/gallery.py; `make gallery` renews it. -->
 
-Released programs, their files unmodified, and two of our own that do what TensorFlow's guides do,
-trained for 20 steps under `tpulint run` on small data that is made for them. A program passes if it
-ends with exit status 0 and its loss is that of a run without a TPU, within 1e-4 (relative):
+Programs of released packages, their files unmodified, and three of our own that do what
+TensorFlow's guides do, trained for 20 steps under `tpulint run` on small data that is made for
+them. A program passes if it ends with exit status 0 and its loss is that of a run without a TPU,
+within 1e-4 (relative):
 
 - a program of a strategy runs under `MirroredStrategy` on as many virtual CPU devices;
 - of a TPUEstimator the mean over replicas is computed by hand (`scripts/gallery_by_hand.py`): a
   tower over each shard of the batch, in one graph, from the same initial checkpoint;
-- Mesh TensorFlow has its own way to compute a mesh on one CPU. Its rows were run with these
-  arguments by hand, and not yet by the script.
+- Mesh TensorFlow has its own way to compute a mesh on one CPU (`scripts/gallery_mesh.py` asks for
+  it where the program does not). Nothing in these programs orders the increment of the global step
+  and its reading for the learning rate; both runs do the increment first, as XLA compiles it.
 
-`scripts/gallery_launch.py` starts both runs: it fixes the seeds and keeps the examples in their
-order. Seconds are those of the run on the emulated TPU, imports and compilation included, on two
-cores that were busy with other work.
+`scripts/gallery_launch.py` starts both runs: it fixes the seeds, keeps the examples in their order
+and lets dropout drop nothing. Seconds are those of the run on the emulated TPU, imports and
+compilation included, on two cores that were busy with other work.
 
-| program | release | TensorFlow | replicas | seconds | loss | verdict |
-|---|---|---|---|---|---|---|
+| program | trains with | release | TensorFlow | replicas | seconds | loss | verdict |
+|---|---|---|---|---|---|---|---|
 """
 
 _LEFT_OUT = """
 ## Left out
 
-No TensorFlow from 2.12 on can import these:
+No TensorFlow from 2.12 on can import or run these:
 
 | release | why |
 |---|---|
@@ -58,6 +60,7 @@ def _row(program: Program, replicas: int, result: Result | None) -> str:
         loss = f"{result.loss:.6f}" if math.isfinite(result.loss) else ""
     cells = (
         f"`{program.module}`",
+        program.kind,
         program.release,
         program.environment.tensorflow,
         str(replicas),

@@ -32,6 +32,8 @@ class Program:
     release: str
     module: str
     """A module of the release, or a file of this repository."""
+    kind: str
+    """The kind of training: with a TPUEstimator, in a loop of its own, or with Keras' `fit`."""
     environment: Environment
     arguments: tuple[str, ...]
     loss: str
@@ -41,8 +43,8 @@ class Program:
     on_tpu: tuple[str, ...] = ()
     without_tpu: tuple[str, ...] = ()
     compared: str = "mirrored"
-    """How the expected loss is computed: with the program under MirroredStrategy ("mirrored"), by
-    gallery_by_hand.py ("by-hand"), or with what the program itself has for it ("itself")."""
+    """The source of the expected loss: the program under MirroredStrategy ("mirrored"),
+    gallery_by_hand.py ("by-hand"), or gallery_mesh.py ("placed")."""
     checkpoint: str = ""
     """The checkpoint of step 0, with which the expected loss is computed from the same values."""
 

@@ -58,7 +58,7 @@ def result_of(program: Program, replicas: int, python: str, cache: Path, seconds
         return _kept(Result(program.name, replicas, took, loss, math.nan, verdict), cache)
     if program.checkpoint:
         _hand_over(program.checkpoint, folder)
-    how = [] if program.compared == "itself" else [f"--{program.compared}", str(replicas)]
+    how = (f"--{program.compared}", str(replicas))
     command = [python, _LAUNCH, *how, *arguments("expected", program.without_tpu)]
     ended = _run(command, folder / "expected.log", seconds)
     expected = _loss(program, folder / "expected.log")
@@ -89,7 +89,7 @@ def _path(program: str, replicas: int, cache: Path) -> Path:
 
 def _run(command: list[str], log: Path, seconds: int) -> str:
     """The exit status, or "timeout"."""
-    quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONPATH": str(ROOT)}
     with log.open("w", encoding="utf-8") as file:
         try:
             done = subprocess.run(

@@ -33,6 +33,7 @@ LAYERS = (
     {"rules"},
     {"output"},
     {"pipeline"},
+    {"server"},
     {"cli", "__main__"},
 )
 

@@ -35,7 +35,7 @@ WATCHED = (
     "contrib.compiler",
     "contrib.mixed_precision",
 )
-# Where the names of methods matter as well.
+# Classes of which the names of methods matter as well.
 CLASSES = ("tpu", "distribute", "estimator", "contrib.tpu", "contrib.distribute")
 INTERNAL = (
     "python.tpu",
@@ -48,7 +48,7 @@ INTERNAL = (
     "contrib.cluster_resolver",
     "contrib.mixed_precision",
 )
-# Where the releases keep the modules that make up their API.
+# The folders in which the releases keep the modules that make up their API.
 GENERATED = ("tensorflow._api", "tensorflow_estimator._api", "tensorflow.tools.api.generator.api")
 # Decorators that leave the parameters as they are written.
 TRANSPARENT = re.compile(

@@ -25,7 +25,7 @@ from tpulint.rules.base import Report
 
 
 def check(program: Program, report: Report) -> None:
-    """Report every place where the fault stands; `report(span, message, certainty=..., ...)`."""
+    """Report each place of the fault, by `report(span, message, certainty=..., trace=...)`."""
 '''
 
 PAGE = """\
@@ -39,6 +39,10 @@ Reports {summary}.
 
 ## Example
 ```python
+```
+
+```console
+$ tpulint check
 ```
 
 ## Use instead
@@ -67,6 +71,10 @@ def main() -> int:
         if not path.exists():
             path.write_text(text, encoding="utf-8")
         print(f"{said}: {path.relative_to(ROOT)}")
+    print(
+        f"then: write the page and the rule, and `python scripts/pages.py --update {sys.argv[1]}`"
+    )
+    print("puts the output of its commands below them, which the tests hold it to")
     return 0
 
 

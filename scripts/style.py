@@ -2,8 +2,9 @@
 
     python scripts/style.py [--show]
 
-Three counts: docstrings whose first word puts the sentence the wrong way round, words in prose
-that have a plainer one, and metaphors in the documentation for users. `--show` lists each place.
+Three counts: docstrings and comments whose first word puts the sentence the wrong way round,
+words in prose that have a plainer one, and metaphors in the documentation for users. `--show` lists
+each place.
 """
 
 from __future__ import annotations
@@ -68,13 +69,32 @@ def found() -> Iterator[Place]:
 
 
 def openers(path: Path, text: str) -> Iterator[Place]:
-    """Yield the docstrings of `text` whose first word is one of OPENERS."""
+    """Yield the docstrings, those of attributes too, and the comments that begin with OPENERS."""
     for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        docstring = ast.get_docstring(node)
-        if docstring and re.split(r"\W", docstring, maxsplit=1)[0] in OPENERS:
-            yield Place("opener", path, node.body[0].lineno, docstring.partition("\n")[0])
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(prose))) if _opens(prose):
+                yield Place("opener", path, node.lineno, prose.strip().partition("\n")[0])
+    for row, prose in _comments(text):
+        if _opens(prose):
+            yield Place("opener", path, row, prose)
+
+
+def _opens(prose: str) -> bool:
+    """Return whether the first word is one of OPENERS, and the sentence is no question."""
+    first = re.split(r"\W", prose.strip(), maxsplit=1)[0]
+    return first in OPENERS and not re.match(r"[^.]*\?", prose.strip())
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the text of each comment with its row; of a block, that of the first line."""
+    rows: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            alone = not token.line[: token.start[1]].strip()
+            if not (alone and token.start[0] - 1 in rows):
+                yield token.start[0], token.string.lstrip("#: ")
+            if alone:
+                rows.add(token.start[0])
 
 
 def words(path: Path, text: str) -> Iterator[Place]:

@@ -28,23 +28,28 @@ used.sarif
 used.__class__
 used.__delitem__
 
-# TensorFlow calls them, or gives arguments by these names.
+# TensorFlow, or what is built on it, calls them, or gives arguments by these names.
 used.EnterGradientColocation
 used.ExitGradientColocation
 used.RequiresUniqueFunctionRetracing
+used.SimdMeshImpl
 used._EnterOutsideCompilationScope
 used._ExitOutsideCompilationScope
 used._outside_compilation_cluster
 used._set_device
+used._split_generators
 used.context_def
+used.dropout
 used.experimental_connect_to_cluster
 used.export_scope
 used.get_replicated_var_handle
 used.grad_state
+used.host_id
 used.initialize_tpu_system
 used.layouts
 used.shuffle
 used.to_control_flow_context_def
+used.training
 
 # TensorFlow reads them.
 used.EagerContext

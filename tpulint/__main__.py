@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
-# Python puts the working directory first here; what is checked must never be imported.
+# Python puts the working directory first here; what is checked must never be imported. For the
+# command `tpulint` the interpreter's folder is first, and `run` puts the program's in its place.
 if not getattr(sys.flags, "safe_path", False):
-    del sys.path[0]
+    sys.path[0] = os.path.dirname(sys.executable)
 
 from tpulint.cli.main import main
 

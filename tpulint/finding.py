@@ -52,11 +52,17 @@ class Span(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One line of an explanation: what `lane` ("device", "host" or "replica N") does at `span`."""
+    """One line of an explanation: what `lane` ("device", "host" or "replica N") does at `span`.
+
+    holds: the variable that it holds from here on. waits_for: the variable, or the host function,
+    that it cannot go on without.
+    """
 
     lane: str
     span: Span
     message: str
+    holds: str = ""
+    waits_for: str = ""
 
 
 class Edit(NamedTuple):

@@ -16,7 +16,7 @@ HEAD = "import tensorflow as tf\n\nimport tpulint.runtime as tpu\n\n"
 SHARED = 'tf.compat.v1.variable_scope("shared", reuse=tf.compat.v1.AUTO_REUSE)'
 RUN = {
     GRAPH: """
-    outputs = tpu.rewrite(computation, [tf.constant(3.0)])
+    outputs = tpu.replicate(computation, [[tf.constant(3.0)]] * {replicas})
     with tf.compat.v1.Session() as session:
         session.run(tf.compat.v1.global_variables_initializer())
         session.run(outputs)
@@ -25,7 +25,7 @@ RUN = {
 
 @tf.function(autograph=False)
 def step(x):
-    return tpu.rewrite(computation, [x])
+    return tpu.replicate(computation, [[x]] * {replicas})
 
 
 step(tf.constant(3.0))
@@ -75,15 +75,18 @@ class _Writer:
     indent: int = 0
     names: int = 0
     variables: tuple[str, ...] = ()
+    replicas: int = 1
 
     def program(self) -> str:
         mode = self.chance.choice([GRAPH, FUNCTION])
         self.variables = tuple(f"v{number}" for number in range(self.chance.choice([1, 1, 2])))
         made = [f"{name} = tf.Variable(1.0)" for name in self.variables]
+        self.replicas = self.chance.choice([1, 2])
+        run = RUN[mode].format(replicas=self.replicas)
         if mode == FUNCTION:
             self._lines(made)
             self._computation()
-            return HEAD + "\n".join(self.lines) + RUN[mode]
+            return HEAD + "\n".join(self.lines) + run
         shared = self.chance.random() < 0.3
         if shared:
             made = [f'tf.compat.v1.get_variable("{name}", [])' for name in self.variables]
@@ -91,7 +94,7 @@ class _Writer:
         with self._block(f"with tf.Graph().as_default(){f', {SHARED}' * shared}:"):
             self._lines(made)
             self._computation()
-        return HEAD + "\n".join(self.lines) + RUN[mode]
+        return HEAD + "\n".join(self.lines) + run
 
     def _lines(self, texts: list[str]) -> None:
         for text in texts:
@@ -137,6 +140,8 @@ class _Writer:
         kinds = [self._arithmetic, self._read, self._write, self._write_only, self._after]
         if not scope.on_host:
             kinds += [self._cluster, self._cluster]
+        if not scope.on_host and scope.depth == 0:
+            kinds += [self._sum] * self.replicas
         if scope.depth < 2 and self.chance.random() < 0.3:
             kinds.append(self._conditional)
         return self.chance.choice(kinds)
@@ -144,6 +149,11 @@ class _Writer:
     def _arithmetic(self, scope: _Scope) -> _Scope:
         name = self._fresh("y")
         self._lines([f"{name} = {self._tensor(scope)} + {self._tensor(scope)} * 0.5"])
+        return scope.with_tensor(name)
+
+    def _sum(self, scope: _Scope) -> _Scope:
+        name = self._fresh("y")
+        self._lines([f"{name} = tpu.cross_replica_sum({self._tensor(scope)})"])
         return scope.with_tensor(name)
 
     def _read(self, scope: _Scope) -> _Scope:

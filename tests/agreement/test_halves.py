@@ -9,9 +9,9 @@ from tests.runtime.oracle.programs import program
 
 PROGRAMS = 60
 FIRST = 5000
-# What has no meaning at run time, and what only a topology would show.
+# Rules without a meaning at run time, and those that only a topology would show.
 UNSEEN = frozenset(["TPU405", "TPU408", "TPU505"])
-# What the runtime finds by what the analyzer knows, too: it may be unsure, but not silent.
+# Rules that the runtime finds by facts that the analyzer has too: possible, but not silent.
 KNOWN = frozenset(["TPU101", "TPU105", "TPU201", "TPU202", "TPU302"])
 
 

@@ -17,6 +17,8 @@ from tpulint.pipeline.analyze import understand
 from tpulint.runtime.errors import DeadlockError, StaleVariableWarning
 
 PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "1000")) // 20
+DIFFERED = (158, 161, 166, 205, 219, 247, 340, 345, 445, 476, 584, 1070)
+"""Programs on which a half was wrong once: a false or missed alarm, or an error of the runtime."""
 SECONDS = 60.0
 FILENAME = "/program/example.py"
 DEADLOCK, STALE = "TPU101", "TPU103"
@@ -45,7 +47,7 @@ def seen(program: OrderProgram) -> str | None:
     return STALE if stale else None
 
 
-@pytest.mark.parametrize("seed", range(PROGRAMS))
+@pytest.mark.parametrize("seed", sorted({*range(PROGRAMS), *DIFFERED}))
 def test_the_halves_agree(seed: int) -> None:
     program = order_program(seed)
     assert said(program) == seen(program), str(program)

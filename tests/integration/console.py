@@ -6,6 +6,7 @@ import doctest
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 from tests.integration.installed import ROOT
 
 PROGRAMS = {"tpulint": "tpulint", "pytest": "pytest"}
-# What TensorFlow's C++ says of this machine before a program can keep it from it.
+# The lines that TensorFlow's C++ prints about this machine before a program can keep it from it.
 NOISE = re.compile(r"[IWE]\d{4} |WARNING: All log messages before absl|To enable the following")
 SECONDS = 240
 
@@ -26,6 +27,13 @@ class Page:
         console = r"^```console\n\$ (.+)\n((?:.*\n)*?)```$"
         self.commands = re.findall(console, self.text, re.MULTILINE)
         self.files = re.findall(r"^```python\n# (\S+)\n((?:.*\n)*?)```$", self.text, re.MULTILINE)
+
+    def laid_out(self, folder: Path) -> Path:
+        """Put the examples and the files of the page into `folder`, and return it."""
+        shutil.copytree(ROOT / "examples", folder / "examples")
+        for name, text in self.files:
+            (folder / name).write_text(text, encoding="utf-8")
+        return folder
 
     def is_read_whole(self) -> bool:
         """Return whether no block of the page has a form that is passed over."""

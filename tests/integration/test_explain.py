@@ -157,7 +157,7 @@ class TestFile:
     @pytest.mark.parametrize(
         ("name", "reason"),
         [
-            ("alone.py", "not reached: no file that names the seam imports it"),
+            ("alone.py", "not reached: no file of its project, ., names the seam and imports it"),
             ("broken.py", "it cannot be parsed: Missing parentheses"),
         ],
     )
@@ -214,6 +214,11 @@ class TestLine:
         found = explained(capsys, "loop.py:15")
         texts = {(each["lane"], each["text"]) for each in found["line"]["events"]}
         assert ("device", "write of variable total by assign_add") in texts
+
+    def test_a_call_into_the_project_is_an_event(self, capsys: pytest.CaptureFixture[str]) -> None:
+        found = explained(capsys, "estimator.py:11")
+        texts = [(each["lane"], each["text"]) for each in found["line"]["events"]]
+        assert texts == [("device", "call of loss_of (helpers.py:4): followed")]
 
     def test_a_line_that_nothing_calls_has_no_context(
         self, capsys: pytest.CaptureFixture[str]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.integration.console import Page, assert_same, printed
-from tests.integration.installed import ROOT
 
 PAGE = Page("explain.md")
 
@@ -16,11 +14,7 @@ PAGE = Page("explain.md")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the examples and the files of the page."""
-    made = tmp_path_factory.mktemp("page")
-    shutil.copytree(ROOT / "examples", made / "examples")
-    for name, text in PAGE.files:
-        (made / name).write_text(text, encoding="utf-8")
-    return made
+    return PAGE.laid_out(tmp_path_factory.mktemp("page"))
 
 
 @pytest.mark.parametrize(

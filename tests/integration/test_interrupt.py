@@ -26,7 +26,7 @@ START, END = 30, 1  # seconds
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two projects' worth of files that take minutes to check."""
+    """Three programs that take minutes to check."""
     made: Path = tmp_path_factory.mktemp("many")
     for project in ("one", "two", "three"):
         (made / project).mkdir()
@@ -37,12 +37,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture(params=["projects", "parsers", "alone"])
+@pytest.fixture(params=["programs", "alone"])
 def running(folder: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
-    """A check at its work: side by side over projects, over files of one project, or alone."""
+    """A check at its work: side by side over programs, or alone."""
     jobs = "1" if request.param == "alone" else "2"
-    where = folder / "one" if request.param == "parsers" else folder
-    command = [sys.executable, "-m", "tpulint", "check", "--no-cache", "--jobs", jobs, str(where)]
+    command = [sys.executable, "-m", "tpulint", "check", "--no-cache", "--jobs", jobs, str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     started = subprocess.Popen(
         command,

@@ -22,7 +22,7 @@ SILENT = "\nNo TPU computation ran to its end.\n"
 SURROUNDINGS = """\
 import inspect, pickle, sys
 def function(): pass
-print(__name__, __file__, __package__, sys.argv, sys.path[0])
+print(__name__, __file__, __package__, sys.argv, sys.path)
 print(pickle.loads(pickle.dumps(function)) is function, inspect.getsource(function))
 print("tensorflow" in sys.modules)
 """
@@ -143,7 +143,7 @@ def test_ctrl_c_ends_the_program_and_the_report_still_comes(folder: Path) -> Non
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # What a shell starts in the background ignores it, and so do its children.
+        # Processes that a shell starts in the background ignore it, and so do its children.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None

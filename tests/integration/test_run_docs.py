@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.integration.console import PROGRAMS, Page, assert_same, printed
-from tests.integration.installed import ROOT, entry_points
+from tests.integration.installed import entry_points
 
 PAGE = Page("run.md")
 
@@ -18,10 +17,7 @@ PAGE = Page("run.md")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the examples and the files of the page."""
-    made = tmp_path_factory.mktemp("page")
-    shutil.copytree(ROOT / "examples", made / "examples")
-    for name, text in PAGE.files:
-        (made / name).write_text(text, encoding="utf-8")
+    made = PAGE.laid_out(tmp_path_factory.mktemp("page"))
     entry_points(made / "installed")
     return made
 

@@ -50,7 +50,7 @@ tf.tpu.rewrite(computation, [tf.zeros([4])])
         'new = ["tensorflow.distribute.TPUStrategy"]\nwhy = "a trial"\n',
         (),
         "import tensorflow as tf\n\nstrategy = tf.distribute.TPUTactics()\n",
-        "it is `tf.distribute.TPUStrategy`",
+        "use `tf.distribute.TPUStrategy`",
     ),
     "a method that was renamed": Fact(
         "renames.toml",
@@ -63,7 +63,7 @@ import tensorflow as tf
 strategy = tf.distribute.TPUStrategy()
 strategy.extended.update_non_slot([], print)
 """,
-        "`update_non_slot` is gone by TensorFlow 2.4: it is `update` now",
+        "`update_non_slot` no longer exists in TensorFlow 2.4: use `update`",
     ),
     "a folder of the program's machine": Fact(
         "folders.toml",

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from textwrap import dedent
 
+from tests.rules.comparison import assert_same
 from tests.rules.pages import Block, Expected, split, write
 from tpulint.codes import CODES
 from tpulint.config import Config
@@ -26,6 +27,8 @@ def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list
         *driver.prepare(driver.Request(config, frozenset(CODES), (str(folder),))), {}
     )
     assert not run.failed, run.messages
+    places = [(each.span, each.code, each.message) for each in run.findings]
+    assert len(set(places)) == len(places), "a finding is reported twice"
     return list(run.findings)
 
 
@@ -59,3 +62,21 @@ def expected(text: str, families: Collection[str]) -> list[Expected]:
     """Return the findings that the marks of `text` expect of these families."""
     marks = program(text).expected
     return sorted(mark for mark in marks if mark.code.startswith(tuple(families)))
+
+
+def assert_marked(text: str, folder: Path) -> None:
+    """Fail unless all rules together report exactly what the marks of `text` expect."""
+    block = program(text)
+    assert_same(said(block, folder), block.expected)
+
+
+def messages(text: str, folder: Path, code: str) -> list[tuple[str, str]]:
+    """Return the message of each finding of one rule, and the last step of its trace or ""."""
+    found = [each for each in findings(program(text), folder) if each.code == code]
+    return [(each.message, each.trace[-1].message if each.trace else "") for each in found]
+
+
+def source_of(found: Finding) -> str:
+    """Return the source that a finding of one row covers."""
+    lines = Path(found.span.filename).read_text(encoding="utf-8").split("\n")
+    return lines[found.span.start.row - 1][found.span.start.column - 1 : found.span.end.column - 1]

@@ -11,6 +11,8 @@ an error of TensorFlow's own, which knows no rule, has `-` there: `raises: Value
 
 A block that imports `tpulint.runtime` is run as it stands. Any other one that has a meaning uses
 TensorFlow's own names, and is run in `emulated_tpu(num_replicas=2)`: it finds a TPU of two cores.
+
+A ```console block is the output of `tpulint check` for the block before it; see `consoles.py`.
 """
 
 from __future__ import annotations
@@ -104,7 +106,8 @@ def read_page(path: Path) -> Page:
     code, rule = title.groups()
     blocks = tuple(
         Block(path.name, line, *_meaning(path, line, info, code), files=split(body))
-        for line, info, body in _fences(path, lines)
+        for line, info, body in fences(path, lines)
+        if info.split(" ")[0] == "python"
     )
     return Page(path, code, rule, _headings(lines), blocks)
 
@@ -139,23 +142,22 @@ def write(block: Block, folder: Path) -> list[str]:
 
 
 def _meaning(path: Path, line: int, info: str, code: str) -> tuple[str, str, str]:
-    found = _MEANING.match(info)
+    found = _MEANING.match(info.removeprefix("python").strip())
     if found is None:
         raise ValueError(f"{path.name}:{line}: no such meaning: {info!r}")
     rule = "" if found.group(4) == "-" else found.group(4) or code
     return found.group(1) or found.group(2) or "", found.group(3) or "", rule
 
 
-def _fences(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """The line, info string (without "python") and body of every ```python block."""
+def fences(path: Path, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the line, the info string and the body of every fenced block."""
     opened: tuple[int, str] | None = None
     body: list[str] = []
     for row, line in enumerate(lines, 1):
         if opened is None and line.startswith("```"):
             opened, body = (row, line[3:].strip()), []
         elif opened is not None and line.rstrip() == "```":
-            if opened[1].split(" ")[0] == "python":
-                yield opened[0], opened[1].removeprefix("python").strip(), body
+            yield opened[0], opened[1], body
             opened = None
         else:
             body.append(line)

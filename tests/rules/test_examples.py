@@ -33,12 +33,12 @@ TABLE = re.findall(
 
 
 @pytest.mark.parametrize(("name", "verdict"), TABLE)
-def test_the_table_says_what_a_check_says(name: str, verdict: str) -> None:
+def test_the_table_has_the_findings_of_a_check(name: str, verdict: str) -> None:
     sure = {found.code for found in check(name) if found.certainty is Certainty.DEFINITE}
     assert sure == ({verdict} - {"silent"})
 
 
-def test_every_program_stands_in_the_table() -> None:
+def test_every_example_is_listed_in_the_table() -> None:
     programs = {path.name for path in EXAMPLES.iterdir() if not path.name.startswith((".", "_"))}
     assert programs - {"README.md"} == {name.rstrip("/") for name, _ in TABLE}
 
@@ -60,11 +60,11 @@ def line(step_file: str, row: int) -> str:
         ("session_infeed.py", None),
     ],
 )
-def test_nothing_is_said_about_a_sound_program(name: str, target: str | None) -> None:
+def test_a_sound_program_is_silent(name: str, target: str | None) -> None:
     assert check(name, target) == []
 
 
-def test_the_deadlock_is_told_with_both_lanes() -> None:
+def test_the_trace_of_the_deadlock_has_both_lanes() -> None:
     (found,) = check("deadlock_metrics.py")
     assert (found.code, found.certainty) == ("TPU101", Certainty.DEFINITE)
     told = {

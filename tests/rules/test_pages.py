@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import said
+from tests.rules.comparison import assert_same
+from tests.rules.consoles import consoles, missing
 from tests.rules.execution import Outcome, execute, within
 from tests.rules.pages import HEADINGS, RULES, Block, Page, pages, write
 from tpulint.cli.run.explain import explain
@@ -23,7 +25,21 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
 def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
-    assert set(said(block, tmp_path)) == block.expected
+    assert_same(said(block, tmp_path), block.expected)
+
+
+@each_page
+def test_the_output_shown_is_that_of_the_commands(page: Page) -> None:
+    shown = consoles(page)
+    assert shown
+    for console in shown:
+        output = console.output()
+        assert output == console.text, f"{page.path.name}: run `scripts/pages.py --update`"
+
+
+@each_page
+def test_the_output_of_an_alarm_is_shown_and_its_fix(page: Page) -> None:
+    assert missing(page) == []
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +90,7 @@ def test_the_title_is_the_code_and_its_name(page: Page) -> None:
 
 
 @each_page
-def test_the_headings_stand_in_order(page: Page) -> None:
+def test_the_headings_are_complete_and_in_order(page: Page) -> None:
     assert page.headings == HEADINGS
 
 
@@ -90,9 +106,15 @@ def test_there_are_three_alarms_and_three_silent_twins(page: Page) -> None:
 def test_every_program_but_a_broken_one_is_valid_python(page: Page) -> None:
     for block in page.blocks:
         broken = {mark.filename for mark in block.expected if mark.code == "TPU001"}
-        for name, text in block.files.items():
-            if name.endswith(".py") and name not in broken:
-                compile(text, f"{block.name}:{name}", "exec", dont_inherit=True)
+        assert {name for name, text in block.files.items() if not _compiles(name, text)} == broken
+
+
+def _compiles(name: str, text: str) -> bool:
+    try:
+        compile(text, name, "exec", dont_inherit=True)
+    except SyntaxError:
+        return not name.endswith(".py")
+    return True
 
 
 def test_every_rule_has_its_page_and_every_page_its_rule() -> None:

@@ -33,4 +33,4 @@ def test_every_step_is_a_line_of_the_program(block: Block, tmp_path: Path) -> No
         if found.code in BOTH_LANES:
             assert lanes == {DEVICE_LANE, HOST_LANE}
             here = [step for step in found.trace if step.span == found.span]
-            assert here, "the place of the finding is told"
+            assert here, "the place of the finding is a step"

@@ -75,17 +75,20 @@ DEADLOCK = Finding(
             "device",
             in_trainer(14, "self.steps.assign_add(1)"),
             "writes `self.steps`: the device program holds its lock for its whole run",
+            holds="self.steps",
         ),
         Step(
             "device",
             in_trainer(15, "tf.tpu.outside_compilation(self.log, loss)"),
             "waits for the result of the host cluster",
+            waits_for="`Trainer.log`",
         ),
         Step("host", in_trainer(15, "self.log"), "the host cluster starts"),
         Step(
             "host",
             in_trainer(9, "self.steps.read_value()"),
             "waits for the lock of `self.steps`, which the device gives back only when it is done",
+            waits_for="self.steps",
         ),
     ),
     fix=Fix(

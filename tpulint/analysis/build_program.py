@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tpulint.analysis import disabled_estimators, entry_discovery
 from tpulint.analysis.domain.program import Program
@@ -12,6 +12,7 @@ from tpulint.analysis.interpreter.interpreter import Interpreter
 from tpulint.analysis.interpreter.observer import Observer
 from tpulint.analysis.models.registry import Models
 from tpulint.analysis.options import Settings
+from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.project import Project
 from tpulint.source import Source
 from tpulint.syntax.summary_cache import Store
@@ -20,13 +21,16 @@ from tpulint.syntax.summary_cache import Store
 def link(
     sources: list[Source],
     filenames: Sequence[str],
-    given: Mapping[str, bytes],
+    files: Files,
     settings: Settings,
     store: Store,
     observer: Observer | None = None,
 ) -> Program:
-    """The program of `sources`, which are those of `filenames` that passed the screen."""
-    project = Project(store.one, given, filenames)
+    """The program of `sources`, which are those of `filenames` that passed the screen.
+
+    `files` finds the others.
+    """
+    project = Project(store.one, files, filenames)
     modules: list[Module] = []
     for source, facts in store.many(sources):
         if facts is None:
@@ -42,6 +46,7 @@ def link(
         if module.pieces.problem is not None:
             store.refuse(module.filename, *module.pieces.problem)
     store.keep()
-    store.messages += interpreter.errors
+    store.messages += map(str, interpreter.failures)
+    interpreter.program.failures = interpreter.failures
     interpreter.program.skipped = interpreter.skipped()
     return interpreter.program

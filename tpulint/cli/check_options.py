@@ -70,6 +70,7 @@ def add_files(group: Any) -> None:
     add("--extend-exclude", help="exclude these as well", **patterns)
     add("--force-exclude", action="store_true", help="apply exclusions to named files too")
     add("--changed-since", metavar="REV", help="report only what changes since REV can affect")
+    add("--shard", metavar="K/N", help="check the K-th of N parts; tpulint merge joins the reports")
     add("--stdin-filename", metavar="FILE", help="the file name of standard input")
 
 

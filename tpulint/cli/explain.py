@@ -8,10 +8,7 @@ import re
 import sys
 
 from tpulint.cache_dir import tag
-from tpulint.cli.overrides import closest
-from tpulint.config import ConfigError
-from tpulint.diagnostics.rule_selection import Layer
-from tpulint.pipeline.request import Request, codes_by
+from tpulint.cli.request import request_of_file
 
 
 def explain(options: argparse.Namespace) -> int:
@@ -21,7 +18,7 @@ def explain(options: argparse.Namespace) -> int:
     from tpulint.pipeline.explain import explain
 
     path, row = split(options.place)
-    request = request_of(options, path)
+    request = request_of_file("explain", options, path)
     found = explain(request, row)
     if request.cache:
         tag(request.cache)
@@ -36,21 +33,3 @@ def split(place: str) -> tuple[str, int | None]:
     if match is None or os.path.lexists(place):
         return place, None
     return match[1], int(match[2])
-
-
-def request_of(options: argparse.Namespace, path: str) -> Request:
-    """The request of a check of that one file. Raises ConfigError where it is no file."""
-    if os.path.isdir(path):
-        raise ConfigError(f"explain: {path} is a directory: give one file")
-    if not os.path.lexists(path):
-        raise ConfigError(f"{path}: no such file or directory")
-    start = os.path.dirname(os.path.abspath(path))
-    way = closest(options, start)
-    config = way.of(start)
-    return Request(
-        config,
-        codes_by(config, Layer()),
-        (path,),
-        cache=None if options.no_cache else config.cache_path,
-        closest=way,
-    )

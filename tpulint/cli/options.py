@@ -31,7 +31,7 @@ def run(given: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except Exception as error:  # whatever it is, the user gets one line
-        from tpulint.pipeline.projects import describe
+        from tpulint.pipeline.programs import describe
 
         print(f"tpulint: internal error: {describe(error)}", file=sys.stderr)
         return 2
@@ -87,11 +87,41 @@ def add_explain(explain: Parser) -> None:
     explain.set_defaults(run=run_explain)
 
 
+def add_map(command: Parser) -> None:
+    add = command.add_argument
+    add("place", metavar="PATH[:FUNCTION]", help="a file, or one of its functions")
+    formats = ("text", "mermaid", "svg", "html")
+    add("--output-format", choices=formats, default="text", help="the picture's format (text)")
+    add("-o", "--output-file", metavar="FILE", help="write the picture to FILE")
+    add("--target-tensorflow", metavar="VERSION", help="the TensorFlow that the code is for")
+    add("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
+    add("--cache-dir", metavar="DIR", help="the directory of the cache (TPULINT_CACHE_DIR)")
+    add("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
+    add_configuration(command)
+    command.set_defaults(run=run_map)
+
+
 def add_rule(rule: Parser) -> None:
     rule.add_argument("code", nargs="?", metavar="CODE")
     rule.add_argument("--all", action="store_true", help="explain every rule")
     rule.add_argument("--output-format", choices=("text", "markdown", "json"), default="text")
     rule.set_defaults(run=run_rule)
+
+
+def add_merge(command: Parser) -> None:
+    add = command.add_argument
+    add("reports", nargs="+", metavar="REPORT", help="what the shards wrote: JSON, jsonl or SARIF")
+    add("-o", "--output-file", metavar="FILE", help="write the report to FILE")
+    add("-e", "--exit-zero", action="store_true", help="exit 0 even if there are findings")
+    command.set_defaults(run=run_merge)
+
+
+def add_server(server: Parser) -> None:
+    server.add_argument(
+        "--tcp", type=int, metavar="PORT", help="serve one client on a port of this machine"
+    )
+    server.add_argument("--stdio", action="store_true", help="serve standard input (the default)")
+    server.set_defaults(run=run_server)
 
 
 def add_config(config: Parser) -> None:
@@ -162,6 +192,12 @@ def run_explain(options: argparse.Namespace) -> int:
     return explain(options)
 
 
+def run_map(options: argparse.Namespace) -> int:
+    from tpulint.cli.map import draw
+
+    return draw(options)
+
+
 def run_rule(options: argparse.Namespace) -> int:
     from tpulint.output.explain import explain
 
@@ -169,6 +205,18 @@ def run_rule(options: argparse.Namespace) -> int:
         raise ConfigError("rule: give one CODE, or --all")
     sys.stdout.write(explain(options.code, options.output_format))
     return 0
+
+
+def run_merge(options: argparse.Namespace) -> int:
+    from tpulint.cli.merge import merge
+
+    return merge(options)
+
+
+def run_server(options: argparse.Namespace) -> int:
+    from tpulint.cli.language_server import serve
+
+    return serve(options.tcp)
 
 
 def run_config(options: argparse.Namespace) -> int:
@@ -220,8 +268,11 @@ def run_version(options: argparse.Namespace) -> int:
 COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "check": ("report findings in files and directories", add_checking),
     "explain": ("show what the analysis saw in a file or at a line", add_explain),
+    "map": ("draw a program: device, host, what crosses, who waits", add_map),
+    "merge": ("make one report of those of the shards of a run", add_merge),
     "rule": ("explain a rule", add_rule),
     "run": ("run a TPU program on this CPU", add_run),
+    "server": ("serve editors over the Language Server Protocol", add_server),
     "config": ("show every key of the configuration", add_config),
     "clean": ("remove the cache", add_clean),
     "generate-shell-completion": ("print a completion script for a shell", add_completion),

@@ -47,8 +47,22 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         closest=way,
         layer=layer,
         changed_since=options.changed_since,
+        shard=shard_of(options.shard),
         timed=options.statistics,
     )
+
+
+def request_of_file(command: str, options: argparse.Namespace, path: str) -> driver.Request:
+    """The request of a check of that one file. Raises ConfigError where it is no file."""
+    if os.path.isdir(path):
+        raise ConfigError(f"{command}: {path} is a directory: give one file")
+    if not os.path.lexists(path):
+        raise ConfigError(f"{path}: no such file or directory")
+    start = os.path.dirname(os.path.abspath(path))
+    way = closest(options, start)
+    config = way.of(start)
+    cache = None if options.no_cache else config.cache_path
+    return driver.Request(config, codes_by(config, Layer()), (path,), cache=cache, closest=way)
 
 
 def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> None:
@@ -70,8 +84,20 @@ def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> 
             raise ConfigError("- goes with neither --write-baseline nor --add-suppressions")
         if options.watch or options.changed_since:
             raise ConfigError("- goes with neither --watch nor --changed-since")
+        if options.shard:
+            raise ConfigError("- does not go with --shard")
     elif options.stdin_filename:
         raise ConfigError("--stdin-filename goes with - only")
+
+
+def shard_of(text: str | None) -> tuple[int, int] | None:
+    """Return the number of a shard and how many there are. Raises ConfigError."""
+    if text is None:
+        return None
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise ConfigError(f"--shard: {text!r} is not K/N, such as 1/4 for the first of four")
+    return int(number), int(count)
 
 
 def option(name: str) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tpulint.diagnostics.fix import edited
-from tpulint.diagnostics.suppress import read_comments
+from tpulint.diagnostics.suppress import Comments, read_comments
 from tpulint.finding import Edit, Finding, Location
 from tpulint.source import Source
+
+BEYOND = ("TPU001", "TPU002")  # a comment cannot fix these
 
 
 def annotate(
@@ -32,13 +34,23 @@ def annotated(
     comments = read_comments(source)
     rows: dict[int, list[str]] = {}
     for finding in findings:
-        if finding.code not in ("TPU001", "TPU002"):  # a comment cannot fix these
+        if finding.code not in BEYOND:
             rows.setdefault(comments.place(finding.span.start.row), []).append(finding.code)
-    edits = []
-    for row, codes in rows.items():
-        line = source.lines[row - 1]
-        place = Location(row, len(line.rstrip()) + 1)
-        listed = ", ".join(sorted(set(codes)))
-        comment = f"  # tpulint: ignore[{listed}] -- {reason}"
-        edits.append(Edit(place, Location(row, len(line) + 1), comment))
+    edits = [comment(source, comments, row, codes, reason) for row, codes in rows.items()]
     return edited(source, edits), sum(map(len, rows.values()))
+
+
+def comment(
+    source: Source, comments: Comments, row: int, codes: Iterable[str], reason: str
+) -> Edit:
+    """Return the edit that suppresses `codes` at a row: in its comment, where it has one."""
+    for each in comments.suppressions:
+        if each.own and each.codes and each.rows and each.span.start.row == row:
+            more = sorted({*codes} - {*each.codes})
+            end = each.list_span.end
+            return Edit(end, end, "".join(f", {code}" for code in more))
+    line = source.lines[row - 1]
+    listed = ", ".join(sorted({*codes}))
+    place = Location(row, len(line.rstrip()) + 1)
+    text = f"  # tpulint: ignore[{listed}] -- {reason}"
+    return Edit(place, Location(row, len(line) + 1), text)

@@ -71,6 +71,11 @@ def to_cluster(
     return list(calls(DEVICE_LANE, outer, cluster.context, skip=skip))
 
 
+def to_host_call(computation: Computation, cluster: Cluster) -> tuple[Step, ...]:
+    """The model_fn, and the calls down to the specification that has the host function."""
+    return (entry(computation), *to_cluster(computation, cluster))
+
+
 def into_cluster(cluster: Cluster, context: Context) -> list[Step]:
     """The host's way: the cluster is opened, then calls down to `context`."""
     name = callee_name(cluster.callee)
@@ -82,15 +87,19 @@ def deadlock(conflict: Conflict) -> tuple[Step, ...]:
     """Both lanes of a cycle: who holds the variable and waits, who waits for the variable."""
     computation, cluster = conflict.computation, conflict.cluster
     held, wanted = conflict.device, conflict.host
-    name, host = f"`{held.variable.name}`", callee_name(cluster.callee)
+    variable, host = held.variable.name, callee_name(cluster.callee)
+    name = f"`{variable}`"
+    holds = step(DEVICE_LANE, held.site, f"{verb(held)} {name} and holds it until the program ends")
+    waits = step(DEVICE_LANE, cluster.site, f"waits for the result of {host}")
+    wants = step(HOST_LANE, wanted.site, f"waits for {name}, which the device program holds")
     return (
         entry(computation),
         *calls(DEVICE_LANE, computation.context, held.context, skip=1),
-        step(DEVICE_LANE, held.site, f"{verb(held)} {name} and holds it until the program ends"),
+        holds._replace(holds=variable),
         *to_cluster(computation, cluster, held.context),
-        step(DEVICE_LANE, cluster.site, f"waits for the result of {host}"),
+        waits._replace(waits_for=host),
         *into_cluster(cluster, wanted.context),
-        step(HOST_LANE, wanted.site, f"waits for {name}, which the device program holds"),
+        wants._replace(waits_for=variable),
     )
 
 

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import functools
 import os  # not pathlib: a run that finds nothing to read imports this, and has to be quick
+import re
 from typing import NamedTuple
 
 TABLE = os.path.join(os.path.dirname(__file__), "names.tsv")
 ROOT = "tensorflow"
 # TensorFlow 2's API by its other name; what TensorFlow 1 has there is not in the table.
 V2 = "tensorflow.compat.v2"
+# Both generations hold each other's names: `compat.v1.compat.v2.x` is `compat.v2.x`.
+NESTED = re.compile(r"^tensorflow(?:\.compat\.v[12])+\.compat\.(v[12])\b")
 # The names that either generation lacks, in every release.
 NEVER = ("tensorflow.compat.v1.contrib", "tensorflow.compat.v2.contrib")
 
@@ -126,6 +129,7 @@ def is_listed(dotted: str) -> bool:
 
 def _plain(dotted: str) -> tuple[str, int]:
     """The name as the table has it, and the releases of which the table then speaks."""
+    dotted = NESTED.sub(r"tensorflow.compat.\1", dotted)
     if dotted.startswith((V2 + ".", V2 + " ")):
         second = sum(1 << i for i, each in enumerate(releases()) if each.startswith("2."))
         return ROOT + dotted[len(V2) :], second

@@ -183,7 +183,7 @@ COLLECTIVES = _words(
 AGREEMENTS = _words("cross_replica_sum cross_replica_mean all_reduce all_gather")
 REPLICA_ID = _words("replica_id_in_sync_group replica_id get_replica_id")
 
-# What gives an Operation, not a tensor (in graph mode); assert_less and its kin as well.
+# Calls that give an Operation, not a tensor (in graph mode); assert_less and its kin as well.
 OPERATIONS = _words(
     """
     group no_op minimize apply_gradients run_op control_dependencies Assert
@@ -198,18 +198,20 @@ GIVES_ONE_TENSOR = _words(
     cast identity constant zeros ones zeros_like ones_like get_or_create_global_step
     """
 )
-# What gives an object of TensorFlow's, although its name is a function's.
+# Calls that give an object of TensorFlow's, although its name is a function's.
 OBJECTS = _words(
     """
     get_replica_context get_default_graph get_default_session list_physical_devices
     list_logical_devices get_visible_devices load_model clone_model model_from_json
     """
 )
-# What gives Python objects or other known lists, although its name is an operation's.
+# Calls that give Python objects or other known lists, although its name is an operation's.
 PYTHON_RESULTS = _words(
     """
     get_collection get_collection_ref get_variable_scope latest_checkpoint list_variables
-    get_checkpoint_state as_dtype as_str as_text as_bytes is_tensor executing_eagerly
+    get_checkpoint_state as_dtype as_str as_text as_bytes is_tensor is_tf_type is_nested
+    is_numeric_tensor is_symbolic_tensor is_keras_tensor is_gpu_available is_built_with_cuda
+    is_resource_variable executing_eagerly
     namedtuple assert_same_structure get_static_value constant_value floatx epsilon
     image_data_format global_variables local_variables trainable_variables
     in_cross_replica_context has_strategy get_logger
@@ -246,6 +248,8 @@ SCOPES = _words(
 CONDITIONALS = _words("cond case switch_case smart_cond")
 LOOPS = _words("while_loop map_fn scan foldl foldr vectorized_map repeat")
 TRACERS = _words("function defun")
+# tensorflow/python/autograph/impl/api.py: decorators that leave Python's control flow alone.
+NOT_CONVERTED = _words("do_not_convert experimental_do_not_convert")
 # Decorators and wrappers that hand back what they are given.
 TRANSPARENT = _words(
     """
@@ -273,7 +277,7 @@ DATASET_METHODS = PIPELINE | _words(
 )
 # Python run by a dataset: tensorflow/python/ops/script_ops.py has no kernel on a TPU's worker.
 PYTHON_IN_GRAPH = _words("py_func py_function numpy_function eager_py_func from_generator")
-# What reads the file that its first argument names.
+# Calls that read the file that their first argument names.
 FILE_READERS = _words(
     """
     TFRecordDataset TextLineDataset FixedLengthRecordDataset CsvDataset SSTableDataset

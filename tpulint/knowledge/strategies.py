@@ -12,16 +12,16 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Who names one of these builds graphs (tensorflow/python/framework/ops.py, client/session.py).
+# Code that names one of these builds graphs (framework/ops.py, client/session.py).
 GRAPH_MODE = _words(
     """
     disable_eager_execution disable_v2_behavior Session InteractiveSession MonitoredSession
     MonitoredTrainingSession placeholder contrib
     """
 )
-# Who names one of these runs eagerly even where it imports the names of TensorFlow 1.
+# Code that names one of these runs eagerly even where it imports the names of TensorFlow 1.
 EAGER_MODE = _words("enable_eager_execution enable_v2_behavior")
-# What only eager code can do, or does before it traces anything.
+# Calls that only eager code can make, or makes before it traces anything.
 ONLY_EAGER = _words(
     """
     numpy experimental_distribute_dataset experimental_distribute_datasets_from_function
@@ -31,6 +31,8 @@ ONLY_EAGER = _words(
 
 # tensorflow/python/tpu/tpu_strategy_util.py: what clears the TPU, variables and all.
 INITIALIZES = _words("initialize_tpu_system")
+# The words of programs that do so, by whatever way (`TPUClusterResolver.connect` does it, too).
+INITIALIZING_WORDS = ("initialize_tpu_system", "initialize_system", "Resolver.connect(")
 SHUTS_DOWN = _words("shutdown_tpu_system")
 
 # A strategy can be set, or its scope entered, without a `with` block (distribute_lib.py).
@@ -66,6 +68,13 @@ OF_ALL_REPLICAS = _words(
     experimental_distribute_datasets_from_function experimental_distribute_values_from_function
     """
 )
+
+# tensorflow/python/tpu/tpu_embedding_v2.py: what is refused where the object was made under no
+# TPUStrategy; and of these what is an operation of the TPU's cores.
+EMBEDDING = "TPUEmbedding"
+EMBEDDING_MODULES = _words("tpu.experimental.embedding tpu.tpu_embedding_v2")
+OF_EMBEDDINGS = _words("enqueue dequeue apply_gradients")
+EMBEDDINGS_ON_CORES = _words("dequeue apply_gradients")
 
 # tensorflow/python/eager/polymorphic_function/eager_function_run.py: with it no tf.function traces.
 RUNS_EAGERLY = _words("run_functions_eagerly experimental_run_functions_eagerly")

@@ -25,14 +25,14 @@ DRAWS = _words(
     """
 )
 DRAWING_MODULES = ("random.", "numpy.random.")
-# What gives back a number that it is given.
+# Functions that return a number that they are given.
 NUMBERS = _words(
     "builtins.int builtins.float builtins.round builtins.abs builtins.min builtins.max"
 )
 
-# What shows its arguments to a human.
+# Functions that show their arguments to a human.
 SHOWS = _words("print info warning error debug warn")
-# What opens a file, and the modes in which it is written.
+# Functions that open a file, and the modes in which it is written.
 OPENS = _words("open GFile FastGFile Open")
 WRITE_MODES = ("w", "a", "x")
 # Methods of lists that keep what they are given.

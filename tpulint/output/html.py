@@ -11,6 +11,9 @@ from tpulint.finding import Finding, Span, Step
 from tpulint.output.context import Context
 from tpulint.output.excerpt import excerpt, shown
 from tpulint.output.excerpt import marked as stretch
+from tpulint.output.program_map.figure import FIGURE_STYLE, figure
+from tpulint.output.program_map.of_finding import map_of_finding
+from tpulint.output.program_map.style import SVG_STYLE
 from tpulint.output.summary import count_line, hidden_lines
 from tpulint.output.words import one_line
 
@@ -46,11 +49,13 @@ def html(findings: Sequence[Finding], context: Context) -> str:
     if context.hidden:
         notes += hidden_lines(context.hidden, context.unset)
     summary = "".join(f"<p>{prose(note)}</p>\n" for note in notes)
-    articles = "".join(article(finding, context) for finding in findings)
-    return page("tpulint", summary + articles)
+    articles = "".join(
+        article(finding, context, f"m{number}") for number, finding in enumerate(findings)
+    )
+    return page("tpulint", summary + articles, STYLE + FIGURE_STYLE + SVG_STYLE)
 
 
-def page(title: str, body: str, style: str = STYLE) -> str:
+def page(title: str, body: str, style: str) -> str:
     """A whole page: `body` is HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -60,7 +65,8 @@ def page(title: str, body: str, style: str = STYLE) -> str:
     )
 
 
-def article(finding: Finding, context: Context) -> str:
+def article(finding: Finding, context: Context, key: str) -> str:
+    """A finding; `key` makes the names in its picture unique in the page."""
     code = CODES[finding.code]
     parts = [
         f'<article class="{finding.certainty.value}">\n'
@@ -74,6 +80,9 @@ def article(finding: Finding, context: Context) -> str:
         parts.append(f"<pre>{chr(10).join(lines)}</pre>\n")
     if finding.trace:
         parts.append(table(finding.trace, context))
+    drawn = map_of_finding(finding)
+    if drawn is not None:
+        parts.append(figure(drawn, context, key))
     if finding.fix is not None:
         fix = finding.fix
         parts.append(f"<p>Help: {prose(fix.message)} ({fix.applicability.value} fix)</p>\n")

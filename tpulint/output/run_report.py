@@ -9,7 +9,6 @@ train.py:71, 10 steps
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from typing import NamedTuple
 
 from tpulint.codes import CODES
@@ -18,12 +17,6 @@ from tpulint.output.context import Context
 
 COLUMNS = ("lane", "runs", "round trips", "bytes to host", "bytes to device", "ms", "made at")
 NOTE = "Counts and bytes are those of a TPU; times are this CPU's."
-COUNTS = """.wide { overflow-x: auto; }
-.counts td, .counts .names th { white-space: nowrap; }
-.counts td:not(:first-child):not(:last-child) { text-align: right; }
-.counts .names th:not(:first-child):not(:last-child) { text-align: right; }
-.counts [colspan] { padding-top: .8rem; }
-"""
 FEEDS = ("infeed", "outfeed")
 UNFINISHED = "Started, and not ended when the last step of their computation was over:"
 MOST = 10
@@ -106,8 +99,8 @@ def said_of_files(ran: Ran, checked: Checked, context: Context) -> list[str]:
     """Return the number of findings in the files that ran, and the first of them, a line each."""
     from tpulint.output.words import flags, one_line
 
-    told = {identity(fault.finding) for fault in ran.faults if fault.finding is not None}
-    others = [each for each in checked.findings if identity(each) not in told]
+    known = {identity(fault.finding) for fault in ran.faults if fault.finding is not None}
+    others = [each for each in checked.findings if identity(each) not in known]
     number, above = len(checked.findings), len(checked.findings) - len(others)
     files = "the file that ran" if checked.files == 1 else f"the {checked.files} files that ran"
     said = {0: "nothing", 1: "1 finding"}.get(number, f"{number} findings")
@@ -137,8 +130,8 @@ def explained(fault: Fault, context: Context) -> str:
     """A fault, and the finding that reports it."""
     from tpulint.output.full import block
 
-    told = f"\n\n{block(fault.finding, context).rstrip()}" if fault.finding else ""
-    return verdict(fault) + told
+    shown = f"\n\n{block(fault.finding, context).rstrip()}" if fault.finding else ""
+    return verdict(fault) + shown
 
 
 def verdict(fault: Fault) -> str:
@@ -154,14 +147,15 @@ def table(computations: Sequence[Computation]) -> list[str]:
     """The lines of the table; numbers stand at the right of their columns, places at the left."""
     rows: list[tuple[str, ...] | str] = [COLUMNS]
     for one in computations:
-        rows.append(title(one))
+        rows.append(headed(one))
         rows += [("  " + row[0], *row[1:]) for row in cells(one)]
     wide = [row for row in rows if not isinstance(row, str)]
     widths = [max(len(row[column]) for row in wide) for column in range(len(COLUMNS))]
     return [row if isinstance(row, str) else line(row, widths) for row in rows]
 
 
-def title(computation: Computation) -> str:
+def headed(computation: Computation) -> str:
+    """Return the place of a computation, and how often it ran."""
     steps = "1 step" if computation.steps == 1 else f"{computation.steps:,} steps"
     return f"{computation.place}, {steps}"
 
@@ -180,36 +174,3 @@ def line(row: Sequence[str], widths: Sequence[int]) -> str:
         for column, (text, width) in enumerate(zip(row, widths))
     )
     return "  ".join([first, *numbers, last]).rstrip()
-
-
-def html(ran: Ran, context: Context) -> str:
-    """The report as a page that needs nothing else."""
-    from tpulint.output.html import STYLE, article, page, prose
-
-    parts = [f"<p>{escape(headline(ran))}</p>\n"]
-    if ran.computations:
-        head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-        rows = "".join(html_rows(ran.computations))
-        counts = f'<table class="counts">\n<tr class="names">{head}</tr>\n{rows}</table>'
-        parts.append(f'<div class="wide">{counts}</div>\n<p>{NOTE}</p>\n')
-    else:
-        parts.append(f"<p>{EMPTY}</p>\n")
-    if ran.unfinished:
-        rows = "".join(f"<li>{escape(each)}</li>\n" for each in ran.unfinished)
-        parts.append(f"<p>{UNFINISHED}</p>\n<ul>\n{rows}</ul>\n")
-    for fault in ran.faults:
-        parts.append(f"<p>{prose(verdict(fault))}</p>\n")
-        parts += [article(fault.finding, context)] if fault.finding else []
-    parts += [f"<p>{prose(note)}</p>\n" for note in ran.notes]
-    if ran.checked:
-        said, *lines = said_of_files(ran, ran.checked, context)
-        rows = "".join(f"<li>{escape(each.strip())}</li>\n" for each in lines)
-        parts.append(f"<p>{prose(said)}</p>\n<ul>\n{rows}</ul>\n")
-    return page("tpulint run", "".join(parts), STYLE + COUNTS)
-
-
-def html_rows(computations: Sequence[Computation]) -> Iterator[str]:
-    for one in computations:
-        yield f'<tr><th colspan="{len(COLUMNS)}">{escape(title(one))}</th></tr>\n'
-        for row in cells(one):
-            yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n"

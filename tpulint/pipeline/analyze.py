@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.options import Settings
+from tpulint.analysis.resolver.files import Files
 from tpulint.finding import Finding
 from tpulint.pipeline.screen import read, unreadable
 from tpulint.syntax.prefilter import passes
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tpulint.analysis.domain.program import Program
     from tpulint.analysis.interpreter.observer import Observer
     from tpulint.source import Source
+    from tpulint.syntax.summary_cache import Store
 
 __all__ = ["Settings", "Understanding", "understand"]
 
@@ -27,6 +29,7 @@ class Understanding(NamedTuple):
     program: Program | None  # None where no file holds anything to read
     findings: tuple[Finding, ...]
     messages: tuple[str, ...]
+    files: Files | None = None  # that were looked for and read
 
 
 def understand(
@@ -35,18 +38,19 @@ def understand(
     given: Mapping[str, bytes] | None = None,
     settings: Settings | None = None,
     cache: str | Path | None = None,
-    jobs: int = 1,
     files: Sequence[str] | None = None,
     placed: Mapping[str, str] | None = None,
     observer: Observer | None = None,
-    isolated: bool = False,
+    isolated: int = 0,
+    store: Store | None = None,
 ) -> Understanding:
     """Read the program in `filenames` and what it imports from its own project.
 
     `given` holds the bytes of files that are not (or not yet) on disk; `cache` is a
-    folder for summaries, None for none; `jobs` is the number of processes that parse;
-    `files` are all those of the run, `placed` those under soft placement; `observer` is shown
-    what the interpreter reads; `isolated` parses in other processes only.
+    folder for summaries, None for none; `files` are all those of the run, `placed` those under
+    soft placement; `observer` is shown what the interpreter reads; `isolated` is the number of
+    other processes that parse, 0 for none; `store` has the summaries of modules, where somebody
+    keeps them from one reading to the next.
     """
     settings = settings or Settings()
     given = given or {}
@@ -64,14 +68,15 @@ def understand(
         return Understanding(None, tuple(findings), ())
     from tpulint.analysis.build_program import link
     from tpulint.syntax.deep_stack import deeply
-    from tpulint.syntax.summary_cache import Store
+    from tpulint.syntax.summary_cache import Store as NewStore
 
-    files = filenames if files is None else files
-    store = Store(cache, jobs, isolated)
-    program = deeply(lambda: link(sources, files, given, settings, store, observer))
+    every = filenames if files is None else files
+    found = Files(given)
+    store = store or NewStore(cache, isolated)
+    program = deeply(lambda: link(sources, every, found, settings, store, observer))
     program.targets = Targets(settings.target_tensorflow)
     program.soft_placement = placed or {}
-    return Understanding(program, (*findings, *store.findings), tuple(store.messages))
+    return Understanding(program, (*findings, *store.findings), tuple(store.messages), found)
 
 
 def _take(filename: str, data: bytes, sources: list[Source], findings: list[Finding]) -> None:

@@ -17,7 +17,7 @@ from tpulint.pipeline.verdict import judge, trimmed
 if TYPE_CHECKING:
     from tpulint.analysis.options import Settings
     from tpulint.finding import Finding
-    from tpulint.pipeline.projects import Analysis
+    from tpulint.pipeline.analysis import Analysis
 
 __all__ = ["STDIN", "Request", "Run", "Task", "check", "fail", "prepare", "say", "trimmed"]
 
@@ -55,6 +55,8 @@ def prepare(request: Request, progress: Progress | None = None) -> tuple[Task, R
         run.say(["warning: no Python files found under the given path(s)"])
     if request.changed_since is not None:
         task = since(request.changed_since, task, run)
+    if request.shard is not None:
+        task = shard_of(request.shard, task, run)
     run.files = len(task.filenames)
     return task, run
 
@@ -69,6 +71,18 @@ def since(revision: str, task: Task, run: Run) -> Task:
     run.notes.append(f"{len(asked)} of {len(task.filenames)} files can be affected")
     context = tuple(each for each in whole if each not in frozenset(asked))
     return task._replace(filenames=asked, context=context)
+
+
+def shard_of(which: tuple[int, int], task: Task, run: Run) -> Task:
+    """The task with the files of one shard; the others are context."""
+    from tpulint.pipeline.shard import shard
+
+    number, count = which
+    whole = sorted(task.filenames + task.context)
+    mine = shard(number, count, whole, task.request.every_setting(whole))
+    asked = tuple(each for each in task.filenames if each in mine)
+    run.notes.append(f"shard {number} of {count}: {len(asked)} of {len(task.filenames)} files")
+    return task._replace(filenames=asked, context=tuple(each for each in whole if each not in mine))
 
 
 def stdin_path(request: Request) -> str:
@@ -134,7 +148,7 @@ def analyse(
     as a whole, and each file's findings are those under its own. Of the files of `context`, which
     are of the same programs, nothing is asked.
     """
-    from tpulint.pipeline.projects import Analysis
+    from tpulint.pipeline.analysis import Analysis
 
     if not filenames:
         return Analysis()
@@ -165,6 +179,11 @@ def with_settings(
     from tpulint.pipeline.projects import analyse
 
     codes = request.every_code([*filenames, *context])
+    if run.warm is not None:
+        found = run.warm.analyse(filenames, context, given, codes, settings, request.cache)
+        run.say(found.messages)
+        run.failed = run.failed or found.failed
+        return found
     cache = None if given else request.cache
     key = None
     if cache is not None and not request.timed:
@@ -182,7 +201,7 @@ def with_settings(
         codes,
         settings,
         context=context,
-        cache=request.cache,
+        cache=None if request.timed else request.cache,
         processes=request.config.jobs or os.cpu_count() or 1,
         progress=run.progress,
     )

@@ -1,88 +1,31 @@
-"""From files to findings: each program by itself, side by side, and nothing twice.
-
-A program is what imports bind together: files that show the seam are of one program where they
-reach a common file. So what is found depends on the files alone, not on how many processes
-share the work, on the order of the files or on the folder that they were found from.
-"""
+"""From files to findings: each program by itself, side by side, and nothing twice."""
 
 from __future__ import annotations
 
 import gc
+import importlib
 import os
-import time
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeVar
 
-from tpulint.finding import Finding
+from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.jobs import Job, Run
+from tpulint.pipeline.kept_programs import KeptPrograms
+from tpulint.pipeline.programs import of_names, one_program, programs
 from tpulint.pipeline.progress import Progress
 from tpulint.pipeline.screen import Screened, screen, together
 
 if TYPE_CHECKING:
-    from tpulint.analysis.domain.program import Program
-    from tpulint.analysis.interpreter.observer import Observer
     from tpulint.analysis.options import Settings
-    from tpulint.pipeline.analyze import Understanding
+
+Result = TypeVar("Result")
 
 FEW = 200  # files below which a second process costs more than it saves
 ALONE = 4  # files with the seam that are read in this process
+ISOLATED = 2  # processes that parse the files of a program of which one died
 CHUNK = 100  # files that one process looks at in a turn
-
-
-class Analysis:
-    """Findings, lines for standard error, and whether something of our own failed."""
-
-    def __init__(
-        self,
-        findings: Iterable[Finding] = (),
-        messages: Iterable[str] = (),
-        marked: Iterable[str] = (),
-    ) -> None:
-        self.findings = list(findings)
-        self.messages = list(messages)
-        self.failed = False
-        self.read = False  # whether any file held something to read
-        self.imported: list[str] = []  # files read that were not asked for
-        self.marked = list(marked)  # files that may hold suppressions
-        self.skipped: Counter[str] = Counter()  # functions not followed, by the reason
-        self.times: defaultdict[str, float] = defaultdict(float)  # seconds by rule
-
-    def add(self, other: Analysis) -> None:
-        self.findings += other.findings
-        self.messages += [each for each in other.messages if each not in self.messages]
-        self.failed = self.failed or other.failed
-        self.read = self.read or other.read
-        self.imported += other.imported
-        self.marked += other.marked
-        self.skipped.update(other.skipped)
-        for code, seconds in other.times.items():
-            self.times[code] += seconds
-
-
-class Run(NamedTuple):
-    """All files of a run, in one order wherever it was started, and how they are read.
-
-    context: those among them that nothing is reported of.
-    """
-
-    filenames: tuple[str, ...]
-    context: frozenset[str]
-    given: Mapping[str, bytes]
-    codes: frozenset[str]
-    settings: Settings
-    cache: str | None
-
-
-class Job(NamedTuple):
-    """One program: its seeds, and by path the certainty with which soft placement is on."""
-
-    seeds: tuple[str, ...]
-    placed: Mapping[str, str]
-    processes: int  # that parse it
-    isolated: bool = False  # parsed in other processes only: a process died of it before
 
 
 def analyse(
@@ -102,93 +45,101 @@ def analyse(
     """
     ordered = tuple(sorted((*filenames, *context), key=os.path.abspath))
     run = Run(ordered, frozenset(context), given, codes, settings, cache)
+    kept = KeptPrograms(run)
     if processes > 1 and len(ordered) > FEW and not given:
-        return side_by_side(run, processes, progress or Progress())
+        return side_by_side(run, kept, processes, progress or Progress())
     progress = progress or Progress()
     progress.step("reading files")
     screened = screen(ordered, given, settings, run.context)
-    whole = of_names(run, screened)
-    jobs = programs(run, screened, processes)
-    if processes > 1 and len(screened.seeds) > ALONE and not given:
+    jobs = programs(run, screened)
+    known = {job: found for job in jobs if (found := kept.recall(job))}
+    left = [job for job in jobs if job not in known]
+    if (
+        processes > 1
+        and sum(len(job.seeds) for job in left) > ALONE
+        and len(left) > 1
+        and not given
+    ):
         from tpulint.worker_pool import worker_pool
 
-        with worker_pool(processes, partial(_begin, run)) as pool:
-            shared_out(run, jobs, pool, processes, progress, whole)
-        return whole
+        _load()
+        with worker_pool(min(processes, len(left)), partial(_begin, run)) as pool:
+            return shared_out(run, screened, jobs, known, kept, pool, progress)
+    whole = of_names(run, screened)
     for number, job in enumerate(jobs):
         progress.step("programs checked:", number, len(jobs))
-        whole.add(one_program(run, job))
+        whole.add(known.get(job) or read_now(run, job, kept))
     return whole
 
 
-def programs(run: Run, screened: Screened, processes: int) -> list[Job]:
-    """The seeds by program; a program that reaches none of the files asked for is left out.
-
-    One that is larger than all others together is parsed by several processes.
-    """
-    if not screened.seeds:
-        return []
-    from tpulint.analysis.disabled_estimators import of_one_home
-    from tpulint.analysis.resolver.files import Files
-    from tpulint.analysis.resolver.import_graph import ImportGraph, connected
-    from tpulint.analysis.resolver.soft_programs import SoftPlacement
-
-    graph = ImportGraph(Files(run.given))
-    names = {os.path.abspath(each): each for each in screened.seeds}
-    setters = {os.path.abspath(name): state for name, state in screened.setters}
-    asked = {os.path.abspath(each) for each in run.filenames if each not in run.context}
-    placement = SoftPlacement(graph, [*map(os.path.abspath, run.filenames)], setters)
-    found = []
-    for group in connected(graph, names, of_one_home(names, graph.data)):
-        if not run.context or not asked.isdisjoint(group.all):
-            placed = {path: state for path in group.seeds if (state := placement.of(path))}
-            alone = processes if 2 * len(group.seeds) > len(names) else 1
-            found.append(Job(tuple(names[path] for path in group.seeds), placed, alone))
+def read_now(run: Run, job: Job, kept: KeptPrograms) -> Analysis:
+    """Read a program, and keep what is found."""
+    found = one_program(run, job)
+    kept.remember(job, found)
     return found
 
 
-def side_by_side(run: Run, processes: int, progress: Progress) -> Analysis:
+def side_by_side(run: Run, kept: KeptPrograms, processes: int, progress: Progress) -> Analysis:
     """Look at the files in several processes, then understand the programs in them."""
     from tpulint.worker_pool import worker_pool
 
     with worker_pool(processes, partial(_begin, run)) as pool:
         progress.step("reading files")
         screened = _screened(run, pool)
-        whole = of_names(run, screened)
-        jobs = programs(run, screened, processes)
-        shared_out(run, jobs, pool, processes, progress, whole)
-    return whole
+        if screened.seeds:
+            for _ in range(processes):  # they have nothing else to do meanwhile
+                _submitted(pool, _load)
+        jobs = programs(run, screened)
+        known = {job: found for job in jobs if (found := kept.recall(job))}
+        return shared_out(run, screened, jobs, known, kept, pool, progress)
 
 
 def shared_out(
     run: Run,
+    screened: Screened,
     jobs: Sequence[Job],
+    known: Mapping[Job, Analysis],
+    kept: KeptPrograms,
     pool: Executor,
-    processes: int,
     progress: Progress,
-    whole: Analysis,
-) -> None:
-    """Understand the programs in the pool's processes, and add what is found to `whole`.
+) -> Analysis:
+    """Understand the programs in the pool's processes, the largest first.
 
     A program whose process dies is read again, each of its files parsed in a process of its own.
-    One that is larger than all others together is read here, its files parsed by several.
     """
-    order = sorted(jobs, key=lambda job: -len(job.seeds))
-    futures = {job.seeds: _submitted(pool, job) for job in order if job.processes == 1}
+    left = [job for job in jobs if job not in known]
+    order = sorted(left, key=lambda job: -job.size)
+    futures = {job: _submitted(pool, _elsewhere, job) for job in order}
+    whole = of_names(run, screened)
     for number, job in enumerate(jobs):
         progress.step("programs checked:", number, len(jobs))
-        done = _result(futures[job.seeds]) if job.seeds in futures else one_program(run, job)
+        done = known.get(job)
         if done is None:
-            done = one_program(run, job._replace(processes=max(processes, 2), isolated=True))
+            done = _result(futures[job])
+            done = done or one_program(run, job._replace(isolated=ISOLATED))
+            kept.remember(job, done)
         whole.add(done)
+    return whole
 
 
-def _submitted(pool: Executor, job: Job) -> Future[Analysis] | None:
-    """Submit a program; None where the pool is broken: a process of it has died."""
+def _load() -> None:
+    """Import what reads a program."""
+    from tpulint import rules
+
+    for name in ("pipeline.analyze", "analysis.build_program", "syntax.summary_cache"):
+        importlib.import_module(f"tpulint.{name}")
+    for code in rules.written():
+        rules.load(code)
+
+
+def _submitted(
+    pool: Executor, work: Callable[..., Result], *arguments: Job
+) -> Future[Result] | None:
+    """Submit work; None where the pool is broken: a process of it has died."""
     from concurrent.futures.process import BrokenProcessPool
 
     try:
-        return pool.submit(_elsewhere, job)
+        return pool.submit(work, *arguments)
     except BrokenProcessPool:
         return None
 
@@ -233,98 +184,3 @@ def _screen_part(start: int) -> Screened:
 def _elsewhere(job: Job) -> Analysis:
     assert _run is not None
     return one_program(_run, job)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """No garbage collection meanwhile: it walks the summaries over and over, and finds nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def of_names(run: Run, screened: Screened) -> Analysis:
-    """Return the findings in names alone, whatever program they are of."""
-    found = Analysis(screened.findings, marked=screened.marked)
-    found.imported += screened.consulted
-    if screened.spelled:
-        from tpulint.analysis.domain.program import Program
-        from tpulint.analysis.names.target_release import Targets
-
-        targets = Targets(run.settings.target_tensorflow)
-        judge(Program(spelled=list(screened.spelled), targets=targets), run, found)
-    return found
-
-
-@uncollected()
-def one_program(run: Run, job: Job) -> Analysis:
-    """Understand the files of one program and run the rules; a file that breaks it is left out."""
-    found = Analysis()
-    try:
-        understanding = understand_job(run, job)
-    except Exception as error:
-        if len(job.seeds) == 1:
-            found.failed = True
-            found.messages.append(f"{job.seeds[0]}: internal error: {describe(error)}")
-            return found
-        half = len(job.seeds) // 2
-        for part in (job.seeds[:half], job.seeds[half:]):
-            found.add(one_program(run, job._replace(seeds=part, processes=1)))
-        return found
-    found.findings += understanding.findings
-    found.messages += understanding.messages
-    found.failed = any(each.startswith("internal error") for each in understanding.messages)
-    program = understanding.program
-    if program is not None:
-        judge(program, run, found)
-        found.skipped.update(program.skipped)
-        asked = set(run.filenames)
-        found.imported += [each.path for each in program.modules if each.filename not in asked]
-    return found
-
-
-def understand_job(run: Run, job: Job, observer: Observer | None = None) -> Understanding:
-    """Read the files of one program."""
-    from tpulint.pipeline.analyze import understand
-
-    return understand(
-        job.seeds,
-        given=run.given,
-        settings=run.settings,
-        cache=run.cache,
-        jobs=job.processes,
-        isolated=job.isolated,
-        files=run.filenames,
-        placed=job.placed,
-        observer=observer,
-    )
-
-
-def judge(program: Program, run: Run, found: Analysis) -> None:
-    """Add what the rules find; one that fails costs its own findings only."""
-    from tpulint import rules
-
-    found.read = True
-    for code in rules.written():
-        if code in run.codes:
-            begun = time.perf_counter()
-            try:
-                found.findings += rules.run(program, {code})
-            except Exception as error:
-                found.failed = True
-                found.messages.append(f"internal error in rule {code}: {describe(error)}")
-            found.times[code] += time.perf_counter() - begun
-    found.imported += program.targets.consulted
-
-
-def describe(error: BaseException) -> str:
-    """The error in one line, with the place in the code that a report needs."""
-    import traceback
-
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}{where}"

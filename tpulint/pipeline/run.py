@@ -10,6 +10,7 @@ from tpulint.pipeline.progress import Progress
 
 if TYPE_CHECKING:
     from tpulint.finding import Finding
+    from tpulint.pipeline.warm import Warm
     from tpulint.source import Source
 
 
@@ -41,6 +42,7 @@ class Run:
         self.skipped: Mapping[str, int] = {}  # functions reached and not followed, by the reason
         self.unset: frozenset[str] = frozenset()  # configuration keys without a value
         self.progress = progress or Progress()
+        self.warm: Warm | None = None  # what the last run of the same files found out
 
     def again(self) -> Run:
         """A run that begins where this one began: its messages, and no finding."""
@@ -48,6 +50,7 @@ class Run:
         fresh.files = self.files
         fresh.notes = self.notes
         fresh.unset = self.unset
+        fresh.warm = self.warm
         return fresh
 
     def say(self, messages: Collection[str]) -> None:

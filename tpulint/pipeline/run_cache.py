@@ -12,18 +12,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import tpulint
-from tpulint.finding import (
-    Applicability,
-    Certainty,
-    Edit,
-    Finding,
-    Fix,
-    Location,
-    Span,
-    Step,
-)
-from tpulint.pipeline.projects import Analysis
+from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.rows import finding_of, row_of
+from tpulint.pipeline.version import package_hash
 
 RUNS = "runs"
 KEPT = 32
@@ -43,7 +34,7 @@ def recall(cache: str, key: str | None) -> Analysis | None:
             data = json.load(stream)
         if any(stamp(path) != known for path, known in data["imported"]):
             return None
-        findings = [_finding(row) for row in data["findings"]]
+        findings = [finding_of(row) for row in data["findings"]]
         known = Analysis(findings, data["messages"], marked=data["marked"])
         known.skipped.update(data["skipped"])
         return known
@@ -59,7 +50,7 @@ def remember(cache: str, key: str | None, found: Analysis) -> None:
     import tempfile
 
     data = {
-        "findings": [_row(each) for each in found.findings],
+        "findings": [row_of(each) for each in found.findings],
         "messages": found.messages,
         "imported": [[path, stamp(path)] for path in sorted(set(found.imported))],
         "marked": found.marked,
@@ -84,7 +75,7 @@ def key_of(
     """The name of a run; None where a file has just gone."""
     import hashlib
 
-    head = [tpulint.__version__, sys.version, source_stamp(), sorted(codes), settings, os.getcwd()]
+    head = [sys.version, package_hash(), sorted(codes), settings, os.getcwd()]
     digest = hashlib.sha256(repr(head).encode())
     digest.update(str(len(filenames)).encode())
     for filename in (*sorted(filenames), *sorted(context)):
@@ -104,58 +95,7 @@ def stamp(path: str) -> str | None:
     return f"{seen.st_size}:{seen.st_mtime_ns}"
 
 
-def source_stamp() -> int:
-    """The age of the tool's own files: a developer's change is another version."""
-    newest = 0
-    for folder, folders, names in os.walk(os.path.dirname(tpulint.__file__)):
-        folders[:] = [each for each in folders if each not in ("runtime", "__pycache__")]
-        for name in names:
-            if name.endswith((".py", ".toml", ".tsv")):
-                newest = max(newest, os.stat(os.path.join(folder, name)).st_mtime_ns)
-    return newest
-
-
 def _prune(folder: str) -> None:
     paths = [os.path.join(folder, name) for name in os.listdir(folder)]
     for path in sorted(paths, key=lambda path: os.stat(path).st_mtime_ns)[:-KEPT]:
         os.unlink(path)
-
-
-def _row(found: Finding) -> dict[str, object]:
-    fix = found.fix
-    return {
-        "code": found.code,
-        "message": found.message,
-        "span": _span_row(found.span),
-        "certainty": found.certainty.value,
-        "trace": [[step.lane, _span_row(step.span), step.message] for step in found.trace],
-        "fix": None
-        if fix is None
-        else [
-            fix.applicability.value,
-            fix.message,
-            [
-                [each.start.row, each.start.column, each.end.row, each.end.column, each.content]
-                for each in fix.edits
-            ],
-        ],
-    }
-
-
-def _span_row(span: Span) -> list[object]:
-    return [span.filename, span.start.row, span.start.column, span.end.row, span.end.column]
-
-
-def _finding(row: dict[str, Any]) -> Finding:
-    fix = None
-    if row["fix"] is not None:
-        applicability, message, edits = row["fix"]
-        made = tuple(Edit(Location(*each[:2]), Location(*each[2:4]), each[4]) for each in edits)
-        fix = Fix(Applicability(applicability), message, made)
-    trace = tuple(Step(lane, _span(span), message) for lane, span, message in row["trace"])
-    certainty = Certainty(row["certainty"])
-    return Finding(row["code"], row["message"], _span(row["span"]), certainty, trace, fix)
-
-
-def _span(row: list[Any]) -> Span:
-    return Span(row[0], Location(row[1], row[2]), Location(row[3], row[4]))

@@ -43,6 +43,7 @@ class Node:
 
     cluster: the host cluster it belongs to. is_result: the computation gives it out. is_taken: the
     device takes it to where the region itself is an operation, or out of a structure.
+    is_waited_for: the results of the body, which the device computes, wait for it.
     """
 
     cluster: Cluster | None
@@ -50,6 +51,7 @@ class Node:
     sources: list[Edge] = field(default_factory=list)
     users: list[Edge] = field(default_factory=list)
     is_taken: bool = False
+    is_waited_for: bool = False
     is_result: bool = False
 
     @property
@@ -73,6 +75,7 @@ class Region:
         if self._orders_by_itself:
             self._order_touches()
             self._order_effects()
+            self._order_results()
 
     def node(self, operation: Operation) -> Node | None:
         """Return the node that is or holds `operation`; None where it is not in this region."""
@@ -100,7 +103,7 @@ class Region:
             if scope.kind not in BODIES:
                 continue
             if not left:
-                return (scope.site, _identity(scope)), cluster
+                return body_key(scope), cluster
             if left.pop(0) is not scope:
                 return OUTSIDE, None
         return (OUTSIDE if left else None), cluster
@@ -140,12 +143,14 @@ class Region:
             node = self._of.get(id(each.operation))
             if node is None:
                 continue
-            for other, earlier in before:
+            for place, (other, earlier) in enumerate(before):
                 if earlier is node or not conflict(other, each):
                     continue
-                _join(earlier, node, False, is_sure(other) and is_sure(each))
                 if in_one_loop(other.context, each.context):
                     _join(node, earlier, False, False)  # of the next round
+                elif any(_is_between(other, one, each) for one, _ in before[place + 1 :]):
+                    continue
+                _join(earlier, node, False, is_sure(other) and is_sure(each))
             before.append((each, node))
 
     def _order_effects(self) -> None:
@@ -157,6 +162,17 @@ class Region:
             if before is not None and before is not node:
                 _join(before, node, False, True)
             before = node
+
+    def _order_results(self) -> None:
+        """A body of a conditional, loop or call gives its results when its effects have run."""
+        if not self._bodies:
+            return
+        effects = [each.operation for each in self.computation.accesses]
+        effects += [each for each in self.computation.operations if each.ordered or each.kept]
+        for each in effects:
+            node = self._of.get(id(each))
+            if node is not None:
+                node.is_waited_for = True
 
 
 OUTSIDE = "outside"
@@ -199,10 +215,26 @@ def given_by_scopes(context: Context) -> Iterator[tuple[Operation, bool]]:
     return iter(found)
 
 
+def _is_between(first: Access, one: Access, last: Access) -> bool:
+    """Return whether `first` and `last` are in order by `one` alone: it writes what both touch."""
+    return (
+        one.mode == "write"
+        and first.variable is one.variable is last.variable
+        and is_sure(one)
+        and one.context.reached_whenever(first.context)
+        and one.context.reached_whenever(last.context)
+    )
+
+
 def _made_by(value: Value) -> Iterator[tuple[Operation, bool]]:
     for tensor, alternative in told_apart(value):
         if tensor.operation is not None:
             yield tensor.operation, not alternative
+
+
+def body_key(scope: Scope) -> Hashable:
+    """Return what the bodies of one conditional, loop or call share."""
+    return scope.site, _identity(scope)
 
 
 def _identity(scope: Scope) -> int:

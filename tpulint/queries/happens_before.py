@@ -11,7 +11,8 @@ may, None where it does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from tpulint.analysis.domain.context import Scope, cover
@@ -24,6 +25,7 @@ from tpulint.queries.graph_regions import (
     Region,
     bodies_around,
     bodies_of,
+    body_key,
     given_by_scopes,
 )
 
@@ -70,15 +72,18 @@ class HappensBefore:
 
     def waits_for(self, cluster: Cluster) -> bool | None:
         """Return whether the device cannot go on before something in the cluster has run."""
+        return _best(each.sure for each in self.turns(cluster) if each.when == AWAITED)
+
+    def turns(self, cluster: Cluster) -> list[Turn]:
+        """Return when the operations of the cluster run."""
         region = self._region(bodies_around(cluster))
         question = _Question(self, region, cluster.context)
         nodes = {region.node(each) for each in self._computation.operations}
-        turns = [
+        return [
             question.turn(each, cluster)
             for each in nodes
             if each is not None and each.cluster is cluster
         ]
-        return _best(each.sure for each in turns if each.when == AWAITED)
 
     def _region(self, bodies: tuple[Scope, ...]) -> Region:
         key = tuple(id(each) for each in bodies)
@@ -92,22 +97,17 @@ class HappensBefore:
         return self._regions[key]
 
     def _effects(self) -> list[Operation]:
-        """Return the operations that TensorFlow never prunes: effects and outputs of bodies."""
-        kept = [
-            each.operation
-            for each in self._computation.accesses
-            if each.operation is not None and each.mode != "read"
-        ]
+        """Return the operations that TensorFlow never prunes."""
+        kept = [each.operation for each in self._computation.accesses if each.operation is not None]
         for each in self._computation.operations:
-            kept += [each] if each.unseen or each.ordered else []
-            inside = bodies_of(each.context)
-            kept += [one for one in each.sources if len(bodies_of(one.context)) > len(inside)]
+            kept += [each] if each.unseen or each.ordered or each.kept else []
         return kept
 
     def _needed_by(self, roots: list[Operation]) -> set[int]:
         """The operations that `roots` or results depend on, by identity."""
         unread = [*roots, *self._results.operations]
         found: set[int] = set()
+        outputs = self._outputs_of_bodies()
         while unread:
             each = unread.pop()
             if id(each) not in found:
@@ -116,7 +116,18 @@ class HappensBefore:
                     *each.sources,
                     *each.after,
                     *(one for one, _ in given_by_scopes(each.context)),
+                    *(one for body in bodies_of(each.context) for one in outputs[body_key(body)]),
                 ]
+        return found
+
+    def _outputs_of_bodies(self) -> Mapping[Hashable, list[Operation]]:
+        """The operations that leave each conditional, loop or call: it computes all or none."""
+        found: dict[Hashable, list[Operation]] = defaultdict(list)
+        for each in self._computation.operations:
+            depth = len(bodies_of(each.context))
+            for one in each.sources:
+                for body in bodies_of(one.context)[depth:]:
+                    found[body_key(body)].append(one)
         return found
 
 
@@ -197,7 +208,7 @@ class _Question:
         return live and self._region.is_top and self._precedes_device(user) is None
 
     def _is_followed(self, node: Node) -> bool | None:
-        return node.is_taken or self._counted(node.users)
+        return node.is_taken or node.is_waited_for or self._counted(node.users)
 
     def _counted(self, edges: Iterable[Edge]) -> bool | None:
         """Return whether edges lead to the device, and there to what is not pruned.

@@ -14,7 +14,7 @@ from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.structures import is_dataset
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
 
-# Where `drop_remainder` stands among the positional arguments, self left out.
+# The position of `drop_remainder` among the arguments, self left out.
 BATCHES = {
     "batch": 1,
     "padded_batch": 3,
@@ -24,7 +24,7 @@ BATCHES = {
     "ragged_batch": 1,
 }
 DROPS = frozenset(["batch_and_drop_remainder", "padded_batch_and_drop_remainder"])
-# What takes batches apart, or makes elements of another kind.
+# Methods that take batches apart, or make elements of another kind.
 ENDS = frozenset(["unbatch", "rebatch", "window", "sparse_batch", "group_by_window", "reduce"])
 NESTS = frozenset(["flat_map", "interleave", "parallel_interleave"])
 # Transformations for `apply` that hand batches on as they are.

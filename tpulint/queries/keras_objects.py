@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Variable
+from tpulint.analysis.domain.events import Tensor, Variable
 from tpulint.analysis.domain.objects import ExternalObject, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const, Value
@@ -56,6 +56,8 @@ def has_variables(program: Program, weights: Variable) -> bool:
 def _begins_with_input(layers: Value) -> bool:
     """Return whether the first of the layers says the shape of its input."""
     first = layers.items[0] if isinstance(layers, Sequence) and layers.items else None
+    if isinstance(first, Tensor):
+        return True  # `Input(...)`
     if not isinstance(first, ExternalObject):
         return False
     return first.last in INPUTS or any(keyword in INPUT_SHAPES for keyword, _ in first.arguments)

@@ -97,7 +97,7 @@ class Scopes:
     def _optimizer(
         self, optimizer: ExternalObject, call: ApiCall, computation: Computation
     ) -> Iterator[Outside]:
-        sure = self._is_outside(optimizer.context, computation.call.receiver)
+        sure = self.is_outside(optimizer.context, computation.call.receiver)
         if sure is not None and has_slots(optimizer):
             sure = _least(sure, computation.certainty)
             if is_guessed(call.context, computation):
@@ -113,7 +113,7 @@ class Scopes:
             return
         if is_guessed(access.context, computation):
             return
-        sure = self._is_outside(variable.made, computation.call.receiver)
+        sure = self.is_outside(variable.made, computation.call.receiver)
         if sure is None:
             return
         kind, name = "variable", variable.name
@@ -153,13 +153,13 @@ class Scopes:
         assert isinstance(value, (ExternalObject, Instance))
         if value.context is None or value.site is None:
             return
-        sure = self._is_outside(value.context, strategy)
+        sure = self.is_outside(value.context, strategy)
         if sure is not None:
             name = value.last if isinstance(value, ExternalObject) else value.cls.code.name
             sure = _least(sure, least)
             yield Outside(kind, name, value.context, value.site, call.site, call.context, sure)
 
-    def _is_outside(self, made: Context, strategy: Value | None) -> Certainty | None:
+    def is_outside(self, made: Context, strategy: Value | None) -> Certainty | None:
         """Return the certainty that `made` is under no scope; None where it may be under one.
 
         Who calls a function that nothing read calls may have entered the scope, unless the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Collection
 from pathlib import Path
@@ -20,6 +21,7 @@ def written() -> list[str]:
     return [code for code in CODES if is_written(code)]
 
 
+@functools.cache
 def is_written(code: str) -> bool:
     return (HERE / f"{CODES[code].module}.py").exists()
 

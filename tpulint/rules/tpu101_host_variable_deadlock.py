@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.conflict_fix import pass_by_value
+from tpulint.diagnostics.fixes.conflict import of_conflict
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 from tpulint.rules.base import Report
 
@@ -17,7 +17,7 @@ def check(program: Program, report: Report) -> None:
                 message(each),
                 certainty=each.certainty,
                 trace=traces.deadlock(each),
-                fix=pass_by_value(each),
+                fix=of_conflict(each),
             )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Access, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty
+from tpulint.diagnostics.fixes.conflict import pass_by_value
+from tpulint.finding import Certainty, Fix
 from tpulint.queries.touches import is_sure
 from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device
 from tpulint.rules.base import Report
@@ -21,7 +22,14 @@ def check(program: Program, report: Report) -> None:
                     message(access),
                     certainty=certainty(computation, access),
                     trace=traces.alone(computation, access),
+                    fix=fix(computation, access),
                 )
+
+
+def fix(computation: Computation, access: Access) -> Fix | None:
+    cluster = access.context.cluster
+    assert cluster is not None
+    return pass_by_value(computation, cluster, access)
 
 
 def certainty(computation: Computation, access: Access) -> Certainty:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.conflict_fix import pass_by_value
+from tpulint.diagnostics.fixes.conflict import of_conflict
 from tpulint.finding import Certainty
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 from tpulint.rules.base import Report
@@ -20,7 +20,7 @@ def check(program: Program, report: Report) -> None:
             message(each),
             certainty=each.certainty if each.waits else Certainty.POSSIBLE,
             trace=traces.deadlock(each) if each.waits else traces.apart(each),
-            fix=pass_by_value(each),
+            fix=of_conflict(each),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes.clusters import called_in_place
 from tpulint.finding import Certainty
 from tpulint.queries.nesting import (
     OPENED_BY_CALL,
@@ -29,6 +30,7 @@ def check(program: Program, report: Report) -> None:
             message(cluster, outer, graph),
             certainty=certainty(cluster, outer, graph),
             trace=traces.nested(cluster, outer),
+            fix=called_in_place(cluster),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes.clusters import called_in_place
 from tpulint.rules.base import Report
 from tpulint.rules.tpu203_orphan_clusters import places
 
@@ -14,4 +15,5 @@ def check(program: Program, report: Report) -> None:
             cluster.named.span,
             f"outside_compilation has no effect {place}: no TPU computation is active, and"
             f" {traces.callee_name(cluster.callee)} runs as a plain call",
+            fix=called_in_place(cluster),
         )

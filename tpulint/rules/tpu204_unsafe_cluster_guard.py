@@ -16,8 +16,8 @@ def check(program: Program, report: Report) -> None:
 def message(guard: Guard) -> str:
     if guard.kind == COUNTER:
         return (
-            f"`{guard.name}` never shrinks, so after the first cluster this always says that one"
-            " is open: test `_outside_compilation_cluster` instead"
+            f"`{guard.name}` is never decremented, so this guard stays set after the first cluster:"
+            " test `_outside_compilation_cluster` instead"
         )
     return (
         f"`{guard.name}` stays set if the host function raises: reset it in a `finally`,"

@@ -6,6 +6,7 @@ from tpulint.analysis.domain.events import Argument, Cluster, Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const, Value, options
+from tpulint.diagnostics.fixes.clusters import function_passed
 from tpulint.finding import Certainty
 from tpulint.queries.nesting import OPENED_BY_CALL
 from tpulint.rules.base import Report
@@ -20,7 +21,12 @@ def check(program: Program, report: Report) -> None:
         if not isinstance(given.node, CallNode):
             continue
         if all(is_no_function(each) for each in options(given.value)):
-            report(given.site.span, message(given.node), certainty=certainty(cluster, given))
+            report(
+                given.site.span,
+                message(given.node),
+                certainty=certainty(cluster, given),
+                fix=function_passed(cluster),
+            )
 
 
 def is_no_function(value: Value) -> bool:

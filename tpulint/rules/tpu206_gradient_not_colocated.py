@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes.replicated import colocated
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.rules.base import Report
 from tpulint.rules.tpu206_gradients import Gradient, uncolocated
@@ -24,6 +25,7 @@ def check(program: Program, report: Report) -> None:
                     *traces.calls(DEVICE_LANE, each.cluster.context, each.call.context),
                     traces.step(DEVICE_LANE, each.call.site, "takes the gradient through it"),
                 ),
+                fix=colocated(each.call),
             )
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.arity import misfit
 from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics import traces
+from tpulint.queries.callable_arity import misfit_in
 from tpulint.queries.nesting import OPENED_BY_CALL
 from tpulint.rules.base import Report
-from tpulint.rules.callable_arity import misfit_in
 
 
 def check(program: Program, report: Report) -> None:
     for cluster in [*program.clusters(), *program.loose_clusters]:
         wrong = misfit_in(cluster, misfit) if cluster.kind in OPENED_BY_CALL else None
         if wrong is not None:
+            name = traces.callee_name(wrong.callee)
             report(
                 cluster.named.span,
-                f"{wrong.name} does not accept the arguments of outside_compilation: {wrong.words}",
+                f"{name} does not accept the arguments of outside_compilation: {wrong.reason}",
                 certainty=wrong.certainty,
             )

@@ -7,6 +7,7 @@ from collections import defaultdict
 from tpulint.analysis.domain.effects import CLEARS, CONTROL, STACK
 from tpulint.analysis.domain.events import Cluster, ContextChange
 from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics import traces
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report
 
@@ -17,11 +18,12 @@ CHANGES = frozenset([CLEARS, CONTROL])
 def check(program: Program, report: Report) -> None:
     for cluster in program.clusters():
         for change in unbalanced(cluster):
+            host = traces.callee_name(cluster.callee)
             if change.change == "enter":
-                said = "this control-flow context is entered in the host cluster but not exited"
+                message = f"{host} enters this control-flow context on the host and never exits it"
             else:
-                said = "this control-flow context is exited in the host cluster but not entered"
-            report(change.site.span, said, certainty=_certainty(cluster, change))
+                message = f"{host} exits a control-flow context on the host that it never entered"
+            report(change.site.span, message, certainty=_certainty(cluster, change))
 
 
 def unbalanced(cluster: Cluster) -> list[ContextChange]:

@@ -9,9 +9,9 @@ from tpulint.analysis.domain.effects import CLEARS, INIT_SCOPE
 from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
+from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import Certainty, Step
 from tpulint.rules.base import Report
-from tpulint.rules.trace_steps import device, way
 
 KINDS = ("outside_compilation", "map_outside_compilation")
 NAMES = {CLEARS: "tf.control_dependencies(None)", INIT_SCOPE: "tf.init_scope()"}
@@ -42,10 +42,10 @@ def check(program: Program, report: Report) -> None:
 def _told(cluster: Cluster, cleared: Scope, name: str) -> tuple[Step, ...]:
     assert cluster.computation is not None
     steps = (
-        device(cleared.site, f"`{name}` clears the TPU context"),
-        device(cluster.site, "finds no TPU context"),
+        device_step(cleared.site, f"`{name}` clears the TPU context"),
+        device_step(cluster.site, "finds no TPU context"),
     )
-    return way(cluster.computation, cluster.context, *steps)
+    return device_path(cluster.computation, cluster.context, *steps)
 
 
 def _is_sure(cluster: Cluster, cleared: Scope | None) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from tpulint.analysis.domain.context import COND, LOOP, WHILE, Scope
 from tpulint.analysis.domain.events import Computation, Use
 from tpulint.analysis.domain.program import Program
-from tpulint.finding import Certainty, Step
+from tpulint.diagnostics.culprits import Culprit, in_calls
+from tpulint.diagnostics.trace_steps import device_path, device_step
+from tpulint.finding import DEVICE_LANE, Certainty, Step
 from tpulint.rules.base import Report
-from tpulint.rules.trace_steps import device, way
 
 PLACES = {COND: "a branch", WHILE: "a loop's body"}
 
@@ -24,18 +25,21 @@ def check(program: Program, report: Report) -> None:
             sure = computation.certainty
             if use.context.is_guess or use.certainty is Certainty.POSSIBLE:
                 sure = Certainty.POSSIBLE
+            culprit = in_calls(computation.calls, use.site, use.tensor)
             report(
-                use.site.span,
-                f"a tensor made in {PLACES[scope.kind]} is used outside it: return it from there",
+                culprit.span,
+                f"{culprit.called('this tensor')} is made in {PLACES[scope.kind]} and used outside"
+                " it: return it from there",
                 certainty=sure,
-                trace=_told(computation, use, scope),
+                trace=_trace(computation, use, scope, culprit),
             )
 
 
-def _told(computation: Computation, use: Use, scope: Scope) -> tuple[Step, ...]:
+def _trace(computation: Computation, use: Use, scope: Scope, culprit: Culprit) -> tuple[Step, ...]:
     assert use.tensor.site is not None
-    made = device(use.tensor.site, f"is made in {PLACES[scope.kind]}")
-    return way(computation, use.context, made, device(use.site, "is used outside it"))
+    made = device_step(use.tensor.site, f"is made in {PLACES[scope.kind]}")
+    used = Step(DEVICE_LANE, culprit.span, "is used outside it")
+    return device_path(computation, use.context, made, used)
 
 
 def is_either_or(use: Use) -> bool:

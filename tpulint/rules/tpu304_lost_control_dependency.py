@@ -27,8 +27,8 @@ def check(program: Program, report: Report) -> None:
             sure = all(_is_known(each) for each in blocks)
             report(
                 site.span,
-                "no operation is created in this block, so these dependencies have no effect: use "
-                "`tf.identity` in it",
+                "no operation is created in this block, so its control dependencies have no effect:"
+                " pass the result through `tf.identity` inside it",
                 certainty=computation.certainty if sure else Certainty.POSSIBLE,
             )
 

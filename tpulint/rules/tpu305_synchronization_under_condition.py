@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics.trace_steps import path_to_collective
 from tpulint.finding import Certainty
+from tpulint.queries.collectives import deciding, differs, under_control
 from tpulint.rules.base import Report
-from tpulint.rules.collectives import deciding, differs, told, under_control
 
 
 def check(program: Program, report: Report) -> None:
@@ -17,5 +18,5 @@ def check(program: Program, report: Report) -> None:
                 f"`{call.last}` runs under a condition on a tensor: replicas that take the other "
                 "branch never reach it, and the rest wait for them",
                 certainty=Certainty.POSSIBLE,
-                trace=told(computation, call, scopes),
+                trace=path_to_collective(computation, call, scopes),
             )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Choice
+from tpulint.diagnostics.trace_steps import path_to_collective
 from tpulint.finding import Certainty
+from tpulint.queries.collectives import deciding, differs, under_control
 from tpulint.rules.base import Report
-from tpulint.rules.collectives import deciding, differs, told, under_control
 
 
 def check(program: Program, report: Report) -> None:
@@ -22,5 +23,5 @@ def check(program: Program, report: Report) -> None:
             call.site.span,
             f"only some replicas reach `{call.last}`: the condition depends on {what}",
             certainty=computation.certainty if by_id and not guess else Certainty.POSSIBLE,
-            trace=told(computation, call, scopes),
+            trace=path_to_collective(computation, call, scopes),
         )

@@ -6,9 +6,10 @@ from tpulint.analysis.domain.events import Tensor, Variable
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const, Value, options
+from tpulint.diagnostics.fixes.replicated import a_list_each
 from tpulint.finding import Certainty
+from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries
 from tpulint.rules.base import Report
-from tpulint.rules.entry_calls import REPLICATES, argument, certainty, entries
 
 
 def check(program: Program, report: Report) -> None:
@@ -26,6 +27,7 @@ def check(program: Program, report: Report) -> None:
             f"`inputs` of `{entry.kind}` is not a list of lists: TensorFlow expects one list of "
             "inputs for each replica",
             certainty=sure,
+            fix=a_list_each(inputs, entry.callee),
         )
 
 

@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tpulint.analysis.domain.objects import Function
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import Bound, Partial, Value
+from tpulint.analysis.domain.values import Bound, Choice, Partial, Value
+from tpulint.diagnostics import traces
+from tpulint.queries.entry_calls import argument, certainty, entries
 from tpulint.rules.base import Report
-from tpulint.rules.entry_calls import argument, certainty, entries
-from tpulint.rules.input_counts import input_count
-
-
-@dataclass(frozen=True)
-class Arity:
-    """The number of positional arguments taken: `most` is None where there is no limit."""
-
-    least: int
-    most: int | None
-
-    def takes(self, count: int) -> bool:
-        return self.least <= count and (self.most is None or count <= self.most)
-
-    def __str__(self) -> str:
-        if self.least == self.most:
-            return str(self.least)
-        return f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"
-
-
-NEVER = Arity(1, 0)
+from tpulint.rules.tpu403_arity import NEVER, arity_of
+from tpulint.rules.tpu403_input_counts import input_count
 
 
 def check(program: Program, report: Report) -> None:
@@ -50,43 +30,20 @@ def check(program: Program, report: Report) -> None:
 
 def _message(callee: Value, count: int) -> str:
     arity = arity_of(callee)
+    name = traces.callee_name(callee) if not isinstance(callee, Choice) else "the computation"
     if arity is NEVER:
-        return "the computation has a keyword-only argument, but TensorFlow passes none by keyword"
+        return f"{name} has a keyword-only argument, but TensorFlow passes none by keyword"
     never = arity is not None and not arity.takes(arity.least)
     if never and _is_method(callee):
-        return "a bound method is always refused, as TensorFlow counts `self`: wrap it in a lambda"
+        return (
+            f"{name} is a bound method, which TensorFlow always refuses, as it counts `self`: wrap"
+            " it in a lambda"
+        )
     takes = "another number" if arity is None or never else str(arity)
-    return f"the computation is given {count} inputs but takes {takes}"
+    return f"{name} is given {count} input{'' if count == 1 else 's'} but takes {takes}"
 
 
 def _is_method(callee: Value) -> bool:
     while isinstance(callee, Partial):
         callee = callee.function
     return isinstance(callee, Bound)
-
-
-def arity_of(callee: Value) -> Arity | None:
-    """Return the arity that `check_function_argument_count` and Python accept; None if unseen."""
-    if isinstance(callee, Partial):
-        return _of_partial(callee)
-    function = callee.function if isinstance(callee, Bound) else callee
-    if not isinstance(function, Function) or function.code.decorators:
-        return None
-    if any(default is None for _, default in function.code.parameters.keyword_only):
-        return NEVER
-    rows = function.code.parameters.by_position
-    least = sum(default is None for _, default in rows)
-    most = None if function.code.parameters.star is not None else len(rows)
-    if isinstance(callee, Bound) and most is not None:
-        most -= 1  # Python passes self as well, which TensorFlow counts among `least`
-    return Arity(least, most)
-
-
-def _of_partial(callee: Partial) -> Arity | None:
-    inner = arity_of(callee.function)
-    if inner is None or callee.kwargs:
-        return None
-    if inner is NEVER:
-        return NEVER
-    first = len(callee.args)
-    return Arity(max(inner.least - first, 0), None if inner.most is None else inner.most - first)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Argument, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE
+from tpulint.diagnostics.fixes.dropped_argument import dropped
 from tpulint.finding import Applicability, Fix
+from tpulint.queries.entry_calls import certainty, entries
 from tpulint.rules.base import Report
-from tpulint.rules.dropped_argument import dropped
-from tpulint.rules.entry_calls import certainty, entries
 from tpulint.syntax.expression_nodes import (
     Await,
     CallNode,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Tensor
-from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import told_apart
 from tpulint.analysis.domain.values import Value
+from tpulint.diagnostics.culprits import Culprit, in_argument
+from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import Certainty, Step
+from tpulint.queries.entry_calls import SIGNATURES, replicas
 from tpulint.rules.base import Report
-from tpulint.rules.culprits import Culprit, in_argument
-from tpulint.rules.entry_calls import SIGNATURES, replicas
-from tpulint.rules.fetches import taken_by
-from tpulint.rules.trace_steps import device, way
-
-HOOKS = ("training_hooks", "evaluation_hooks", "prediction_hooks")
+from tpulint.rules.tpu406_fetches import taken_by
+from tpulint.rules.tpu406_hooks import hooks_of_spec
 
 
 def check(program: Program, report: Report) -> None:
@@ -24,7 +20,7 @@ def check(program: Program, report: Report) -> None:
         for taken, argument in taken_by(call):
             _judge(call, taken, argument, report)
     for computation in program.computations:
-        for call in _hooks_of_spec(computation):
+        for call in hooks_of_spec(computation):
             for each in call.arguments:
                 _judge_hook(computation, each, report)
 
@@ -37,8 +33,8 @@ def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Repor
         culprit = Culprit(call.site.span, "") if argument is None else in_argument(argument, tensor)
         report(
             culprit.span,
-            f"{culprit.called('this')} was made inside the computation of `{made.kind}` and does"
-            " not exist outside: return it from the computation",
+            f"{culprit.called('this tensor')} was made inside the computation of `{made.kind}` and"
+            " does not exist outside: return it from the computation",
             certainty=Certainty.POSSIBLE if call.context.is_guess else made.certainty,
             trace=_told(made, tensor),
         )
@@ -46,7 +42,9 @@ def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Repor
 
 def _told(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
     assert tensor.made is not None and tensor.site is not None
-    return way(computation, tensor.made, device(tensor.site, "is made in the computation"))
+    return device_path(
+        computation, tensor.made, device_step(tensor.site, "is made in the computation")
+    )
 
 
 def _maker(tensor: Tensor, call: ApiCall) -> Computation | None:
@@ -68,24 +66,6 @@ def _is_hidden(tensor: Tensor, made: Computation) -> bool:
     return count is not None and count > 1
 
 
-def _hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
-    """The calls that made the hooks of a TPUEstimatorSpec, which run outside the computation."""
-    for number, spec in enumerate(computation.calls):
-        if spec.last != "TPUEstimatorSpec":
-            continue
-        hooks = [each for name in HOOKS for each in _items(spec.argument(name))]
-        # Later calls may add to the same list, where no TPU is meant.
-        for call in computation.calls[:number]:
-            if call.last.endswith("Hook") and any(call.result is each for each in hooks):
-                yield call
-
-
-def _items(argument: Argument | None) -> list[Value]:
-    if argument is None or not isinstance(argument.value, Sequence):
-        return []
-    return argument.value.items
-
-
 def _judge_hook(computation: Computation, argument: Argument, report: Report) -> None:
     for tensor, alternative in told_apart(argument.value):
         home = tensor.made
@@ -94,8 +74,8 @@ def _judge_hook(computation: Computation, argument: Argument, report: Report) ->
             culprit = in_argument(argument, tensor)
             report(
                 culprit.span,
-                f"{culprit.called('this')} is made on the device, where a session hook cannot"
-                " fetch it: pass it to `host_call`",
+                f"{culprit.called('this tensor')} is made on the device, where a session hook"
+                " cannot fetch it: pass it to `host_call`",
                 certainty=computation.certainty,
                 trace=_told(computation, tensor),
             )

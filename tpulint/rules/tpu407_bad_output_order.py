@@ -7,8 +7,8 @@ from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Choice, Value, options
 from tpulint.finding import Certainty
+from tpulint.queries.entry_calls import entries, is_tensorflows
 from tpulint.rules.base import Report
-from tpulint.rules.entry_calls import entries, is_tensorflows
 
 
 def check(program: Program, report: Report) -> None:

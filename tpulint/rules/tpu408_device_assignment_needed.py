@@ -6,8 +6,8 @@ from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const
 from tpulint.finding import Certainty
+from tpulint.queries.entry_calls import entries, given, is_tensorflows, replicas
 from tpulint.rules.base import Report
-from tpulint.rules.entry_calls import entries, given, is_tensorflows, replicas
 
 
 def check(program: Program, report: Report) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Computation
+from tpulint.analysis.domain.events import Argument, Computation
 from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.shapes import described
 from tpulint.analysis.domain.values import NONE, Value
-from tpulint.rules.base import Report
-from tpulint.rules.entry_calls import (
+from tpulint.diagnostics.fixes.dropped_argument import dropped
+from tpulint.finding import Applicability, Fix
+from tpulint.queries.entry_calls import (
     REPLICATES,
     argument,
     certainty,
@@ -18,6 +19,7 @@ from tpulint.rules.entry_calls import (
     is_given,
     replicas,
 )
+from tpulint.rules.base import Report
 
 
 def check(program: Program, report: Report) -> None:
@@ -28,7 +30,17 @@ def check(program: Program, report: Report) -> None:
             continue
         sure = certainty(entry, is_given, spec.value)
         if sure is not None:
-            report(spec.site.span, f"`padding_spec` has no effect {said}", certainty=sure)
+            report(
+                spec.site.span,
+                f"`padding_spec` has no effect {said}",
+                certainty=sure,
+                fix=fix(entry, spec),
+            )
+
+
+def fix(entry: Computation, spec: Argument) -> Fix | None:
+    edits = dropped(entry.call, spec) if spec.keyword else None
+    return None if edits is None else Fix(Applicability.SAFE, "drop `padding_spec`", edits)
 
 
 def why_nothing(entry: Computation) -> str | None:

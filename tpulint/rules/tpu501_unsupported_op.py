@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
@@ -10,32 +9,29 @@ from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Conte
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
+from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty
 from tpulint.knowledge.operations import Built, builds
 from tpulint.queries.branch_tests import is_for_gpu
+from tpulint.queries.device_code import certainty, compiled_calls, is_compiled, placed_softly
 from tpulint.rules.base import Report
-from tpulint.rules.device_rules import certainty, compiled_calls, is_compiled, placed_softly, way
+from tpulint.rules.tpu501_summaries import V1_SUMMARIES, folders_that_empty, is_left_out
 
-# What a table or a queue does is never compiled: its state lives on the host.
+# The operations of a table or a queue are never compiled: its state lives on the host.
 HELD_BY_THE_HOST = {"table": "a lookup table", "queue": "a queue"}
-# What a model_fn calls to drop the summaries that its helpers made.
-EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
-V1_SUMMARIES = frozenset(
-    ["ScalarSummary", "HistogramSummary", "ImageSummary", "AudioSummaryV2", "TensorSummaryV2"]
-)
 
 AHEAD = "do it in the input pipeline"
-# What prepares inputs, which is better done before they are given to the device.
+# Functions that prepare inputs, better called before these are given to the device.
 OF_INPUTS = re.compile(r"strings?[._]|lookup|decode|parse|read_file|regex|sparse_tensor_to|unicode")
 
 
 def check(program: Program, report: Report) -> None:
-    emptied = set(_emptied(program))
+    emptied = set(folders_that_empty(program))
     for computation, call in compiled_calls(program):
         built = builds(call.path)
         if built is None or is_for_gpu(call.context):
             continue
-        if not _is_left(built, call, computation, emptied):
+        if not is_left_out(built, call, computation, emptied):
             sure = certainty(program, computation, call.context)
             if not _surely(built, call, computation):
                 sure = Certainty.POSSIBLE
@@ -45,7 +41,9 @@ def check(program: Program, report: Report) -> None:
                 f"`{call.last}` builds {what}, which has no TPU kernel:"
                 f" {instead(call, built, computation)}",
                 certainty=sure,
-                trace=way(computation, call.context, call.site, f"builds {what} on the device"),
+                trace=path_to_site(
+                    computation, call.context, call.site, f"builds {what} on the device"
+                ),
             )
     for computation, site, context, kind, name in _host_state(program):
         if placed_softly(program, computation):
@@ -54,7 +52,7 @@ def check(program: Program, report: Report) -> None:
             site.span,
             f"`{name}` is {kind} of the host, whose operations have no TPU kernel: {AHEAD}",
             certainty=certainty(program, computation, context),
-            trace=way(computation, context, site, f"uses {kind} on the device"),
+            trace=path_to_site(computation, context, site, f"uses {kind} on the device"),
         )
 
 
@@ -76,22 +74,6 @@ def _surely(built: Built, call: ApiCall, computation: Computation) -> bool:
         return False  # without a default writer a summary builds nothing
     folded = bool(call.arguments) and all(isinstance(e.value, Const) for e in call.arguments)
     return built.host and (not folded or call.last in ("print", "Print"))
-
-
-def _is_left(built: Built, call: ApiCall, computation: Computation, emptied: set[str]) -> bool:
-    """Return whether nobody fetches a summary of TensorFlow 1: only an Estimator merges them."""
-    merged = computation.kind == "model_fn" and _folder(call) not in emptied
-    return V1_SUMMARIES.issuperset(built.operations) and not merged
-
-
-def _emptied(program: Program) -> Iterator[str]:
-    """The folders of code that takes summaries away again: their model_fns are read apart."""
-    for calls in (program.calls, *(computation.calls for computation in program.computations)):
-        yield from (_folder(each) for each in calls if each.last in EMPTIES)
-
-
-def _folder(call: ApiCall) -> str:
-    return os.path.dirname(call.site.module.path)
 
 
 def _host_state(program: Program) -> Iterator[tuple[Computation, Site, Context, str, str]]:

@@ -2,105 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tpulint.analysis.domain.context import COMPUTATION, WHILE
-from tpulint.analysis.domain.events import ApiCall, Argument
+from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import told_apart
-from tpulint.analysis.domain.values import NONE, Value
+from tpulint.analysis.domain.values import Value
+from tpulint.diagnostics.culprits import in_argument
+from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty
+from tpulint.queries.device_code import certainty, compiled_calls
 from tpulint.rules.base import Report
-from tpulint.rules.device_rules import certainty, compiled_calls, way
-
-TENSORFLOW = ("tensorflow.", "keras.")
-# The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,
-# `CompileTimeConstantInput`), by the last name of what builds them: keyword and position.
-CONSTANTS = {
-    "reshape": (("shape", 1),),
-    "fill": (("dims", 0),),
-    "zeros": (("shape", 0),),
-    "ones": (("shape", 0),),
-    "eye": (("num_rows", 0), ("num_columns", 1)),
-    "tile": (("multiples", 1),),
-    "broadcast_to": (("shape", 1),),
-    "broadcast_dynamic_shape": (("shape_x", 0), ("shape_y", 1)),
-    "range": (("start", 0), ("limit", 1), ("delta", 2)),
-    "linspace": (("num", 2),),
-    "one_hot": (("depth", 1),),
-    "pad": (("paddings", 1),),
-    "slice": (("size", 2),),
-    "transpose": (("perm", 1),),
-    "repeat": (("repeats", 1),),
-    "resize": (("size", 1),),
-    "resize_bilinear": (("size", 1),),
-    "resize_nearest_neighbor": (("size", 1),),
-    "uniform": (("shape", 0),),
-    "normal": (("shape", 0),),
-    "truncated_normal": (("shape", 0),),
-    "random_uniform": (("shape", 0),),
-    "random_normal": (("shape", 0),),
-    "stateless_uniform": (("shape", 0),),
-    "stateless_normal": (("shape", 0),),
-    "sequence_mask": (("maxlen", 1),),
-}
-LIKE_IMAGES = frozenset(["resize", "resize_bilinear", "resize_nearest_neighbor"])
-MASK = "sequence_mask"
+from tpulint.rules.tpu502_constants import dynamic_arguments, needs_constants
 
 
 def check(program: Program, report: Report) -> None:
     loops = _loop_sources(program)
     for computation, call in compiled_calls(program):
-        if not _is_meant(call) or call.site in loops:
+        if not needs_constants(call) or call.site in loops:
             continue
-        for argument, what in _dynamic(call):
+        for argument, what in dynamic_arguments(call):
             sure = certainty(program, computation, call.context)
             vague = isinstance(argument.value, Sequence) and argument.value.open
             if vague or any(alternative for _, alternative in told_apart(argument.value)):
                 sure = Certainty.POSSIBLE
+            culprit = in_argument(argument, _data_in(argument.value))
+            named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
             report(
-                argument.site.span,
-                f"{what} of `{call.last}` must be known when the computation is compiled, but"
-                " depends on data",
+                culprit.span,
+                f"{named}{what} of `{call.last}`{',' if named else ''} must be known when the"
+                " computation is compiled, but depends on data",
                 certainty=sure,
-                trace=way(
+                trace=path_to_site(
                     computation, call.context, call.site, f"needs {what} to compile `{call.last}`"
                 ),
             )
 
 
-def _is_meant(call: ApiCall) -> bool:
-    """Return whether it is TensorFlow's operation of that name, and no other's method."""
-    if call.last not in CONSTANTS or ".initializers" in call.path:
-        return False
-    if call.last in LIKE_IMAGES and ".image" not in call.path:
-        return False
-    return call.path.startswith(TENSORFLOW) or ".compat." in call.path
-
-
-def _dynamic(call: ApiCall) -> Iterator[tuple[Argument, str]]:
-    """The arguments that must be constant and are not, with what they are."""
-    for keyword, position in CONSTANTS[call.last]:
-        argument = call.argument(keyword, position)
-        if argument is not None and argument.value != NONE:
-            if is_data(argument.value):
-                yield argument, f"`{_named(call, keyword)}`"
-        elif call.last == MASK:
-            lengths = call.argument("lengths", 0)
-            if lengths is not None and is_data(lengths.value):
-                yield lengths, "`maxlen`, by default the largest length,"
-
-
-def _named(call: ApiCall, keyword: str) -> str:
-    """Return the argument's name: the only one of `tf.range` is its limit."""
-    return "limit" if keyword == "start" and len(call.arguments) == 1 else keyword
-
-
-def is_data(value: Value) -> bool:
-    """Return whether the value, or a dimension in it, is known at run time only."""
-    return any(tensor.data for tensor, _ in told_apart(value))
+def _data_in(value: Value) -> Tensor:
+    return next(tensor for tensor, _ in told_apart(value) if tensor.data)
 
 
 def _loop_sources(program: Program) -> set[Site]:

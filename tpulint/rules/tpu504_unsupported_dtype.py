@@ -2,67 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tpulint.analysis.domain.events import ApiCall, Argument, Computation
+from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import told_apart
-from tpulint.analysis.domain.values import Const, External, Value
+from tpulint.analysis.domain.values import External
+from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
-from tpulint.knowledge import names
-from tpulint.knowledge.operations import builds, dtypes, lacks
-from tpulint.queries.branch_tests import asks_for_dtype, is_for_gpu, is_handler
+from tpulint.knowledge.operations import dtypes, lacks
+from tpulint.queries.branch_tests import asks_for_dtype
+from tpulint.queries.device_code import certainty, compiled_calls, placed_softly
 from tpulint.rules.base import Report
-from tpulint.rules.device_rules import certainty, compiled_calls, placed_softly, way
-
-# What computes in another way than was meant: why, and what is meant.
-SLOW = {
-    "float16": (
-        "float16 on a TPU has neither the range nor the hardware units of `bfloat16`",
-        "bfloat16",
-    ),
-    "float64": ("a TPU has no float64 units and emulates it slowly", "float32"),
-}
-HALF = {"half": "float16", "double": "float64"}
-# Functions whose names say the dtype.
-CASTS = {"to_double": "float64", "to_complex128": "complex128"}
-# The keyword, and its position, in which operations take the dtype of what they make.
-TAKES = {
-    "cast": 1,
-    "saturate_cast": 1,
-    "zeros": 1,
-    "ones": 1,
-    "zeros_like": 1,
-    "ones_like": 1,
-    "convert_to_tensor": 1,
-    "eye": None,
-    "range": None,
-    "one_hot": None,
-    "uniform": None,
-    "normal": None,
-    "truncated_normal": None,
-    "random_uniform": None,
-    "random_normal": None,
-    "constant": 1,
-    "get_variable": 2,
-    "Variable": None,
-}
-LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
-POLICIES = frozenset(["set_global_policy", "set_policy", "Policy"])
-MIXED = "mixed_float16"
+from tpulint.rules.tpu504_dtypes import SLOW, asked_dtypes
+from tpulint.rules.tpu504_policies import check_policies
+from tpulint.rules.tpu504_transfers import check_transfers
 
 
 def check(program: Program, report: Report) -> None:
     _check_calls(program, report)
     _check_kernels(program, report)
     _check_inputs(program, report)
-    _check_transfers(program, report)
-    _check_policies(program, report)
+    check_transfers(program, report)
+    check_policies(program, report)
 
 
 def _check_calls(program: Program, report: Report) -> None:
     for computation, call in compiled_calls(program):
-        for argument, dtype in _asked(call):
+        for argument, dtype in asked_dtypes(call):
             lacking = dtype not in dtypes()
             if not lacking and asks_for_dtype(call.context):
                 continue
@@ -74,7 +39,9 @@ def _check_calls(program: Program, report: Report) -> None:
                 site.span,
                 f"`{call.last}` makes a {dtype} on the device{joint}{why}",
                 certainty=sure if lacking else Certainty.POSSIBLE,
-                trace=way(computation, call.context, call.site, f"makes a {dtype} on the device"),
+                trace=path_to_site(
+                    computation, call.context, call.site, f"makes a {dtype} on the device"
+                ),
                 fix=_fix(argument, dtype) if argument is not None else None,
             )
 
@@ -92,36 +59,8 @@ def _check_kernels(program: Program, report: Report) -> None:
                         call.site.span,
                         what,
                         certainty=Certainty.POSSIBLE if alternative else sure,
-                        trace=way(computation, call.context, call.site, what),
+                        trace=path_to_site(computation, call.context, call.site, what),
                     )
-
-
-def _asked(call: ApiCall) -> Iterator[tuple[Argument | None, str]]:
-    """The dtypes that a call asks for, with the argument that says so."""
-    if not call.path.startswith("tensorflow.") or builds(call.path) is not None:
-        return
-    if call.last in CASTS:
-        yield None, CASTS[call.last]
-    if call.last not in TAKES:
-        return
-    argument = call.argument("dtype", TAKES[call.last])
-    name = named(argument.value) if argument is not None else None
-    if argument is not None and name is not None:
-        held = call.last == "constant" and name == "string"
-        if not held:  # a constant string is compiled: assertions hold some
-            yield argument, name
-
-
-def named(value: Value) -> str | None:
-    """The dtype that `tf.float16`, `np.float16` or `"float16"` names."""
-    if isinstance(value, External):
-        name = value.last
-    elif isinstance(value, Const):
-        name = value.value
-    else:
-        return None
-    name = HALF.get(name, name)
-    return name if name in SLOW or name in ("string", "complex128") else None
 
 
 def _check_inputs(program: Program, report: Report) -> None:
@@ -137,55 +76,13 @@ def _check_inputs(program: Program, report: Report) -> None:
                         argument.site.span,
                         f"a {tensor.dtype} is given to the computation: no TPU supports that dtype",
                         certainty=Certainty.POSSIBLE if alternative else sure,
-                        trace=way(
+                        trace=path_to_site(
                             computation,
                             computation.context,
                             argument.site,
                             f"a {tensor.dtype} enters the device",
                         ),
                     )
-
-
-def _check_transfers(program: Program, report: Report) -> None:
-    """Tensors of int64 that cross to the host: TensorFlow up to 2.4 refuses them."""
-    for cluster in program.clusters():
-        if cluster.computation is None or cluster.kind != "outside_compilation":
-            continue
-        target = program.targets.of(cluster.site.module.filename)
-        if target.mask & ~names.until(LAST_WITHOUT_INT64):
-            continue
-        for use in cluster.receives:
-            if use.tensor.dtype == "int64":
-                sure = certainty(program, cluster.computation, cluster.context)
-                report(
-                    cluster.named.span,
-                    "an int64 is sent to the host, which TensorFlow does not support before"
-                    f" {names.after(LAST_WITHOUT_INT64)}",
-                    certainty=Certainty.POSSIBLE if use.alternative else sure,
-                    trace=way(cluster.computation, cluster.context, cluster.site, "sends an int64"),
-                )
-
-
-def _check_policies(program: Program, report: Report) -> None:
-    """Keras' mixed precision in float16, in a program that makes a TPU's strategy."""
-    if not any(_is_a_tpus(each) for each in program.computations):
-        return
-    for call in program.all_calls():
-        if call.last not in POLICIES or "mixed_precision" not in call.path:
-            continue
-        if is_handler(call.context) or is_for_gpu(call.context) or asks_for_dtype(call.context):
-            continue
-        argument = call.argument("name", 0) or call.argument("policy", 0)
-        if argument is not None and argument.value == Const(MIXED):
-            report(
-                argument.site.span,
-                f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
-                certainty=Certainty.POSSIBLE,
-            )
-
-
-def _is_a_tpus(computation: Computation) -> bool:
-    return computation.mode == "function" and computation.certainty is Certainty.DEFINITE
 
 
 def _fix(argument: Argument, dtype: str) -> Fix | None:

@@ -6,12 +6,13 @@ from tpulint.analysis.domain.context import WHILE, Scope
 from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge.operations import builds
 from tpulint.queries.branch_tests import asks_for_shape
+from tpulint.queries.device_code import device_calls, placed_softly
 from tpulint.queries.strategy_scopes import is_guessed
 from tpulint.rules.base import Report
-from tpulint.rules.device_rules import device_calls, placed_softly, way
 
 COST = "one round trip each time"
 
@@ -50,7 +51,7 @@ def check_what_is_moved(program: Program, report: Report) -> None:
             f"`{call.last}` has no TPU kernel, and soft placement runs it on the host in every"
             f" iteration of a loop on the device: {COST}",
             certainty=sure if built.host and not built.writer else Certainty.POSSIBLE,
-            trace=way(computation, call.context, call.site, "is moved to the host"),
+            trace=path_to_site(computation, call.context, call.site, "is moved to the host"),
         )
 
 

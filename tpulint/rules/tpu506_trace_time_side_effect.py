@@ -32,7 +32,7 @@ HARM = {
 def check(program: Program, report: Report) -> None:
     for computation in program.computations:
         for each in (*computation.effects, *given_to_operations(computation)):
-            if not is_meant(computation, each):
+            if each.kind in HARM and not is_meant(computation, each):
                 sure = each.sure and not each.context.is_guess
                 report(
                     each.source.span,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import CALLED, DATA
-from tpulint.analysis.domain.events import ApiCall, Computation, Tensor, Variable
+from tpulint.analysis.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
 from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty
 from tpulint.knowledge.trace_time import CONVERTED, METHODS, NUMPY_FUNCTIONS
-from tpulint.queries.branch_tests import asks_for_eager, is_tried
+from tpulint.queries.branch_tests import asks_for_eager, asks_for_shape, is_tried
+from tpulint.queries.device_code import is_compiled
 from tpulint.rules.base import Report
-from tpulint.rules.device_rules import is_compiled, way
 
+ASKS = "asks"  # the kind of effect that Python's tests have
+INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
 ENABLES = "experimental_enable_numpy_behavior"
 
 
@@ -28,8 +31,29 @@ def check(program: Program, report: Report) -> None:
                 f"`{name(call)}` needs the value of a tensor, which has none while device code is"
                 " traced: use an operation of TensorFlow, or call it outside the step",
                 certainty=certainty(computation, call, asked),
-                trace=way(computation, call.context, call.site, "asks for a value"),
+                trace=path_to_site(
+                    computation, call.context, call.site, "needs the value of a tensor"
+                ),
             )
+        for test in computation.effects:
+            if test.kind == ASKS and is_compiled(test.context) and not is_allowed(test.context):
+                report_test(computation, test, report)
+
+
+def is_allowed(context: Context) -> bool:
+    """Return whether a test on the way asks for eager code, or for a shape that may be static."""
+    return asks_for_eager(context) or asks_for_shape(context)
+
+
+def report_test(computation: Computation, test: Effect, report: Report) -> None:
+    sure = test.sure and not test.context.is_guess and not is_tried(test.site)
+    report(
+        test.site.span,
+        f"Python's `{test.name}` asks whether a tensor is true, which has no value while device"
+        f" code is traced, and autograph does not convert it here: use {INSTEAD[test.name]}",
+        certainty=computation.certainty if sure else Certainty.POSSIBLE,
+        trace=path_to_site(computation, test.context, test.site, "asks whether a tensor is true"),
+    )
 
 
 def asked_of(call: ApiCall) -> Tensor | Variable | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import SENT, Cluster, Computation, Use
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
+from tpulint.diagnostics.culprits import in_calls
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Step
+from tpulint.queries.host_calls import host_calls
 from tpulint.rules.base import Report
-from tpulint.rules.culprits import in_calls
-from tpulint.rules.host_calls import host_calls
 
 STRUCTURAL = ("pack_sequence_as", "assert_same_structure", "flatten")  # tf.nest: only the shape
 
@@ -24,7 +24,6 @@ def check(program: Program, report: Report) -> None:
 def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -> None:
     vague = use.alternative or use.context.is_guess
     sure = use.certainty is Certainty.DEFINITE and not vague
-    assert use.tensor.site is not None
     culprit = in_calls(computation.calls, use.site, use.tensor)
     is_named = culprit.name and not culprit.is_holder
     named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
@@ -36,8 +35,15 @@ def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
         trace=(
             traces.entry(computation),
-            traces.step(DEVICE_LANE, use.tensor.site, "is made on the device"),
+            *_made(computation, use),
             *traces.into_cluster(cluster, use.context),
             traces.step(HOST_LANE, use.site, "is used on the host, but was not passed"),
         ),
     )
+
+
+def _made(computation: Computation, use: Use) -> list[Step]:
+    """Return the step that makes the tensor; for a parameter the first step is enough."""
+    if use.tensor.site is None or use.tensor.site == computation.site:
+        return []
+    return [traces.step(DEVICE_LANE, use.tensor.site, "is made on the device")]

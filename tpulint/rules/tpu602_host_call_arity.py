@@ -8,9 +8,10 @@ from tpulint.analysis.domain.arity import misfit, signature_of
 from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Partial, Value
+from tpulint.diagnostics import traces
+from tpulint.queries.callable_arity import misfit_in
+from tpulint.queries.host_calls import host_calls
 from tpulint.rules.base import Report
-from tpulint.rules.callable_arity import misfit_in
-from tpulint.rules.host_calls import host_calls, to_host_call
 
 PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -19,11 +20,12 @@ def check(program: Program, report: Report) -> None:
     for computation, cluster in host_calls(program):
         wrong = misfit_in(cluster, _fault)
         if wrong is not None:
+            name = traces.callee_name(wrong.callee)
             report(
                 cluster.named.span,
-                f"{wrong.name} does not accept the tensors of `{cluster.kind}`: {wrong.words}",
+                f"{name} does not accept the tensors of `{cluster.kind}`: {wrong.reason}",
                 certainty=wrong.certainty,
-                trace=to_host_call(computation, cluster),
+                trace=traces.to_host_call(computation, cluster),
             )
 
 

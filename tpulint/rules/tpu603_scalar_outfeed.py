@@ -8,11 +8,12 @@ from tpulint.analysis.domain.scalars import is_scalar
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Choice, options
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.culprits import in_argument
+from tpulint.diagnostics.fixes.estimators import with_batch_dimension
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.queries.estimators import broadcasts
+from tpulint.queries.host_calls import host_calls
 from tpulint.rules.base import Report
-from tpulint.rules.culprits import in_argument
-from tpulint.rules.host_calls import host_calls
 
 
 def check(program: Program, report: Report) -> None:
@@ -42,12 +43,13 @@ def _say(
     chosen = "may be" if isinstance(sent.value, Choice) else "is"
     report(
         culprit.span,
-        f"{f'`{name}`' if name else 'this'} {chosen} a scalar, but what `{cluster.kind}` receives"
-        " is concatenated over the replicas along its first dimension: pass"
+        f"{f'`{name}`' if name else 'this value'} {chosen} a scalar, but what `{cluster.kind}`"
+        " receives is concatenated over the replicas along its first dimension: pass"
         f" `tf.reshape({name or 'x'}, [1])`",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
         trace=(
             traces.entry(computation),
             traces.step(DEVICE_LANE, made, "has no batch dimension"),
         ),
+        fix=None if culprit.is_holder else with_batch_dimension(sent.site.module, culprit.span),
     )

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import re
-
-from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import ApiCall, Computation
-from tpulint.analysis.domain.objects import Class, ExternalObject, Function, Instance
+from tpulint.analysis.domain.objects import ExternalObject, Instance
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Choice, External, Value
+from tpulint.analysis.domain.values import Choice
+from tpulint.diagnostics.fixes.estimators import in_cross_shard_optimizer
+from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.queries.estimators import may_have_one_replica
 from tpulint.rules.base import Report
-from tpulint.rules.trace_steps import device, way
+from tpulint.rules.tpu604_bare_optimizers import WRAPPER, is_bare
 
 UPDATES = ("minimize", "apply_gradients")
-WRAPPER = "CrossShardOptimizer"
-# What wrappers that sum gradients call themselves, in packages that are not seen.
-SUMS = re.compile(r"shard|distributed|replica|allreduce|all_reduce|horovod|tpu", re.IGNORECASE)
 
 
 def check(program: Program, report: Report) -> None:
@@ -31,7 +27,7 @@ def check(program: Program, report: Report) -> None:
         if may_have_one_replica(computation.call):
             continue
         for calls in _by_place(computation).values():
-            if all(_is_bare(each.receiver) for each in calls):
+            if all(is_bare(each.receiver) for each in calls):
                 _say(computation, calls[0], report)
 
 
@@ -51,64 +47,6 @@ def _by_place(computation: Computation) -> dict[Site, list[ApiCall]]:
     return found
 
 
-def _is_bare(receiver: Value | None) -> bool:
-    """Return whether this certainly is an optimizer of TensorFlow's, or made after it, that sums
-    nothing.
-    """
-    if isinstance(receiver, Instance):
-        return _is_bare_class(receiver)
-    if not isinstance(receiver, ExternalObject):
-        return False
-    if not is_tensorflow(receiver.path):
-        return _is_from_elsewhere(receiver)
-    named = receiver.last.endswith("Optimizer") or ".optimizers." in receiver.path
-    return named and not _wraps(receiver)
-
-
-def _is_from_elsewhere(optimizer: ExternalObject) -> bool:
-    """Return whether another package's optimizer, or wrapper of one, shows nothing that sums
-    gradients.
-    """
-    if SUMS.search(optimizer.path):
-        return False
-    held = [v for _, v in optimizer.arguments if isinstance(v, (ExternalObject, Instance))]
-    return optimizer.last.endswith("Optimizer") or (bool(held) and all(map(_is_bare, held)))
-
-
-def _is_bare_class(optimizer: Instance) -> bool:
-    """Return whether a class of the project is a TensorFlow optimizer and neither sums nor wraps
-    one.
-    """
-    bases = mro(optimizer.cls)
-    outside = [each for each in bases if isinstance(each, External)]
-    made = any(each.last.endswith("Optimizer") for each in outside)
-    unseen = any(not is_tensorflow(each.path) and each.last != "object" for each in outside)
-    methods = [one for each in bases if isinstance(each, Class) for one in each.names.values()]
-    mentions = {word for one in methods if isinstance(one, Function) for word in one.code.mentions}
-    mentions |= {each.last for each in outside}
-    sums = not mentions.isdisjoint(seam.COLLECTIVES | {WRAPPER})
-    kept = optimizer.attributes.values()
-    return (
-        made
-        and not unseen
-        and not sums
-        and not any(isinstance(each, (ExternalObject, Instance)) for each in kept)
-    )
-
-
-def _wraps(optimizer: ExternalObject) -> bool:
-    """Return whether this is a CrossShardOptimizer, holds one, or may hold one."""
-    if optimizer.last == WRAPPER:
-        return True
-    for keyword, value in optimizer.arguments:
-        if isinstance(value, ExternalObject):
-            if _wraps(value):
-                return True
-        elif keyword in ("opt", "optimizer"):
-            return True
-    return False
-
-
 def _say(computation: Computation, update: ApiCall, report: Report) -> None:
     receiver = update.receiver
     assert isinstance(receiver, (ExternalObject, Instance))
@@ -122,7 +60,10 @@ def _say(computation: Computation, update: ApiCall, report: Report) -> None:
         f"`{name}` is not wrapped in `{WRAPPER}`: each replica would apply "
         "only its own gradients, so TPUEstimator refuses to train",
         certainty=Certainty.POSSIBLE if guess else computation.certainty,
-        trace=way(computation, update.context, device(made, "is made without a wrapper")),
+        trace=device_path(
+            computation, update.context, device_step(made, "is made without a wrapper")
+        ),
+        fix=in_cross_shard_optimizer(receiver, update.site),
     )
 
 

@@ -6,6 +6,7 @@ from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Strategy
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes.estimators import of_one_size
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.queries.input_pipelines import (
     asks_for_remainder,
@@ -18,7 +19,7 @@ from tpulint.queries.input_pipelines import (
 )
 from tpulint.rules.base import Report
 
-# What gives a tensor a static shape by hand, after all.
+# Methods that give a tensor a static shape by hand.
 FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape"])
 
 
@@ -67,4 +68,5 @@ def _say(feed: Feed, batch: ExternalObject, sure: bool, report: Report) -> None:
             traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
             traces.step(HOST_LANE, batch.site, "makes batches of which the last may be smaller"),
         ),
+        fix=of_one_size(batch),
     )

@@ -5,18 +5,13 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import ExternalObject, Mapping
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import NONE, Const, Value, options
+from tpulint.analysis.domain.values import NONE, Value, options
 from tpulint.finding import Certainty
-from tpulint.queries.estimators import broadcasts, on_tpu, setting
+from tpulint.knowledge.estimators import BATCH_SIZES
 from tpulint.rules.base import Report
+from tpulint.rules.tpu606_batches import check_batches
 
 RESERVED = ("batch_size", "context")
-BATCHES = {
-    "train": ("train_batch_size", 5),
-    "evaluate": ("eval_batch_size", 6),
-    "predict": ("predict_batch_size", 7),
-}
-CORES = 8  # of the smallest TPU that Cloud offers
 
 
 def check(program: Program, report: Report) -> None:
@@ -24,7 +19,7 @@ def check(program: Program, report: Report) -> None:
         if call.last == "TPUEstimator":
             _check_params(call, report)
             runs = {each.kind for each in program.feeds if each.owner is call.result}
-            _check_batches(call, runs or set(BATCHES), report)
+            check_batches(call, runs or set(BATCH_SIZES), report)
 
 
 def _check_params(call: ApiCall, report: Report) -> None:
@@ -39,8 +34,8 @@ def _check_params(call: ApiCall, report: Report) -> None:
         if any(held):
             report(
                 given.site.span,
-                f"`params` holds `{key}`, which TPUEstimator reserves: its "
-                "constructor refuses them",
+                f"`params` holds `{key}`, which TPUEstimator sets itself: its constructor raises a"
+                " ValueError",
                 certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
             )
 
@@ -53,36 +48,3 @@ def _holds(params: Value, key: str, call: ApiCall) -> bool:
         return False
     set_at = params.set_at.get(key)
     return set_at is None or set_at.reached_whenever(call.context)
-
-
-def _check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
-    """A literal batch that the replicas cannot share; how many they are may be a guess.
-
-    runs: what the estimator is seen to do, for TPUEstimator checks a size when it uses it.
-    """
-    if not on_tpu(call) or broadcasts(call) is not False:
-        return
-    shards, cores = setting(call, "num_shards", 1), setting(call, "num_cores_per_replica", 2)
-    count = _number(shards)
-    if count is None and (shards != NONE or cores != NONE):
-        return
-    replicas = count or CORES
-    for run, (keyword, position) in BATCHES.items():
-        if run not in runs:
-            continue
-        given = call.argument(keyword, position)
-        size = _number(given.value) if given is not None else None
-        if given is None or size is None or size % replicas == 0:
-            continue
-        trained = keyword == "train_batch_size" and count is not None
-        sure = trained and not call.context.is_guess
-        report(
-            given.site.span,
-            f"`{keyword}={size}` is not divisible by {replicas} replicas: TPUEstimator refuses it",
-            certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
-        )
-
-
-def _number(value: Value) -> int | None:
-    found = value.value if isinstance(value, Const) else None
-    return found if type(found) is int else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes.strategies import step_compiled
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.queries.eager_calls import is_eager, is_traced_function
 from tpulint.rules.base import Report
@@ -28,6 +29,7 @@ def check(program: Program, report: Report) -> None:
                 ),
                 traces.step(HOST_LANE, computation.site, f"calls `{computation.kind}` eagerly"),
             ),
+            fix=step_compiled(computation.callee, computation.site),
         )
 
 
@@ -39,6 +41,6 @@ def certainty(computation: Computation) -> Certainty:
 def message(computation: Computation) -> str:
     function = traces.callee_name(computation.callee)
     return (
-        f"`{computation.kind}` of {function} is called outside a tf.function: a TPUStrategy does"
-        " not run a step eagerly"
+        f"{function} is given to `{computation.kind}` outside a tf.function: a TPUStrategy does not"
+        " run a step eagerly"
     )

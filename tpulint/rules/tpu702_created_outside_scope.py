@@ -5,11 +5,11 @@ from __future__ import annotations
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.names.requirements import allowed
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes.strategies import in_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
+from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.strategy_scopes import Outside, Scopes
 from tpulint.rules.base import Report
-
-KERAS_3 = (">=", "2.16")  # the first TensorFlow that installs it
 
 HARM = {
     "optimizer": "its slot variables cannot be created with those of the model",
@@ -35,6 +35,7 @@ def check(program: Program, report: Report) -> None:
                 traces.step(HOST_LANE, found.site, f"makes {words(found)} under no scope"),
                 traces.step(lane(found), found.use, f"uses the {found.kind}"),
             ),
+            fix=in_scope(scopes.place(found)),
         )
 
 

@@ -8,8 +8,10 @@ from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Strategy
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes.strategies import without_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
+from tpulint.queries.strategies import strategy_of
 from tpulint.rules.base import Report
 from tpulint.rules.tpu703_loop_nesting import is_written_in
 
@@ -21,21 +23,19 @@ def check(program: Program, report: Report) -> None:
         if computation.kind not in RUNS:
             continue
         for call in computation.calls:
-            if (
-                call.last == "scope"
-                and isinstance(call.receiver, Strategy)
-                and call.context.on_device
-            ):
+            strategy = strategy_of(call.receiver) if call.last == "scope" else None
+            if strategy is not None and call.context.on_device:
                 report(
                     call.site.span,
                     "`strategy.scope()` is entered in the function given to `run`, where a replica"
                     " cannot enter it: create what belongs under it before the step",
-                    certainty=certainty(computation, call.receiver, call.context.is_guess),
+                    certainty=certainty(computation, strategy, call.context.is_guess),
                     trace=(
                         traces.entry(computation),
                         *traces.calls(DEVICE_LANE, computation.context, call.context, skip=1),
                         traces.step(DEVICE_LANE, call.site, "enters the scope on a replica"),
                     ),
+                    fix=without_scope(call.site),
                 )
         for scope, loop in scopes_in_loops(computation):
             guess = scope.perhaps or computation.context.is_guess
@@ -49,6 +49,7 @@ def check(program: Program, report: Report) -> None:
                     traces.step(HOST_LANE, scope.site, "enters the scope again"),
                     traces.step(HOST_LANE, computation.site, f"calls `{computation.kind}` in it"),
                 ),
+                fix=without_scope(scope.site),
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.context import GUESSES
+from tpulint.analysis.domain.context import GUARD, GUESSES
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
@@ -61,11 +61,14 @@ def _lost(call: ApiCall, standing: list[ApiCall]) -> Iterator[Again]:
 
 
 def _comes_before(earlier: ApiCall, later: ApiCall) -> bool:
-    """Return whether one run can reach both, the later one not to fix the first."""
+    """Return whether one run can reach both, the later one not to fix the first.
+
+    What is under a test that asks whether something is there already is done once.
+    """
     taken = dict(earlier.context.conditions)
     if any(taken.get(key, branch) != branch for key, branch in later.context.conditions):
         return False
-    return not any(key.kind == HANDLER for key, _ in later.context.conditions)
+    return not any(key.kind in (HANDLER, GUARD) for key, _ in later.context.conditions)
 
 
 def _is_tpus(call: ApiCall) -> bool:

@@ -13,9 +13,9 @@ from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import OF_ALL_REPLICAS, REFUSED_ON_REPLICAS
 from tpulint.queries.branch_tests import tests
+from tpulint.queries.device_code import LEADS_OUT
 from tpulint.queries.strategies import strategy_of
 from tpulint.rules.base import Report
-from tpulint.rules.device_rules import LEADS_OUT
 
 METHODS = REFUSED_ON_REPLICAS | OF_ALL_REPLICAS
 ASKS_WHERE = re.compile(r"replica_context|has_strategy")
@@ -67,8 +67,8 @@ def message(computation: Computation, call: ApiCall) -> str:
     run = computation.kind
     if call.last in OF_ALL_REPLICAS:
         return (
-            f"`{call.last}` in the function given to `{run}` makes values of all replicas, which"
-            " one replica cannot use: call it outside the step, and pass the values to it"
+            f"`{call.last}` makes values for all replicas, which one replica cannot use in the"
+            f" function given to `{run}`: call it outside, and pass the values"
         )
     instead = INSTEAD.get(call.last, OTHERWISE).format(run=run)
-    return f"`{call.last}` in the function given to `{run}`: a replica cannot call it; {instead}"
+    return f"`{call.last}` cannot be called in the function given to `{run}`: {instead}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes.strategies import not_eager
 from tpulint.finding import HOST_LANE, Step
 from tpulint.rules.base import Report
 from tpulint.rules.tpu706_eager_switches import Eager, eager_models, switched_functions
@@ -19,6 +20,7 @@ def check(program: Program, report: Report) -> None:
                 traces.step(HOST_LANE, found.switch.site, "asks for eager execution"),
                 *way_to_step(found),
             ),
+            fix=not_eager(found.switch, found.given),
         )
 
 

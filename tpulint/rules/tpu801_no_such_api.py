@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator
-
-from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.names.target_release import Target
-from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
+from tpulint.diagnostics.renames import advice, rename, shown
+from tpulint.finding import Certainty
 from tpulint.knowledge import names
-from tpulint.rules.api_names import Absent, absent, first_with, newest, shown
+from tpulint.queries.absent_names import Absent, absent, first_with, newest
 from tpulint.rules.base import Report
+from tpulint.rules.tpu801_keywords import corrected, is_guessed_call, release_of, unknown_keywords
 
 PACKAGE = "tensorflow."
-NEAR = 0.75
 
 
 def check(program: Program, report: Report) -> None:
@@ -22,70 +18,30 @@ def check(program: Program, report: Report) -> None:
         if not each.gone:
             report(
                 each.spelled.span,
-                f"`{shown(each.spelled)}` {_why(each)}{each.advice}",
+                f"`{shown(each.spelled)}` {_why(each)}{advice(each)}",
                 certainty=each.certainty,
-                fix=each.fix,
+                fix=rename(each, program),
             )
     for call in program.all_calls():
         keyed = call.path.startswith(PACKAGE) and any(each.keyword for each in call.arguments)
         if keyed and names.parameters(call.path):
             target = program.targets.of(call.site.module.filename)
-            sure = Certainty.POSSIBLE if _is_guess(call, target) else Certainty.DEFINITE
-            for argument, near in _unknown(call, target):
-                advice = f"; did you mean `{near}`?" if near else ""
+            sure = Certainty.POSSIBLE if is_guessed_call(call, target) else Certainty.DEFINITE
+            for argument, near in unknown_keywords(call, target):
+                meant = f"; did you mean `{near}`?" if near else ""
+                takes = f"`{call.last}` takes no `{argument.keyword}`"
                 report(
                     argument.site.span,
-                    f"`{call.last}` takes no `{argument.keyword}` {_in(call, target)}{advice}",
+                    f"{takes} {release_of(call, target)}{meant}",
                     certainty=sure,
-                    fix=_rename(argument, near) if near else None,
+                    fix=corrected(argument, near) if near else None,
                 )
 
 
 def _why(absent: Absent) -> str:
     if not absent.spelled.having:
-        return "is in no release of TensorFlow"
+        return "does not exist in any release of TensorFlow"
     return (
-        f"is not yet in TensorFlow {newest(absent.spelled.target.mask)}"
+        f"does not exist yet in TensorFlow {newest(absent.spelled.target.mask)}"
         f" ({first_with(absent.spelled)} has it)"
     )
-
-
-def _is_guess(call: ApiCall, target: Target) -> bool:
-    """Return whether another function may be meant, or another release than the project's.
-
-    What it takes in the releases that nobody configured may not be known.
-    """
-    seen = 0
-    for mask, _ in names.parameters(call.path):
-        seen |= mask
-    elsewhere = names.having(call.path) & ~target.mask & ~seen
-    return call.context.is_guess or bool(elsewhere and not target.configured)
-
-
-def _in(call: ApiCall, target: Target) -> str:
-    if not target.stated:
-        return "in any release of TensorFlow"
-    return f"in TensorFlow {newest(target.mask & names.having(call.path))}"
-
-
-def _unknown(call: ApiCall, target: Target) -> Iterator[tuple[Argument, str]]:
-    """The keywords that no release of the target takes, with the nearest one that it takes."""
-    wanted = target.mask & names.having(call.path) & names.spoken_of(call.path)
-    taken: set[str] = set()
-    seen = 0
-    for mask, parameters in names.parameters(call.path):
-        seen |= mask
-        if mask & wanted:
-            taken.update(each.rstrip("=") for each in parameters.strip("()").split(","))
-    if not wanted or wanted & ~seen or "**" in taken:
-        return
-    for each in call.arguments:
-        if each.keyword and each.keyword not in taken:
-            near = difflib.get_close_matches(each.keyword, sorted(taken - {"*", "|"}), 1, NEAR)
-            yield each, near[0] if near else ""
-
-
-def _rename(argument: Argument, near: str) -> Fix:
-    start = argument.site.span.start
-    end = Location(start.row, start.column + len(argument.keyword or ""))
-    return Fix(Applicability.UNSAFE, f"write `{near}=`", (Edit(start, end, near),))

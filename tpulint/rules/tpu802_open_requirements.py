@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tpulint.analysis.names.api_names import Spelled
+from tpulint.diagnostics.renames import shown
 from tpulint.finding import HOST_LANE, Certainty, Span, Step
 from tpulint.knowledge import names
-from tpulint.rules.api_names import Absent, newest, shown
+from tpulint.queries.absent_names import Absent, newest
 
 SHOWN = 3  # places
 
@@ -45,7 +46,7 @@ class Broken(NamedTuple):
         rest = f", and {len(self.spelled) - SHOWN} more" if len(self.spelled) > SHOWN else ""
         return (
             f"`{target.requirement.text}` allows TensorFlow {self.first_release} to"
-            f" {newest(target.mask)}, where {count} used here {_are(written)} gone:"
+            f" {newest(target.mask)}, where {count} used here no longer {_exist(written)}:"
             f" {places}{rest}; `--target-tensorflow` lists each"
         )
 
@@ -53,7 +54,11 @@ class Broken(NamedTuple):
     def trace(self) -> tuple[Step, ...]:
         """The first places."""
         return tuple(
-            Step(HOST_LANE, each.span, f"`{shown(each)}` is gone by TensorFlow {_lost_in(each)}")
+            Step(
+                HOST_LANE,
+                each.span,
+                f"`{shown(each)}` no longer exists in TensorFlow {_lost_in(each)}",
+            )
             for each in self._first()
         )
 
@@ -96,5 +101,5 @@ def _place(spelled: Spelled, folder: str) -> str:
     return path if path.endswith(".ipynb") else f"{path}:{spelled.span.start.row}"
 
 
-def _are(written: set[str]) -> str:
-    return "are" if len(written) > 1 else "is"
+def _exist(written: set[str]) -> str:
+    return "exist" if len(written) > 1 else "exists"

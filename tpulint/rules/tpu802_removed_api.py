@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
+from tpulint.diagnostics.renames import advice, rename, shown
 from tpulint.finding import Certainty
-from tpulint.rules.api_names import Absent, absent, first_without, shown
+from tpulint.queries.absent_names import Absent, absent, first_without
 from tpulint.rules.base import Report
 from tpulint.rules.tpu802_open_requirements import by_requirement, is_grouped
 
@@ -19,10 +20,10 @@ def check(program: Program, report: Report) -> None:
             continue
         report(
             each.spelled.span,
-            f"`{shown(each.spelled)}` is gone by TensorFlow {first_without(each.spelled)}"
-            f"{each.advice}",
+            f"`{shown(each.spelled)}` no longer exists in TensorFlow {first_without(each.spelled)}"
+            f"{advice(each)}",
             certainty=each.certainty,
-            fix=each.fix,
+            fix=rename(each, program),
         )
     for broken in by_requirement(grouped):
         report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)

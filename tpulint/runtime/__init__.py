@@ -14,18 +14,20 @@ from __future__ import annotations
 import tensorflow as _tf
 
 from tpulint.runtime import errors
-from tpulint.runtime import feeding as _feeding  # noqa: F401  TensorFlow's infeed ends in it
 from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import *  # noqa: F403
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.outside import outside_compilation
+from tpulint.runtime.patches import install as _install
 from tpulint.runtime.profile import Profile, profile
 from tpulint.runtime.replicate import replicate, rewrite, split_compile_and_replicate
 from tpulint.runtime.results import marked_graph
 from tpulint.runtime.sharding import batch_parallel, shard, split_compile_and_shard
 from tpulint.runtime.stepping import options
 from tpulint.runtime.tensorflow_internals import core, training_loop
+
+_install()
 
 # Pure Python that works without a TPU: TensorFlow's own.
 CrossShardOptimizer = _tf.compat.v1.tpu.CrossShardOptimizer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tpulint.runtime import tensorflow_internals as tfi
@@ -44,36 +44,34 @@ def emulated_tpu(
         ValueError: both sizes are given, or there is no core, or `topology` is invalid.
     """
     system = system_of(num_replicas, topology, cores_per_replica)
-    with ExitStack() as places:
-        if current_system() is None:
-            places.enter_context(_tensorflow_on_it())
-        places.enter_context(emulating(system))
+    patches = _patches() if current_system() is None else ()
+    with tfi.install(patches), emulating(system):
         yield
 
 
-@contextmanager
-def _tensorflow_on_it() -> Iterator[None]:
+def _patches() -> Sequence[AbstractContextManager[None]]:
+    """Return the patches that let TensorFlow's own names find the emulated system."""
     functions = Functions()
-    with (
-        tfi.listed(lambda: _now().num_cores),
-        tfi.placed_softly(),
-        tfi.functions_seen(functions.see),
-        tfi.said_on_cores(functions),
-        tfi.placed_on_this_host(),
-        tfi.unpacked_outside_computations(),
-        tfi.one_core_a_replica(),
-        tfi.no_shards_by_hand(),
-        tfi.resolved_here(),
-        tfi.systems_are(_initialize, lambda: note_initialized(is_now=False)),
-        tfi.called_on_any_core(),
-        tfi.summed_alone(lambda: enclosing_context() is not None),
-        tfi.no_embedding_hardware(),
-        tfi.pipelines_not_tuned(),
-        tfi.computations_go_to(
+    return (
+        tfi.cores_listed(lambda: _now().num_cores),
+        tfi.soft_placement(),
+        tfi.function_definitions_observed(functions.see),
+        tfi.cores_reported(functions),
+        tfi.emulated_devices_placed(),
+        tfi.packed_variables_unpacked(),
+        tfi.first_copies_taken(),
+        tfi.manual_sharding_refused(),
+        tfi.cluster_resolvers(),
+        tfi.cloud_detected(),
+        tfi.tpu_systems(_initialize, lambda: note_initialized(is_now=False)),
+        tfi.partitioned_calls(),
+        tfi.cross_replica_sums(lambda: enclosing_context() is not None),
+        tfi.embeddings_refused(),
+        tfi.autotune_disabled(),
+        tfi.replicate_calls(
             _replicate_on_cores, outside_compilation, experimental_map_outside_compilation
         ),
-    ):
-        yield
+    )
 
 
 def _replicate_on_cores(
@@ -84,7 +82,7 @@ def _replicate_on_cores(
     *args: Any,
     **kwargs: Any,
 ) -> list[Any]:
-    with tfi.other_cores_follow():
+    with tfi.copies_assigned():
         found = split_compile_and_replicate(
             computation, inputs, infeed_queue, device_assignment, *args, **kwargs
         )

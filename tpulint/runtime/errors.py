@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import tensorflow as tf
 
 from tpulint.codes import CODES
-from tpulint.runtime.place import place_of, users_place
+from tpulint.runtime.source_location import place_of, users_place
 
 __all__ = [
     "ArityError",
@@ -29,6 +29,7 @@ __all__ = [
     "DeviceAssignmentError",
     "DeviceVariableError",
     "DivergentCollectiveError",
+    "EagerExecutionError",
     "EscapedTensorError",
     "InputsNotPerReplicaError",
     "InternalError",
@@ -45,6 +46,7 @@ __all__ = [
     "UnequalInputsError",
     "UnfetchableError",
     "UninitializedSystemError",
+    "UnorderedAccessWarning",
     "UnsupportedOpError",
 ]
 
@@ -102,21 +104,21 @@ class RuntimeFaultWarning(UserWarning):
     def __init__(self, message: str, *, place: str | None = None) -> None:
         self.place = place or users_place()
         super().__init__(explained(message, self.rule, self.place))
-        for witness in tuple(_witnesses):
-            witness(self)
+        for listener in tuple(_listeners):
+            listener(self)
 
 
-_witnesses: list[Callable[[RuntimeFaultWarning], None]] = []
+_listeners: list[Callable[[RuntimeFaultWarning], None]] = []
 
 
 @contextmanager
-def warnings_told_to(witness: Callable[[RuntimeFaultWarning], None]) -> Iterator[None]:
-    """Pass each warning in the context to `witness`, also those that a filter hides."""
-    _witnesses.append(witness)
+def warnings_sent_to(listener: Callable[[RuntimeFaultWarning], None]) -> Iterator[None]:
+    """Pass each warning in the context to `listener`, also those that a filter hides."""
+    _listeners.append(listener)
     try:
         yield
     finally:
-        _witnesses.remove(witness)
+        _listeners.remove(listener)
 
 
 def _tensorflows_class(ours: type[Any]) -> Any:
@@ -151,6 +153,10 @@ class StaleVariableWarning(RuntimeFaultWarning):
     """A host cluster and the device touch one host variable, unseen by each other."""
 
     rule = "TPU103"
+
+
+class UnorderedAccessWarning(RuntimeFaultWarning):
+    """A branch reads and writes a variable in no order, and TensorFlow may choose another."""
 
 
 class NestedClusterError(RuntimeFault, NotImplementedError):
@@ -268,11 +274,22 @@ class PaddingWarning(RuntimeFaultWarning):
 class UninitializedSystemError(RuntimeFault, tf.errors.FailedPreconditionError):  # type: ignore[misc]
     """A step runs on a TPU system that the program has not initialized, or has shut down."""
 
+    rule = "TPU707"
+
 
 class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]
     """Device code has an operation with no TPU kernel."""
 
     rule = "TPU501"
+
+
+class EagerExecutionError(RuntimeFault, NotImplementedError, AttributeError):
+    """`TPUStrategy.run` of a tf.function that runs operation by operation.
+
+    On a TPU the first tensor that is asked for its operation raises an AttributeError.
+    """
+
+    rule = "TPU706"
 
 
 _Fault = TypeVar("_Fault", bound=RuntimeFault)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tpulint import __version__
 from tpulint.runtime.errors import InternalError, RuntimeFault
-from tpulint.runtime.place import place_of_operation
+from tpulint.runtime.source_location import place_of_operation
 
 ISSUES = "https://github.com/tpulint/tpulint/issues"
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")

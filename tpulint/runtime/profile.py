@@ -30,7 +30,7 @@ _NOTHING = "no step was watched: it must be built and run while the profile is o
 class LaneTotal:
     """The sums of a lane of one step: "device", "host cluster C", "infeed" or "outfeed".
 
-    They are over all replicas. `seconds` is the time that its pieces took; bytes are those of the
+    They are over all replicas. `seconds` is the time that its segments took; bytes are those of the
     tensors that crossed.
     """
 

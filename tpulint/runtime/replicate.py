@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import hardware, results
+from tpulint.runtime import driver, hardware, results
 from tpulint.runtime import tensorflow_internals as tfi
-from tpulint.runtime.errors import PaddingWarning, UnfetchableError, as_fault
-from tpulint.runtime.execute import step
-from tpulint.runtime.internal import ours, partly_ours
-from tpulint.runtime.mark import replicate as marking
-from tpulint.runtime.mark import runnable
+from tpulint.runtime.errors import (
+    EagerExecutionError,
+)
 from tpulint.runtime.mark.marked import Mode, Ran
+from tpulint.runtime.mark.replicate import Outcome
 from tpulint.runtime.mark.request import Request
-from tpulint.runtime.place import is_called_by_strategy
+from tpulint.runtime.source_location import is_called_by_strategy
 from tpulint.runtime.stepping import current_options
 from tpulint.runtime.undifferentiable import undifferentiable, undifferentiable_value
+
+_NO_EAGER_STEP = """\
+TPUStrategy.run(fn, ...) does not support pure eager execution. please make sure the function \
+passed into `strategy.run` is a `tf.function` or `strategy.run` is called inside a `tf.function` \
+if eager behavior is enabled.
+  `tf.config.run_functions_eagerly(True)` makes every tf.function run operation by operation, and \
+a TPU runs compiled programs only"""
 
 
 def replicate(
@@ -101,6 +105,8 @@ def split_compile_and_replicate(
         xla_options,
     )
     if tf.executing_eagerly():
+        if is_called_by_strategy():
+            raise EagerExecutionError(_NO_EAGER_STEP)
         return _eagerly(request)
     is_function = isinstance(tfi.default_graph(), tfi.FuncGraph)
     return _in_graph(request, "function" if is_function else "graph")
@@ -135,7 +141,9 @@ def _eagerly(request: Request) -> list[Any]:
         return tf.nest.map_structure(_without_operation, traced[-1])
 
     with tfi.no_recording():
-        values = tpu_step()
+        # A function is called operation by operation where the user asks for that.
+        traces = not tf.config.functions_run_eagerly()
+        values = tpu_step() if traces else tpu_step.get_concrete_function()()
     for symbol, value in zip(_flat(traced[-1]), _flat(values), strict=True):
         if value is not None:
             results.remember_same(symbol, value)
@@ -152,28 +160,22 @@ def _without_operation(value: Any) -> Any:
 
 
 def _in_graph(request: Request, mode: Mode) -> list[Any]:
-    with partly_ours():
-        outcome = marking.mark(request, mode)
-    if outcome is None:
+    built = driver.run(request, mode, current_options())
+    if built is None:
         return []
-    runnable.check(outcome.context, outcome.marked, request.device_assignment)
-    _warn_of_idle_padding(request, outcome)
-    if mode == "graph":
-        _guard_fetches(outcome.marked.graph)
-    with _beside_the_users_nodes():
-        # Tapes are to see the marked nodes.
-        with tfi.no_recording(), ours():
-            ran = step.run_marked(outcome.marked, current_options())
+    outcome, ran = built
+    with driver.apart_from_the_users_nodes():
+        with tfi.no_recording():
             status = tf.constant(b"") if request.use_tpu else tf.no_op()
         results.remember(status, outcome.marked, outcome.compile_status)
         return [status, _results(outcome, ran)]
 
 
-def _results(outcome: marking.Outcome, ran: Ran) -> list[Any]:
+def _results(outcome: Outcome, ran: Ran) -> list[Any]:
     """Return the runnable results of each replica, in the computation's structure."""
     if isinstance(outcome.results[0], tf.Operation):
         return [
-            _standing_for(outcome, tf.group(done), twin)
+            _remembered(outcome, tf.group(done), twin)
             for done, twin in zip(ran.done, outcome.results, strict=True)
         ]
     twins = [[twin for twin in replica if twin is not None] for replica in outcome.results]
@@ -183,60 +185,12 @@ def _results(outcome: marking.Outcome, ran: Ran) -> list[Any]:
     ):
         rest = iter(tensors)
         flat = [
-            twin if twin is None else _standing_for(outcome, next(rest), twin) for twin in replica
+            twin if twin is None else _remembered(outcome, next(rest), twin) for twin in replica
         ]
         packed.append(tfi.nest.pack_sequence_as(outcome.structure, flat, expand_composites=True))
     return packed
 
 
-def _standing_for(outcome: marking.Outcome, executable: Any, twin: Any) -> Any:
+def _remembered(outcome: Outcome, executable: Any, twin: Any) -> Any:
     results.remember(executable, outcome.marked, twin)
     return executable
-
-
-@contextmanager
-def _beside_the_users_nodes() -> Iterator[None]:
-    """Keep the step's operations out of the user's name, device and colocation scopes."""
-    with tf.name_scope("tpulint/"), tf.device(None), tfi.no_colocation():
-        yield
-
-
-def _guard_fetches(graph: Any) -> None:
-    """Make `Session.run` raise tpulint's error where `graph.prevent_fetching` forbids a fetch."""
-    if getattr(graph, "_tpulint_guards_fetches", False):
-        return
-    graph._tpulint_guards_fetches = True
-    fetchable = graph.is_fetchable
-
-    def is_fetchable(tensor_or_op: Any) -> bool:
-        if not fetchable(tensor_or_op):
-            raise _refused(tensor_or_op)
-        return True
-
-    graph.is_fetchable = is_fetchable
-
-
-def _refused(op: Any) -> UnfetchableError:
-    return as_fault(
-        UnfetchableError,
-        tfi.InaccessibleTensorError(
-            f"Operation {op.name} has been marked as not fetchable. Typically this happens when "
-            "it is defined in another function or code block. Use return values, explicit "
-            "Python locals or TensorFlow collections to access it."
-        ),
-    )
-
-
-def _warn_of_idle_padding(request: Request, outcome: marking.Outcome) -> None:
-    # A strategy gives the same to each trace, whatever the shapes of its inputs.
-    if request.padding_spec is None or is_called_by_strategy():
-        return
-    if not request.maximum_shapes:
-        why = "without maximum_shapes"
-    elif outcome.marked.num_replicas == 1:
-        why = "with one replica"
-    elif not outcome.is_padded:
-        why = "with inputs of static and equal shapes"
-    else:
-        return
-    warnings.warn(PaddingWarning(f"padding_spec has no effect {why}"), stacklevel=2)

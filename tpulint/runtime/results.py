@@ -92,6 +92,3 @@ def _in_graph(graph: Any, name: str | None) -> Marked | None:
 def _known(graph: Any) -> dict[str, tuple[Marked, Any]]:
     known: dict[str, tuple[Marked, Any]] = getattr(graph, _OF_GRAPH, {})
     return known
-
-
-tfi.functions_leave_out(unrunnable)

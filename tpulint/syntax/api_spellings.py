@@ -231,7 +231,7 @@ class _Reader:
         quiet = "suppress" in text or "raises" in text.lower()
         return place._replace(guarded=place.guarded or quiet)
 
-    # What is found
+    # Results
 
     def _import(self, node: ast.Import | ast.ImportFrom, place: _Place) -> None:
         for each in node.names:

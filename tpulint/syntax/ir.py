@@ -169,7 +169,8 @@ class ClassCode:
 class ModuleFacts:
     """The summary of one module. `counts` are the places of each kind, to check positions by.
 
-    `mentions` holds every identifier but those in functions that are pieces of their own.
+    `mentions` holds every identifier but those in functions that are pieces of their own;
+    `pieces` reads these.
     """
 
     body: Block
@@ -177,6 +178,7 @@ class ModuleFacts:
     classes: list[ClassCode]
     mentions: list[str]
     counts: list[int]
+    pieces: Reader | None = field(default=None, repr=False, compare=False)
 
     def names_any(self, names: frozenset[str]) -> bool:
         """Return whether one of `names` is an identifier in the module."""

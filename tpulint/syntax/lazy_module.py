@@ -9,12 +9,20 @@ from tpulint.syntax.deep_stack import deeply
 from tpulint.syntax.positions import Positions, Range
 
 
+def pieces_of(text: str, facts: ir.ModuleFacts) -> Pieces:
+    """The pieces of `facts`, made once: they know what was read before, and what was refused."""
+    if facts.pieces is None:
+        facts.pieces = Pieces(text, facts)
+    assert isinstance(facts.pieces, Pieces)
+    return facts.pieces
+
+
 class Pieces:
     """The bodies of one module that were left for later, and where everything stands."""
 
     def __init__(self, text: str, facts: ir.ModuleFacts) -> None:
         self.problem: tuple[str, int, int] | None = None
-        self._text = text
+        self.whole = text
         self._facts = facts
         self._cuts = [each.rows for each in facts.functions if each.rows is not None]
         self._lines = lines_of(text) if self._cuts else []
@@ -43,7 +51,7 @@ class Pieces:
         from tpulint.syntax.parse import SyntaxProblem, parse
 
         try:
-            parse(self._text)
+            parse(self.whole)
         except SyntaxProblem as problem:
             self.problem = (problem.reason, problem.row, problem.column)
             return ir.FunctionBody([], [], [], False, [ir.UNCOUNTED])
@@ -67,7 +75,7 @@ class Pieces:
 
     def _positions_of(self, number: int) -> Positions:
         if number == 0:
-            text = skeleton(self._lines, self._cuts) if self._cuts else self._text
+            text = skeleton(self._lines, self._cuts) if self._cuts else self.whole
             return Positions(text, self._facts.counts)
         function = self._facts.functions[number - 1]
         return Positions(HEADER + self.text(function), function.inside.counts or [ir.UNCOUNTED])

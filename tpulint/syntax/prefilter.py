@@ -9,9 +9,15 @@ from tpulint.knowledge.seam import SIGN_CLASSES, SIGNS
 
 # Cheap screens first: every sign holds one of these.
 _SCREENS = (b"tpu", b"TPU", b"Tpu", b"outside_compilation", b"trategy", b"split_compile")
-_RUNS = (b".run(", b".experimental_run_v2(", b".experimental_run(", b".call_for_each_replica(")
+_RUNS = (
+    b".run(",
+    b".experimental_run_v2(",
+    b".experimental_run(",
+    b".call_for_each_replica(",
+)
+_TRAINS = (b".fit(", b".compile(", b"_on_batch(", b".evaluate(", b".predict(")
 _STRATEGY = re.compile(rb"(?:strategy|distribution|replicator)\w*(?:\.extended)?$", re.IGNORECASE)
-_BEFORE = 48  # bytes before a `.run(` in which its receiver's name is
+_BEFORE = 48  # bytes before a `.run(` or `.scope(` in which its receiver's name is
 # `TPUEstimatorSpec(...)`, `spec = tpu.TPUEstimatorSpec`, `run(TPUStrategy, ...)`; no prose.
 _MAKES = re.compile(
     rb"(?:TPUEstimator(?:Spec)?|TPUStrategy\w*|TPUDistributionStrategy|TpuReplicator)\s*\("
@@ -24,7 +30,7 @@ _IMPORTS = re.compile(
 )
 
 
-# What a module must hold to be read because another one imports it: the seam, collectives,
+# Words that a module must hold to be read because another one imports it: the seam, collectives,
 # or arrays that grow; or records, in which strategies and functions are handed on.
 _MATTERS = (b"merge_call", b"cross_replica_sum", b"all_reduce", b"dynamic_size")
 _RECORDS = (b"namedtuple(", b"NamedTuple", b"@dataclass", b"dataclasses.dataclass")
@@ -72,14 +78,17 @@ def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:
     if any(sign in data for sign in SIGN_CLASSES) and _MAKES.search(data):
         return True
     named = b"trategy" in data or b"istribution" in data or b"eplicator" in data
-    if named and _runs_a_strategy(data):
+    if named and _is_called_on_a_strategy(data, _RUNS):
+        return True
+    trains = named and any(word in data for word in _TRAINS)  # a Keras model, made in a scope
+    if trains and _is_called_on_a_strategy(data, (b".scope(",)):
         return True
     return b"tpu" in data and bool(_CALLS.search(data) or _IMPORTS.search(data))
 
 
-def _runs_a_strategy(data: bytes) -> bool:
-    """Return whether `run`, or an older name of it, is called on what is named like a strategy."""
-    for word in _RUNS:
+def _is_called_on_a_strategy(data: bytes, words: Iterable[bytes]) -> bool:
+    """Return whether one of the methods is called on what is named like a strategy."""
+    for word in words:
         found = data.find(word)
         while found >= 0:
             if _STRATEGY.search(data[max(found - _BEFORE, 0) : found]):

@@ -22,7 +22,7 @@ from tpulint.syntax.nodes import Block, Expression, Node
 
 Array: TypeAlias = list[Any]  # of JSON's types: mypy cannot see into a file
 
-# How the fields of each class are written: "-" as they are, "n" a node or null, "l" nodes.
+# The form of the fields of each class: "-" as they are, "n" a node or null, "l" nodes.
 # A class is written by its place in this list: with a new order comes a new `ir.VERSION`.
 FORMS: tuple[tuple[type[Node], str], ...] = (
     (e.Name, "--"),

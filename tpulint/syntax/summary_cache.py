@@ -1,4 +1,4 @@
-"""Summaries of modules: parsed once, by several processes, and kept on disk by content.
+"""Summaries of modules: parsed once, and kept on disk by content.
 
 The cache is an index, not truth: an entry that is corrupt, old or cannot be written
 is dropped, and the file parsed again.
@@ -20,18 +20,16 @@ from tpulint.syntax.summarize import Answer, summarize_here
 from tpulint.unfinished import is_unfinished
 
 UNKEPT = -1  # how much the cache has of a new summary
-FEW = 4  # files that one process parses faster than two start
 
 
 class Store:
     """The summaries of modules; what cannot be parsed, and is meant to be, is a TPU001 finding.
 
-    `jobs` processes parse; `isolated` keeps the parser out of this one, which a file may kill.
+    `isolated` processes parse, where a file may kill the one that does; 0 is this one.
     """
 
-    def __init__(self, cache: str | Path | None, jobs: int, isolated: bool = False) -> None:
+    def __init__(self, cache: str | Path | None, isolated: int = 0) -> None:
         self._cache = None if cache is None else Path(cache)
-        self._jobs = jobs
         self._isolated = isolated
         self._open: dict[str, tuple[ir.ModuleFacts, int]] = {}
         self.findings: list[Finding] = []
@@ -40,35 +38,39 @@ class Store:
     def one(self, filename: str, data: bytes, text: str) -> ir.ModuleFacts | None:
         """The summary of one module that was imported; no finding where it has none."""
         key = self._key(data)
-        kept = self._kept(key)
+        kept = self._kept(filename, key)
         if kept is not None:
             return kept
-        (answer,) = self._parse([text])
+        (answer,) = self._parse([filename], [text])
         if isinstance(answer, tuple):
             return None
-        self._open[key] = (answer, UNKEPT)
+        self._opened(filename, key, answer, UNKEPT)
         return answer
 
     def many(self, sources: list[Source]) -> Iterator[tuple[Source, ir.ModuleFacts | None]]:
         """The summaries of `sources`, in order; None where there is a finding instead."""
         keys = [self._key(source.data) for source in sources]
-        known = [self._kept(key) for key in keys]
+        known = [self._kept(each.filename, key) for each, key in zip(sources, keys, strict=True)]
         missing = [number for number, facts in enumerate(known) if facts is None]
-        answers = self._parse([sources[number].text for number in missing])
+        answers = self._parse(
+            [sources[number].filename for number in missing],
+            [sources[number].text for number in missing],
+        )
         for number, answer in zip(missing, answers, strict=True):
             if isinstance(answer, tuple):
                 if not is_unfinished(sources[number].text, answer[1]):
                     self.refuse(sources[number].filename, *answer)
             else:
-                self._open[keys[number]] = (answer, UNKEPT)
+                self._opened(sources[number].filename, keys[number], answer, UNKEPT)
                 known[number] = answer
         yield from zip(sources, known, strict=True)
 
-    def _parse(self, texts: list[str]) -> list[Answer]:
-        if texts and (self._isolated or (self._jobs > 1 and len(texts) > FEW)):
+    def _parse(self, filenames: list[str], texts: list[str]) -> list[Answer]:
+        """The summaries of the files, which are not known."""
+        if texts and self._isolated:
             from tpulint.syntax.summary_workers import summarize_all
 
-            return summarize_all(texts, self._jobs)
+            return summarize_all(texts, self._isolated)
         return [summarize_here(text) for text in texts]
 
     def refuse(self, filename: str, reason: str, row: int, column: int) -> None:
@@ -79,15 +81,19 @@ class Store:
         salt = f"{ir.VERSION}:{sys.version_info[:2]}".encode()
         return hashlib.sha256(salt + data).hexdigest()
 
-    def _kept(self, key: str) -> ir.ModuleFacts | None:
+    def _kept(self, filename: str, key: str) -> ir.ModuleFacts | None:
         if self._cache is None:
             return None
         try:
             facts = serialize.read(self._file(key).read_bytes())
         except (OSError, ValueError):
             return None
-        self._open[key] = (facts, facts.pieces_read())
+        self._opened(filename, key, facts, facts.pieces_read())
         return facts
+
+    def _opened(self, filename: str, key: str, facts: ir.ModuleFacts, read: int) -> None:
+        """Remember a summary that is in use, and how many pieces of it the cache has."""
+        self._open[key] = (facts, read)
 
     def _file(self, key: str) -> Path:
         assert self._cache is not None

@@ -10,12 +10,13 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
-from tpulint.runtime.running import running
+from tpulint.runtime.run_statistics import running
 
 tf1 = tf.compat.v1
 
 if hasattr(tf1, "estimator"):
     from tensorflow.python.tpu import tpu_embedding
+    from tensorflow_estimator.python.estimator.tpu import error_handling
 
     tpu1 = tf1.estimator.tpu
 
@@ -123,6 +124,27 @@ if hasattr(tf1, "estimator"):
             )
             trained.train(examples, max_steps=2)
             assert trained.get_variable_value("global_step") == 2
+
+    def test_a_fault_comes_before_what_the_other_threads_raise() -> None:
+        def host(a: Any) -> Any:
+            with tf.control_dependencies([a]):
+                return a + weight.read_value()
+
+        met = error_handling.ErrorRendezvous(2)
+        with met.catch_errors("outfeed"):
+            raise tf.errors.CancelledError(None, None, "The session has been closed.")
+        with tf.Graph().as_default(), tf1.Session() as session, tpu.emulated_tpu(num_replicas=2):
+            weight = tf1.get_variable("weight", initializer=1.0, use_resource=True)
+            step = tpu.rewrite(
+                lambda: weight.assign_add(
+                    tpu.outside_compilation(host, weight.read_value() * 2.0), read_value=False
+                )
+            )
+            session.run(weight.initializer)
+            with met.catch_errors("training_loop"):
+                session.run(step)
+        with pytest.raises(tpu.DeadlockError, match="weight"):
+            met.raise_errors()
 
     def test_train_and_evaluate_then_serve_the_export(tmp_path: Path) -> None:
         def receive() -> Any:

@@ -143,6 +143,18 @@ def test_the_eager_call_is_refused_as_tensorflow_does(strategy: Any) -> None:
     assert local(strategy, run) == [2.0, 2.0]
 
 
+def test_a_function_that_runs_eagerly_is_refused(strategy: Any) -> None:
+    tf.config.run_functions_eagerly(True)
+    try:
+        with pytest.raises(tpu.EagerExecutionError, match="pure eager execution") as caught:
+            strategy.run(tf.function(lambda x: x + 1.0), args=(tf.constant(1.0),))
+        doubled = tpu.replicate(lambda x: x * 2.0, [[tf.constant(1.0)], [tf.constant(2.0)]])
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert (caught.value.rule, type(caught.value).__mro__.count(AttributeError)) == ("TPU706", 1)
+    assert [float(one[0]) for one in doubled] == [2.0, 4.0]
+
+
 def test_variables_as_arguments(strategy: Any) -> None:
     with strategy.scope():
         weight = tf.Variable(3.0)
@@ -169,6 +181,20 @@ def test_results_say_on_which_core_they_are(strategy: Any) -> None:
     assert [one.device for one in results.values] == [f"{name}TPU:0", f"{name}TPU:1"]
     assert [one.backing_device for one in results.values] == [f"{name}TPU:0", f"{name}TPU:1"]
     assert other.device == f"{name}CPU:0"
+
+
+@pytest.mark.parametrize("in_function", [False, True])
+@pytest.mark.parametrize("elements", [4, 3])
+def test_what_comes_out_of_an_optional_is_on_its_core(
+    strategy: Any, elements: int, in_function: bool
+) -> None:
+    def first(iterator: Any) -> Any:
+        return iterator.get_next_as_optional().get_value()
+
+    batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(elements).batch(2))
+    found = (tf.function(first) if in_function else first)(iter(batches))
+    cores = [one.device[-5:] for one in strategy.experimental_local_results(found)]
+    assert cores == ["TPU:0", "TPU:1"]
 
 
 def test_the_devices_of_a_replica(strategy: Any) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.options import Options
-from tpulint.runtime.execute.step import run_marked
+from tpulint.runtime import driver
 from tpulint.runtime.mark.marked import Marked, Ran
+from tpulint.runtime.schedule.options import Options
 
 outside_compilation = tf.compat.v1.tpu.outside_compilation
 
@@ -54,3 +54,8 @@ def ran(
 ) -> Ran:
     """Build the step of `computation` in the current graph."""
     return run_marked(marked_by_tensorflow(computation, inputs), options)
+
+
+def run_marked(marked: Marked, options: Options | None = None) -> Ran:
+    """Build the step of `marked` in the current graph."""
+    return driver.run_marked(marked, options or Options())

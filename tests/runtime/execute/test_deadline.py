@@ -145,3 +145,22 @@ def test_what_a_fault_cancels_is_not_told_in_its_place() -> None:
     assert tf.errors.CancelledError(None, None, "Loop execution was cancelled.") is fault
     own = tf.errors.CancelledError(None, None, "Session::Close")
     assert not isinstance(own, tpu.DeadlockError)
+
+
+def test_a_sum_of_one_replica_between_constants_ends():
+    """Missed before: TensorFlow's constant folding left a graph in which nothing ever ran."""
+    v, w = tf.Variable(1.0), tf.Variable(1.0)
+
+    def computation(x):
+        y = tpu.outside_compilation(lambda a: a + 1.0, x)
+        unused = x * w + tpu.outside_compilation(lambda: v.assign_sub(x)) * 0.5
+        assert unused.shape == []
+        total = tpu.cross_replica_sum(y)
+        return tpu.outside_compilation(lambda a: a + 1.0, total) * 1.0
+
+    @tf.function(autograph=False)
+    def step(x):
+        return tpu.rewrite(computation, [x])
+
+    with tpu.options(deadline=20.0):
+        assert float(step(tf.constant(3.0))[0]) == 5.0

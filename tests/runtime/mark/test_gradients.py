@@ -93,14 +93,21 @@ def test_an_operation_of_the_device_opens_nothing(inside: Any) -> None:
 
 def test_no_operation_is_no_colocation(inside: Any) -> None:
     inside.context.EnterGradientColocation(None, "uid")
+    assert inside.context.clusters.open is None
     inside.context.ExitGradientColocation(None, "uid")
+    assert inside.context.clusters.open is None
 
 
 def test_the_same_operation_may_be_entered_twice(inside: Any) -> None:
+    clusters = inside.context.clusters
     for _ in range(2):
         inside.context.EnterGradientColocation(inside.one, "uid")
+        assert clusters.open == "0.uid"
+    opened = []
     for _ in range(2):
         inside.context.ExitGradientColocation(inside.one, "uid")
+        opened.append(clusters.open)
+    assert opened[-1] is None
 
 
 def test_without_a_uid_there_is_no_cluster_to_open(inside: Any) -> None:

@@ -12,9 +12,8 @@ import tensorflow as tf
 
 from tests.runtime.oracle.building import OURS, THEIRS, Built, build
 from tests.runtime.oracle.programs import Program
+from tpulint.runtime import driver
 from tpulint.runtime.errors import RuntimeFault
-from tpulint.runtime.execute import step
-from tpulint.runtime.mark import runnable
 from tpulint.runtime.mark.attributes import REPLICATE
 from tpulint.runtime.mark.marked import Marked, Ran
 
@@ -35,7 +34,7 @@ def marking_only() -> Iterator[None]:
 
     So there is no check for faults that TensorFlow finds only when a step runs.
     """
-    with mock.patch.object(step, "run_marked", _not_run), mock.patch.object(runnable, "check"):
+    with mock.patch.object(driver, "run_marked", _not_run), mock.patch.object(driver, "check"):
         yield
 
 

@@ -7,6 +7,7 @@ functionalize_while.cc, functionalize_cond.cc, XlaCompiler), `jit_compile=True` 
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -22,6 +23,7 @@ import tpulint.runtime as tpu
 EFFECTS = 12
 X = 1.5
 
+v1 = tf.compat.v1
 Tensor = Any
 Bump = Callable[[], Any]
 Computation = Callable[[Callable[[int], Any], Tensor], Tensor]
@@ -146,7 +148,17 @@ def _effect(variables: list[Any], side: str) -> Callable[[int], Any]:
 
 
 def tensorflows_sessions() -> Any:
-    """Sessions as TensorFlow makes them: they give their passes the whole graph."""
+    """Sessions as TensorFlow makes them, with Grappler off: they give their passes the whole graph.
+
+    Grappler would move operations between the functions of a conditional, and rename arguments.
+    """
     changed = sessions.BaseSession.__init__
-    original = getattr(changed, "of_tensorflow", changed)
-    return mock.patch.object(sessions.BaseSession, "__init__", original)
+    original = inspect.unwrap(changed)
+
+    def made(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
+        given = v1.ConfigProto()
+        given.CopyFrom(config or v1.ConfigProto())
+        given.graph_options.rewrite_options.disable_meta_optimizer = True
+        original(self, target, graph, given)
+
+    return mock.patch.object(sessions.BaseSession, "__init__", made)

@@ -54,7 +54,7 @@ def difference(program: Program, mode: Mode, threads: int, choices: Sequence[Any
 @contextmanager
 def not_compiled() -> Iterator[None]:
     """Build steps in the context that do not compile the device's segments, to save time."""
-    with mock.patch.object(Composer, "_segment", Composer._plain):
+    with mock.patch.object(Composer, "_compiled", Composer._plain):
         yield
 
 

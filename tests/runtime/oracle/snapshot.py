@@ -39,7 +39,7 @@ def snapshot(graph: Any) -> Snapshot:
     reader = _Reader(results.twins(graph))
     nodes = reader.nodes(graph, {})
     for marked in scratch.values():
-        nodes |= reader.nodes(marked, marked.stand_ins)
+        nodes |= reader.nodes(marked, marked.counterparts)
     return Snapshot(nodes | reader.of_functions)
 
 
@@ -54,11 +54,11 @@ class _Reader:
     of_functions: dict[str, str] = field(default_factory=dict)
     _labels: dict[str, str] = field(default_factory=dict)
 
-    def nodes(self, graph: Any, stand_ins: dict[str, Any]) -> dict[str, str]:
+    def nodes(self, graph: Any, counterparts: dict[str, Any]) -> dict[str, str]:
         return {
             _COUNTED.sub("#", op.name): self._text(op)
             for op in graph.get_operations()
-            if not op.name.startswith(RUNTIMES_OWN) and op.name not in stand_ins
+            if not op.name.startswith(RUNTIMES_OWN) and op.name not in counterparts
         }
 
     def _text(self, op: Any) -> str:
@@ -103,6 +103,6 @@ def _outer(tensors: Any) -> list[Any]:
     found = []
     for tensor in tensors:
         captured = {inner.name: outer for outer, inner in getattr(tensor.graph, "captures", ())}
-        is_ours = hasattr(tensor.graph, "stand_ins")
+        is_ours = hasattr(tensor.graph, "counterparts")
         found.append(captured.get(tensor.name, tensor) if is_ours else tensor)
     return found

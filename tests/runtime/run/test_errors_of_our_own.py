@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
-from tpulint.runtime.execute import step as steps
+from tpulint.runtime import driver
 from tpulint.runtime.execute.raising import safely, ticket_for
 
 ROOT = Path(__file__).parents[3]
@@ -29,8 +29,8 @@ def broken(*args, **kwargs):
 broken.__code__ = broken.__code__.replace(co_filename=module.__file__)
 tf.compat.v1.disable_eager_execution()
 module.{name} = broken
-import tpulint.runtime.execute.step as step
-step.extract = broken
+import tpulint.runtime.driver as driver
+driver.extract = broken
 x = tf.compat.v1.placeholder(tf.float32, [], name="given")
 tf.compat.v1.tpu.rewrite(lambda x: x * 2.0, [x])
 """
@@ -82,7 +82,7 @@ def test_what_fails_while_a_step_is_built(
     def broken(*_: object) -> None:
         raise kind("here")
 
-    monkeypatch.setattr(steps, "extract", broken)
+    monkeypatch.setattr(driver, "extract", broken)
     with pytest.raises(tpu.InternalError, match="error of its own") as caught:
         tpu.rewrite(lambda x: x * 2.0, [tf.constant(1.0)])
     assert caught.value.rule == ""

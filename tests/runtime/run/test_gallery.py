@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from scripts import gallery_rows
+from scripts.gallery_data import KINDS
 from scripts.gallery_page import PAGE, page
 from scripts.gallery_runs import Result, result_of
 
@@ -34,3 +35,15 @@ def test_the_page_has_all_programs_and_what_is_left_out() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert all(text.count(f"| `{program.module}` |") >= 2 for program in gallery.programs)
     assert all(f"| {release} | {why} |" in text for release, why in gallery.left_out.items())
+
+
+def test_all_data_can_be_made() -> None:
+    assert {program.data for program in gallery_rows.read().programs} - {""} == set(KINDS)
+
+
+def test_there_are_programs_of_each_kind() -> None:
+    kinds = [program.kind for program in gallery_rows.read().programs]
+    assert len(kinds) >= 12
+    assert kinds.count("TPUEstimator") >= 5
+    assert kinds.count("Keras' `fit`") >= 4
+    assert kinds.count("a loop of its own") + kinds.count("orbit's loop") >= 3

@@ -136,7 +136,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            # What a shell starts in the background ignores it, and so do its children.
+            # Processes that a shell starts in the background ignore it, and so do their children.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         processes.append(process)

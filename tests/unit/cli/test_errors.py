@@ -26,6 +26,7 @@ class Seen:
     findings: tuple[Finding, ...]
     program: Any
     messages: tuple[str, ...] = ("cache: read-only",)
+    files: None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Program:
     modules: list[Module] = field(default_factory=list)
     targets: Targets = field(default_factory=Targets)
     skipped: dict[str, int] = field(default_factory=dict)
+    failures: tuple[object, ...] = ()
 
 
 @pytest.fixture

@@ -151,3 +151,13 @@ def test_add_suppressions(tpulint: Terminal, here: Path) -> None:
     first = (here / "a.py").read_text().splitlines()[0]
     assert first == "bad(1)  # tpulint: ignore[TPU201] -- known since 2020"
     assert tpulint("check") == 0
+
+
+def test_a_suppression_joins_the_comment_that_is_there(tpulint: Terminal, here: Path) -> None:
+    """A second comment in one line would not be read."""
+    line = "bad(1, name=2)  # tpulint: ignore[TPU405] -- on purpose\n"
+    (here / "a.py").write_text(line)
+    assert tpulint("check", "--add-suppressions", "known", "a.py") == 0
+    joined = "bad(1, name=2)  # tpulint: ignore[TPU405, TPU201] -- on purpose\n"
+    assert (here / "a.py").read_text() == joined
+    assert tpulint("check", "a.py") == 0

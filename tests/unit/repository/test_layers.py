@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from scripts.imports import (
     ANALYZER,
     LAYERS,
@@ -30,12 +32,12 @@ from tpulint.codes import CODES, SHAPE
 LONGEST = 350
 RUNTIME = [path for path in MODULES if package_of(dotted(path)) == "runtime"]
 
-# What rules and the questions that they share know of the analysis: its result.
+# The part of the analysis that rules and queries know: its result.
 RESULT = ("analysis.domain", "analysis.names", "analysis.options", "analysis.soft_placement")
 # They hand over to the runtime, when they are called and not before.
 HAND_OVER = ("cli/run", "cli/pytest_plugin.py")
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}
-RUNTIME_STAGES = ("mark", "extract", "execute")
+RUNTIME_STAGES = ("mark", "extract", "schedule", "execute")
 
 
 def test_every_package_is_in_one_layer_and_every_layer_exists() -> None:
@@ -125,6 +127,29 @@ def test_the_stages_of_the_runtime_import_one_way() -> None:
     assert not upward
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        "mark.replicate.mark",
+        "extract.program.extract",
+        "schedule.schedule.schedule",
+        "execute.step.execute",
+    ],
+)
+def test_each_step_of_a_computation_is_called_once_and_by_the_driver(step: str) -> None:
+    importing = [
+        path for path in RUNTIME for name, _ in imports(path) if name == f"tpulint.runtime.{step}"
+    ]
+    assert [path.name for path in importing] == ["driver.py"]
+    calls = [
+        node
+        for node in ast.walk(ast.parse(importing[0].read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id == step.rpartition(".")[2]
+    ]
+    assert len(calls) == 1
+
+
 def test_only_one_file_imports_private_modules_of_tensorflow() -> None:
     private = tuple(f"tensorflow.{name}" for name in ("python", "core", "compiler", "tsl"))
     importing = {
@@ -209,6 +234,29 @@ def test_a_check_never_imports_tensorflow(tmp_path: Path) -> None:
     loaded = loaded_after("check", "--no-cache", "--exit-zero", ".", folder=tmp_path)
     assert "libcst" in loaded
     assert not {"tensorflow", "numpy"} & loaded
+
+
+@pytest.mark.parametrize("style", ["text", "mermaid", "svg", "html"])
+def test_a_map_never_imports_tensorflow(style: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import tensorflow as tf\ny = tf.compat.v1.tpu.rewrite(tf.abs, [[1.0]])\n",
+        encoding="utf-8",
+    )
+    loaded = loaded_after(
+        "map", "--no-cache", "--output-format", style, "program.py", folder=tmp_path
+    )
+    assert not {"tensorflow", "numpy"} & loaded
+
+
+def test_a_check_does_not_load_the_pictures(tmp_path: Path) -> None:
+    """Only those formats that draw something do."""
+    script = (
+        "import sys\n"
+        "from tpulint.cli.main import main\n"
+        "main(['check', '--no-cache', '.'])\n"
+        "assert not [name for name in sys.modules if 'program_map' in name]\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, timeout=60)
 
 
 def tracked() -> list[Path]:

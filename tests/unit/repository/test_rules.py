@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from statistics import median
 
 import pytest
 
@@ -19,6 +20,12 @@ def test_every_code_has_a_rule() -> None:
     assert set(rules.written()) == set(CODES) - OF_THE_TOOL
     for code in rules.written():
         assert callable(rules.load(code).check)
+
+
+def test_the_files_of_rules_are_short() -> None:
+    """The check of a rule is read at one look; its questions are in files beside it."""
+    files = list(rules.HERE.glob("tpu*.py"))
+    assert median(len(path.read_text("utf-8").splitlines()) for path in files) <= 60
 
 
 def test_the_command_line_explains_every_code(capsys: pytest.CaptureFixture[str]) -> None:

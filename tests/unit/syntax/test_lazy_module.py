@@ -170,7 +170,7 @@ def test_what_libcst_does_not_take_is_said_by_the_module(monkeypatch: pytest.Mon
     """A body that only CPython takes is a fault of the module, found when it is read."""
     facts, pieces = opened(CLASS)
     text = CLASS.replace("third = 3", "third = = 3")
-    monkeypatch.setattr(pieces, "_text", text)
+    monkeypatch.setattr(pieces, "whole", text)
     monkeypatch.setattr(pieces, "_lines", text.splitlines(keepends=True))
     assert not facts.names_any(frozenset(["third"]))
     assert pieces.problem is not None

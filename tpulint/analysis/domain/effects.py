@@ -16,3 +16,6 @@ UNSEEN = "a context that is not seen"
 DECORATED = "a decorator that is not seen"
 NOT_A_TPUS = "another strategy"
 CROSS_REPLICA = "the cross-replica context of merge_call"
+# Around code where a tf.function converts Python's control flow to TensorFlow's, or leaves it.
+CONVERTED = "converted control flow"
+UNCONVERTED = "control flow that stays Python's"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tpulint.analysis.domain.context import WITH, BaseContext
-from tpulint.analysis.domain.effects import SCOPE
+from tpulint.analysis.domain.context import FUNCTION, BaseContext
+from tpulint.analysis.domain.effects import CONVERTED, SCOPE, UNCONVERTED
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Strategy, Value
 from tpulint.finding import Certainty
@@ -49,17 +49,19 @@ class Context(BaseContext):
     @property
     def converts_control_flow(self) -> bool:
         """Return whether Python's `if` and `while` on tensors are converted here."""
-        computation = self.computation
-        return (computation is not None and computation.mode == "function") or self.traced
+        for scope in reversed(self.scopes):
+            if scope.effect in (CONVERTED, UNCONVERTED):
+                return scope.effect == CONVERTED
+            if scope.kind == FUNCTION:
+                return True
+        return self.computation is not None and self.computation.mode == "function"
 
     @property
     def strategy(self) -> Strategy | None:
         """The strategy under whose scope this is."""
-        for scope in reversed(self.scopes):
-            if scope.kind == WITH and scope.effect == SCOPE:
-                payload = scope.payload
-                return payload if isinstance(payload, Strategy) else None
-        return None
+        scope = next(iter(self.with_blocks(SCOPE, "")), None)
+        payload = scope.payload if scope is not None else None
+        return payload if isinstance(payload, Strategy) else None
 
 
 @dataclass(eq=False)
@@ -88,9 +90,9 @@ class Variable(Value):
 class Operation:
     """An operation of a computation's graph, as far as its place in the order of things matters.
 
-    number: the place in program order. sources: the operations whose results it takes. after:
-    those that it waits for. unseen: it may be none at all: what was called is not seen. ordered: it
-    has an effect, and touches no variable: a tf.function runs such operations in program order.
+    number: its place in program order. sources: those whose results it takes. after: those that
+    it waits for. unseen: it may be none at all: what was called is not seen. ordered: it has an
+    effect, and no variable: a tf.function runs these in program order. kept: never removed.
     """
 
     number: int
@@ -99,6 +101,21 @@ class Operation:
     after: tuple[Operation, ...] = ()
     unseen: bool = False
     ordered: bool = False
+    kept: bool = False
+
+
+@dataclass(eq=False)
+class LayerCall:
+    """A step of a Keras model that is being built: `layer` is called on symbolic tensors.
+
+    It is None where tensors of layers meet in an operation, and for the model's inputs.
+    """
+
+    layer: Value | None
+    arguments: tuple[Argument, ...]
+    site: Site | None
+    context: Context
+    sources: tuple[LayerCall, ...] = ()
 
 
 @dataclass(eq=False)
@@ -111,6 +128,7 @@ class Tensor(Value):
     are known where literals give them; a dimension that is None is dynamic or not seen. `starts`:
     the known start of a string. `operation`: what makes it; None outside computations, and for
     their arguments. `unread`: the variable whose write made it; taking the tensor reads that.
+    `layer`: where it is symbolic, the call of a Keras layer that made it.
     """
 
     made: Context | None
@@ -128,6 +146,7 @@ class Tensor(Value):
     data: bool = False
     operation: Operation | None = None
     unread: Variable | None = None
+    layer: LayerCall | None = None
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else str(self.shape).replace("None", "?")
@@ -292,8 +311,9 @@ class Effect(NamedTuple):
     """Python that runs once, while device code is traced, although it reads as if each step ran it.
 
     kind: "shows" (a tensor, in words), "keeps" (a tensor, in a list from outside), "writes"
-    (a file), "decides" or "computes" (with a value that is drawn or read just now).
-    name: of the function that is called. source: where that value comes from, else the call.
+    (a file), "decides" or "computes" (with a value that is drawn or read just now), "asks" (if
+    a tensor is true). name: of the function that is called, or Python's word. source: where that
+    value comes from, else the call.
     """
 
     kind: str

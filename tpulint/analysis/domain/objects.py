@@ -9,6 +9,7 @@ from reprlib import recursive_repr
 from typing import Any
 
 from tpulint.analysis.domain.events import Argument, Context
+from tpulint.analysis.domain.frozen import frozen
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import UNKNOWN, Bound, DeferredName, Value
 from tpulint.syntax import ir
@@ -188,7 +189,7 @@ def function_of(value: Value) -> Function | None:
     return value if isinstance(value, Function) else None
 
 
-@dataclass(frozen=True)
+@frozen
 class TraceTimeValue(Value):
     """The result of `time.time()`, `random.random()` and their kin, or arithmetic on one.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tpulint.analysis.domain.context import DATA
 from tpulint.analysis.domain.events import Access, ApiCall, Cluster, Computation, Context, Use
@@ -43,6 +43,18 @@ def _grouped(calls: Iterable[tuple[Key, ApiCall]]) -> dict[Key, list[ApiCall]]:
     return found
 
 
+class Failure(NamedTuple):
+    """An error of the analysis itself, which costs what was being read, and not the run."""
+
+    reading: str
+    error: Exception
+    place: str
+
+    def __str__(self) -> str:
+        kind = type(self.error).__name__
+        return f"internal error while reading {self.reading}: {kind}: {self.error} ({self.place})"
+
+
 @dataclass
 class Program:
     """The computations of a program, with all that happens in and around them.
@@ -53,6 +65,7 @@ class Program:
     pipelines of TPUs. spelled: names that the TensorFlow of their files lacks; targets:
     which TensorFlow that is. soft_placement: with which certainty it is on, by entry point's path.
     skipped: how many functions were reached and not followed, by the reason.
+    failures: what could not be read, by an error of the analysis itself.
     answers: what several queries ask for once all is read, by what is asked.
     """
 
@@ -67,6 +80,7 @@ class Program:
     targets: Targets = field(default_factory=Targets)
     soft_placement: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
+    failures: Sequence[Failure] = ()
     answers: dict[Hashable, Any] = field(default_factory=dict)
 
     @cached_property

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tpulint.finding import Span
 from tpulint.syntax import ir
-from tpulint.syntax.lazy_module import Pieces
+from tpulint.syntax.lazy_module import pieces_of
 from tpulint.syntax.prefilter import builds_computations, makes_tpu_strategy
 
 
@@ -20,7 +20,7 @@ class Module:
         self.text = text
         self.facts = facts
         self.reported = True
-        self.pieces = Pieces(text, facts)
+        self.pieces = pieces_of(text, facts)
         self.sites: dict[int, Site] = {}
 
     @cached_property

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tpulint.analysis.domain.frozen import frozen
 from tpulint.analysis.domain.site import Site
 
 CHOICES = 6
@@ -31,7 +32,7 @@ class _Unknown(Value):
 UNKNOWN = _Unknown()
 
 
-@dataclass(frozen=True)
+@frozen
 class Const(Value):
     """A Python constant: None, bool, int, float or str."""
 
@@ -44,7 +45,7 @@ class Const(Value):
 NONE = Const(None)
 
 
-@dataclass(frozen=True)
+@frozen
 class Text(Value):
     """A string of which the first part is known: `"grpc://" + address`."""
 
@@ -54,7 +55,7 @@ class Text(Value):
         return f"{self.starts!r}..."
 
 
-@dataclass(frozen=True)
+@frozen
 class ContextQuery(Value):
     """The answer to a question about the graph's TPU context: `name` is the attribute asked for."""
 
@@ -116,7 +117,7 @@ class Opaque(Value):
         return self.compared != other.compared
 
 
-@dataclass(frozen=True)
+@frozen
 class External(Value):
     """A dotted name of something that is not in the project, imports resolved."""
 
@@ -130,7 +131,7 @@ class External(Value):
         return self.path.rpartition(".")[2]
 
 
-@dataclass(frozen=True)
+@frozen
 class ModuleValue(Value):
     """A module of the project, by its file; `dotted` is what the import called it."""
 
@@ -141,7 +142,7 @@ class ModuleValue(Value):
         return f"module {self.dotted}"
 
 
-@dataclass(frozen=True)
+@frozen
 class DeferredName(External):
     """A name of a project's module that was passed by; `base` can still be read."""
 
@@ -152,7 +153,7 @@ class DeferredName(External):
         return f"{self.path} (its module was not read)"
 
 
-@dataclass(frozen=True)
+@frozen
 class Imported(Value):
     """A name imported from a project's module, looked up when it is used."""
 
@@ -164,7 +165,7 @@ class Imported(Value):
         return f"{self.dotted}.{self.name}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Bound(Value):
     """`function` with its first argument given: a bound method."""
 
@@ -175,7 +176,7 @@ class Bound(Value):
         return f"{self.function!r} of {self.receiver!r}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Partial(Value):
     """`functools.partial(function, *args, **kwargs)`."""
 
@@ -200,7 +201,7 @@ class Strategy(Value):
         return f"strategy of kind {self.kind}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice(Value):
     """One of several values; it depends on what the analysis cannot see."""
 
@@ -218,7 +219,10 @@ def join(values: Iterable[Value]) -> Value:
     """The value that is one of `values`; UNKNOWN beyond `CHOICES` alternatives."""
     found: list[Value] = []
     for option in [each for value in values for each in options(value)]:
-        if not any(_same(option, known) for known in found):
+        for known in found:
+            if option is known or _same(option, known):
+                break
+        else:
             if len(found) == CHOICES:
                 return UNKNOWN
             found.append(option)
@@ -228,8 +232,9 @@ def join(values: Iterable[Value]) -> Value:
 
 
 def _same(left: Value, right: Value) -> bool:
-    if left is right:
-        return True
     if isinstance(left, Const) and isinstance(right, Const):
         return type(left.value) is type(right.value) and left.value == right.value
+    if isinstance(left, Strategy) and isinstance(right, Strategy):
+        # Projects choose among many; which one it is that is no TPU's makes no difference.
+        return left.kind == right.kind == "other"
     return isinstance(left, (External, Bound, Text)) and left == right

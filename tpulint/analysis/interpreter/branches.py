@@ -7,7 +7,7 @@ from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Value, join
-from tpulint.analysis.interpreter import operators, trace_time_value, transfer
+from tpulint.analysis.interpreter import operators, tensor_tests, trace_time_value, transfer
 from tpulint.analysis.interpreter.conditions import (
     condition_key,
     guards_creation,
@@ -50,6 +50,7 @@ def if_(frame: Frame, node: If) -> bool:
         trace_time_value.note(frame, "decides", test, site)
     if isinstance(test, Tensor) and frame.context.converts_control_flow:
         return _traced_if(frame, node, test)
+    tensor_tests.note(frame, test, node.test, "if")
     key = condition_key(test, node.test, site)
     start = dict(frame.env.names)
     with frame.when(key, True) as then_side:
@@ -147,6 +148,7 @@ def while_(frame: Frame, node: While) -> bool:
     if truth(test) is False:
         return frame.block(node.orelse)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
+    tensor_tests.note(frame, test, node.test, "while")
     with frame.within(Scope(WHILE if traced else LOOP, site, test, autograph=traced)):
         ended = _round(frame, node.body)
     if truth(test) is not True:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import CALLEE, FUNCTION, WITH, ConditionKey, Scope
-from tpulint.analysis.domain.effects import DECORATED
+from tpulint.analysis.domain.effects import CONVERTED, DECORATED, UNCONVERTED
 from tpulint.analysis.domain.events import ApiCall, Argument
+from tpulint.analysis.domain.keras_models import CLASSES, keras_base
 from tpulint.analysis.domain.objects import (
     Class,
     ContextManagerValue,
@@ -30,7 +31,7 @@ from tpulint.analysis.domain.values import (
     Value,
     join,
 )
-from tpulint.analysis.interpreter import dataclass_fields
+from tpulint.analysis.interpreter import dataclass_fields, layer_calls
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.knowledge import seam
 from tpulint.syntax.nodes import Expression
@@ -102,9 +103,30 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
 def _call_instance(frame: Frame, callee: Instance, args: Arguments, site: Site) -> Value:
     for name in ("__call__", "call"):
         for cls in mro(callee.cls):
-            if isinstance(cls, Class) and isinstance(cls.names.get(name), Function):
-                return call(frame, Bound(cls.names[name], callee), args, site)
-    return frame.library.call_unknown(frame, callee, args, site, "")
+            method = cls.names.get(name) if isinstance(cls, Class) else None
+            if isinstance(method, Function):
+                if name == "__call__":
+                    return call(frame, Bound(method, callee), args, site)
+                return _call_layer(frame, callee, method, args, site)
+    found = frame.library.call_unknown(frame, callee, args, site, "")
+    return layer_calls.noted(frame, callee, args, site, found)
+
+
+def _call_layer(
+    frame: Frame, layer: Instance, method: Function, args: Arguments, site: Site
+) -> Value:
+    """Call an object of a class with the method `call`: Keras converts its control flow.
+
+    On symbolic tensors it is read for what it gives; what it does it does when the model runs.
+    """
+    given = layer_calls.with_training(frame, method, args, site)
+    if frame.context.computation is None:
+        with frame.muted() if layer_calls.is_symbolic(args) else frame.at(frame.context):
+            found = call(frame, Bound(method, layer), given, site)
+    else:
+        with frame.within(Scope(WITH, site, effect=CONVERTED)):
+            found = call(frame, Bound(method, layer), given, site)
+    return layer_calls.noted(frame, layer, args, site, found)
 
 
 def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
@@ -119,6 +141,8 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
         if isinstance(each, Class) and isinstance(each.names.get("__init__"), Function):
             call(frame, Bound(each.names["__init__"], made), args, site)
             return made
+    if keras_base(made) in CLASSES:
+        frame.library.call(frame, External("keras.Model.__init__"), made, args, site)
     dataclass_fields.fill(made, args)
     return made
 
@@ -143,6 +167,8 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
         context = context.inside(Scope(FUNCTION, site))
     elif DECORATED in function.hints:
         context = context.inside(Scope(WITH, site, UNKNOWN, effect=DECORATED))
+    if UNCONVERTED in function.hints:
+        context = context.inside(Scope(WITH, site, effect=UNCONVERTED))
     inner = frame.inner(function.module, Env({}, function.env, function), context, function)
     inner.caller, inner.call_site = frame, site
     bind(inner, function, args)

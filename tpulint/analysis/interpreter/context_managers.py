@@ -21,6 +21,7 @@ from tpulint.analysis.domain.values import (
     Choice,
     Const,
     Opaque,
+    Strategy,
     Value,
     join,
     options,
@@ -52,15 +53,22 @@ def enter(frame: Frame, manager: Value, site: Site) -> Value:
 
 
 def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
-    """The first scope that an option adds; it is sure where all add one of that meaning."""
+    """The first scope that an option adds; it is sure where all add one of that meaning.
+
+    Of the scopes of several strategies it is that of a TPU's.
+    """
     outer = len(frame.context.scopes)
     with frame.scopes_closed():
         bound = [enter(frame, option, site) for option in manager.options]
-        extra = frame.context.scopes[outer:]
-    effects = [each.effect for each in extra if each.kind == WITH]
+        extra = sorted(frame.context.scopes[outer:], key=lambda each: _kind(each) != "tpu")
+    effects = [(each.effect, _kind(each)) for each in extra if each.kind == WITH]
     sure = len(effects) == len(manager.options) and len(set(effects)) == 1
     frame.open(*(replace(each, perhaps=not sure) for each in extra[:1]))
     return bound[0]
+
+
+def _kind(scope: Scope) -> str:
+    return scope.payload.kind if isinstance(scope.payload, Strategy) else ""
 
 
 def push(frame: Frame, manager: ContextManagerValue, site: Site) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.effects import DECORATED
+from tpulint.analysis.domain.effects import DECORATED, UNCONVERTED
 from tpulint.analysis.domain.objects import (
     Class,
     ContextManagerValue,
@@ -13,7 +13,7 @@ from tpulint.analysis.domain.objects import (
     Function,
 )
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import Bound, External, Imported, Partial, Value
+from tpulint.analysis.domain.values import Bound, Const, External, Imported, Partial, Value
 from tpulint.analysis.interpreter import calls
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.knowledge import seam
@@ -76,6 +76,7 @@ def _perhaps_traced(found: Value, node: Expression) -> Value:
 
 
 def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Value:
+    plain = isinstance(decorator, Partial) and ("autograph", Const(False)) in decorator.kwargs
     if isinstance(decorator, Partial) and isinstance(decorator.function, External):
         decorator = decorator.function
     if isinstance(decorator, (ExternalObject, ContextManagerValue)) or not isinstance(
@@ -85,7 +86,10 @@ def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Valu
     if isinstance(decorator, External):
         last = decorator.last
         if last in seam.TRACERS:
-            return calls.traced(found)
+            found = calls.traced(found)
+            return _unconverted(found) if plain else found
+        if last in seam.NOT_CONVERTED:
+            return _unconverted(found)
         if last in HINTS and isinstance(found, Function):
             hint = "property" if last == "cached_property" else last
             return replace(found, hints=found.hints | {hint})
@@ -95,6 +99,13 @@ def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Valu
         wrapped = calls.call(frame, decorator, (calls.given(found, site),), site)
         if isinstance(wrapped, (Function, Bound, Partial)):
             return wrapped
+    return found
+
+
+def _unconverted(found: Value) -> Value:
+    """Return a function in which autograph converts nothing."""
+    if isinstance(found, Function):
+        return replace(found, hints=found.hints | {UNCONVERTED})
     return found
 
 

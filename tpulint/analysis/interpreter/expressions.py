@@ -16,7 +16,13 @@ from tpulint.analysis.domain.values import (
     Value,
     join,
 )
-from tpulint.analysis.interpreter import attributes, calls, operators, trace_time_value
+from tpulint.analysis.interpreter import (
+    attributes,
+    calls,
+    operators,
+    tensor_tests,
+    trace_time_value,
+)
 from tpulint.analysis.interpreter.conditions import condition_key, truth
 from tpulint.analysis.interpreter.definitions import named_defaults
 from tpulint.analysis.interpreter.frame import Frame
@@ -171,6 +177,7 @@ def _conditional(frame: Frame, node: Conditional) -> Value:
     if isinstance(test, TraceTimeValue):
         trace_time_value.note(frame, "decides", test, site)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
+    tensor_tests.note(frame, test, node.test, "if")
     key = condition_key(test, node.test, site)
     results = []
     for branch, side in ((True, node.body), (False, node.orelse)):
@@ -209,6 +216,8 @@ def _not(frame: Frame, node: Not) -> Value:
         return Const(not known)
     if isinstance(item, Opaque):
         return item.negated()
+    if isinstance(item, Tensor) and item.sort == "structure":
+        return UNKNOWN  # a dict of tensors is asked whether it is empty
     return operators.operation(frame, [item], frame.site(first_place(node)), "not")
 
 
@@ -216,17 +225,19 @@ def _compare(frame: Frame, node: Compare) -> Value:
     left = value(frame, node.left)
     site = frame.site(first_place(node))
     result: Value = UNKNOWN
+    before = node.left
     for each in node.comparisons:
         right = value(frame, each.right)
-        result = operators.compare(frame, each.op, left, right, site)
-        left = right
+        result = operators.compare(frame, each.op, left, right, site, (before, each.right))
+        left, before = right, each.right
     return result if len(node.comparisons) == 1 else UNKNOWN
 
 
 def _binary(frame: Frame, node: BinaryOperation) -> Value:
     left = value(frame, node.left)
     right = value(frame, node.right)
-    return operators.binary(frame, node.op, left, right, frame.site(first_place(node)))
+    site = frame.site(first_place(node))
+    return operators.binary(frame, node.op, left, right, site, (node.left, node.right))
 
 
 def _unary(frame: Frame, node: UnaryOperation) -> Value:
@@ -252,7 +263,7 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
                 inner = value(frame, each.iterated)
                 frame.assign(each.target, operators.element_of(frame, inner, site))
             for test in (test for each in node.clauses for test in each.tests):
-                value(frame, test)
+                tensor_tests.note(frame, value(frame, test), test, "if", converts=False)
             results.append(value(frame, node.element))
             if node.key is not None:
                 value(frame, node.key)

@@ -157,7 +157,7 @@ class Frame(ABC):
         """Return the site at `place`; in an f-string there is none: its statement's is taken."""
         if place < 0:
             place = place_of(self.statement)
-        return self.module.site(place)
+        return self.module.sites.get(place) or self.module.site(place)
 
     def naming(self, argument: Argument, site: Site) -> tuple[Site, Argument]:
         """Return the call that names what `argument` stands for, out through parameters.

@@ -21,6 +21,7 @@ class GraphOperations:
         self._calls: Sequence[CallStep] = ()
         self._taken: list[Operation] = []
         self._touched: list[Operation] = []
+        self._written: list[Operation] = []
 
     def take(self, operation: Operation | None, context: Context, site: Site) -> None:
         """Note that the operation at `site` takes a result of `operation`."""
@@ -35,25 +36,32 @@ class GraphOperations:
         if context.computation is None:
             return None
         self._begin(context, site)
-        made = self._make(context, [] if mode == "read" else self._taken, mode == "unknown")
+        given = [] if mode == "read" else [*self._taken, *self._touched]
+        made = self._make(context, given, mode == "unknown")
         made.after = (after,) if after is not None else ()
-        self._touched.append(made)
+        (self._written if mode == "write" else self._touched).append(made)
         return made
 
     def result(
         self, taken: Iterable[Operation | None], context: Context, site: Site, unseen: bool
     ) -> Operation | None:
-        """Return the operation that makes a tensor at `site` of `taken` and what was touched."""
+        """Return the operation that makes a tensor at `site` of `taken` and what was touched.
+
+        What a write gives is a read that waits for it (`_UnreadVariable` of
+        tensorflow/python/ops/resource_variable_ops.py), so no data crosses between the two.
+        """
         if context.computation is None:
             return None
         self._begin(context, site)
         known = [each for each in taken if each is not None]
-        return self._make(context, [*known, *self._touched], unseen)
+        made = self._make(context, [*known, *self._touched], unseen)
+        made.after = tuple(self._written)
+        return made
 
     def _begin(self, context: Context, site: Site) -> None:
         if site != self._site or context.call_chain is not self._calls:
             self._site, self._calls = site, context.call_chain
-            self._taken, self._touched = [], []
+            self._taken, self._touched, self._written = [], [], []
 
     def _make(self, context: Context, sources: Iterable[Operation], unseen: bool) -> Operation:
         made = Operation(self._count, context, tuple(dict.fromkeys(sources)), unseen=unseen)

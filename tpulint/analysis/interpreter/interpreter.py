@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.objects import Env, Function
 from tpulint.analysis.domain.site import Module
@@ -13,6 +15,8 @@ from tpulint.analysis.interpreter.session import Session
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
 from tpulint.syntax.nodes import Block, Expression
+
+F = TypeVar("F", bound="ObservedFrame")
 
 
 class EvaluatingFrame(Frame):
@@ -29,13 +33,13 @@ class EvaluatingFrame(Frame):
 
 
 class ObservedFrame(EvaluatingFrame):
-    """A frame that shows an observer each statement it has read, and each call it may follow."""
+    """A frame that shows an observer each call it may follow."""
 
     observer: Observer
 
     def inner(
-        self, module: Module, env: Env, context: Context, function: Function | None = None
-    ) -> ObservedFrame:
+        self: F, module: Module, env: Env, context: Context, function: Function | None = None
+    ) -> F:
         made = super().inner(module, env, context, function)
         made.observer = self.observer
         return made
@@ -44,6 +48,10 @@ class ObservedFrame(EvaluatingFrame):
         followed = super().may_enter(function)
         self.observer.called(self, function, followed)
         return followed
+
+
+class WatchedFrame(ObservedFrame):
+    """A frame that shows an observer each statement it has read, too."""
 
     def block(self, body: Block) -> bool:
         for statement in body:
@@ -73,7 +81,8 @@ class Interpreter(Session):
         """Return a frame that nothing calls: that of a module's body, or around a root."""
         if self.observer is None:
             return EvaluatingFrame(self, self.library, module, env, context)
-        made = ObservedFrame(self, self.library, module, env, context)
+        kind = WatchedFrame if self.observer.statements else ObservedFrame
+        made = kind(self, self.library, module, env, context)
         made.observer = self.observer
         return made
 

@@ -11,7 +11,13 @@ from tpulint.syntax.nodes import Statement
 
 
 class Observer(Protocol):
-    """A receiver of what a program's frames do, in their order."""
+    """A receiver of what a program's frames do, in their order.
+
+    statements: it wants to know of each statement, not only of the calls.
+    """
+
+    @property
+    def statements(self) -> bool: ...
 
     def called(self, frame: Frame, function: Function, followed: bool) -> None:
         """Note that `frame` calls a function of the project, which may be left out."""

@@ -34,11 +34,19 @@ from tpulint.analysis.domain.values import (
 from tpulint.analysis.interpreter import dataclass_fields, trace_time_value, transfer
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
+from tpulint.syntax.nodes import Expression
+from tpulint.syntax.places import NOWHERE, first_place
 
 REPEAT = 64
 
 
-def operation(frame: Frame, items: Iterable[Value], site: Site, name: str) -> Value:
+def operation(
+    frame: Frame,
+    items: Iterable[Value],
+    site: Site,
+    name: str,
+    operands: tuple[Expression, ...] = (),
+) -> Value:
     """An operator on tensors or variables builds an operation here; on others nothing is known."""
     frame.may_build()
     listed = list(items)
@@ -52,14 +60,22 @@ def operation(frame: Frame, items: Iterable[Value], site: Site, name: str) -> Va
         return drawn or UNKNOWN
     if drawn is not None:
         trace_time_value.note(frame, "computes", drawn, site)
-    transfer.touch(frame, listed, site, name)
+    transfer.touch(frame, listed, site, name, operands=_sites(frame, operands, site))
     made = transfer.result(frame, listed, site)
     made.uniform = uniform(listed)
     made.shape = () if name != "getitem" and of_scalars(listed) else None
     return made
 
 
-def compare(frame: Frame, op: str, left: Value, right: Value, site: Site) -> Value:
+def _sites(frame: Frame, operands: tuple[Expression, ...], site: Site) -> tuple[Site, ...]:
+    """Return the sites of the operands, for findings about one of them; without one, `site`."""
+    places = [first_place(each) for each in operands]
+    return tuple(site if place == NOWHERE else frame.site(place) for place in places)
+
+
+def compare(
+    frame: Frame, op: str, left: Value, right: Value, site: Site, operands: tuple[Expression, ...]
+) -> Value:
     asked = [
         each for side in (left, right) for each in options(side) if isinstance(each, ContextQuery)
     ]
@@ -77,7 +93,7 @@ def compare(frame: Frame, op: str, left: Value, right: Value, site: Site) -> Val
     if op in ("In", "NotIn"):
         inside = _held(left, right)
         return UNKNOWN if inside is None else Const(inside is (op == "In"))
-    return operation(frame, [left, right], site, op)
+    return operation(frame, [left, right], site, op, operands)
 
 
 def _are_modes(*values: Value) -> bool:
@@ -109,7 +125,14 @@ def _identical(left: Value, right: Value) -> bool | None:
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
-def binary(frame: Frame, op: str, left: Value, right: Value, site: Site) -> Value:
+def binary(
+    frame: Frame,
+    op: str,
+    left: Value,
+    right: Value,
+    site: Site,
+    operands: tuple[Expression, ...] = (),
+) -> Value:
     if isinstance(left, Sequence) and isinstance(right, Sequence) and op == "Add":
         is_open = left.open or right.open
         return Sequence(left.kind, left.items + right.items, is_open, site)
@@ -119,7 +142,7 @@ def binary(frame: Frame, op: str, left: Value, right: Value, site: Site) -> Valu
         return repeated(right, left, site)
     if isinstance(left, Const) and isinstance(right, Const):
         return folded(op, left.value, right.value)
-    made = operation(frame, [left, right], site, op)
+    made = operation(frame, [left, right], site, op, operands)
     starts = start_of(left)
     return made if starts is None else _begun(op, starts, made)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from tpulint.analysis.domain.events import Context, Variable
 from tpulint.analysis.domain.objects import Class, Function, Instance, function_of
-from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.program import Failure, Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value, options
 from tpulint.analysis.interpreter.graph_operations import GraphOperations
@@ -37,7 +37,7 @@ class Session(ModuleLinker):
     def __init__(self, project: Project, settings: Settings) -> None:
         super().__init__(project, Program())
         self.settings = settings
-        self.errors: list[str] = []
+        self.failures: list[Failure] = []
         self.global_step = Variable("global_step", "step", None, None)
         self.called: set[int] = set()
         self.mains: set[int] = set()
@@ -79,7 +79,8 @@ class Session(ModuleLinker):
             return f"calls more than {DEPTH} deep"
         if self._active.count(code) >= 2:
             return "recursion"
-        if self._visits[code] > max(VISITS, SMALL // (len(function.code.mentions) + 1)):
+        visits = self._visits[code]
+        if visits > VISITS and visits > SMALL // (len(function.code.mentions) + 1):
             return "read often enough"
         return None
 
@@ -115,8 +116,7 @@ class Session(ModuleLinker):
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{os.path.basename(last.filename)}:{last.lineno}"
-            kind = type(error).__name__
-            self.errors.append(f"internal error while reading {what}: {kind}: {error} ({place})")
+            self.failures.append(Failure(what, error.with_traceback(None), place))
 
     # Identity
 

@@ -117,7 +117,11 @@ def _augmented(frame: Frame, node: AugmentedAssign) -> bool:
         before.items.extend(item.items)
         before.open = before.open or item.open or not frame.context.runs_once_with(before.made)
         return False
-    assign(frame, node.target, operators.binary(frame, node.op, before, item, site))
+    assign(
+        frame,
+        node.target,
+        operators.binary(frame, node.op, before, item, site, (node.target, node.value)),
+    )
     return False
 
 

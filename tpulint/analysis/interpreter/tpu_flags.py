@@ -19,7 +19,10 @@ from tpulint.syntax.expression_nodes import (
 )
 from tpulint.syntax.nodes import Expression
 
-FLAG = re.compile(r"_*(?:use|uses|using|is|is_on|on|with|run_on|running_on|enable)_tpus?")
+FLAG = re.compile(
+    r"_*(?:(?:use|uses|using|is|is_on|on|with|run_on|running_on|enable|has|have|found)_tpus?"
+    r"|tpus?_(?:devices|cores|available|enabled))"
+)
 
 
 def says_tpu(test: Expression) -> bool | None:

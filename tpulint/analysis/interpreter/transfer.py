@@ -11,6 +11,7 @@ from tpulint.analysis.domain.events import (
     TOUCHES,
     Access,
     Context,
+    LayerCall,
     Operation,
     Tensor,
     Use,
@@ -34,13 +35,18 @@ def touch(
     taker: str,
     certainty: Certainty = Certainty.DEFINITE,
     mode: str = "read",
+    operands: tuple[Site, ...] = (),
 ) -> None:
-    """An operation at `site` takes `items`: tensors cross, variables are read."""
-    for item in items:
+    """An operation at `site` takes `items`: tensors cross, variables are read.
+
+    operands: the site of each item, where they are known.
+    """
+    for number, item in enumerate(items):
+        shown = operands[number] if operands else site
         for tensor, alternative in told_apart(item):
-            take(frame, tensor, site, taker, certainty, alternative)
+            take(frame, tensor, site, taker, certainty, alternative, shown)
         for variable, alternative in variables_told_apart(item):
-            access(frame, variable, mode, taker, site, alternative)
+            access(frame, variable, mode, taker, site, alternative, shown=shown)
 
 
 def variables(value: Value) -> Iterable[Variable]:
@@ -75,8 +81,12 @@ def access(
     site: Site,
     alternative: bool = False,
     after: Operation | None = None,
+    shown: Site | None = None,
 ) -> None:
-    """Write down that `variable` is touched here, or another one: an `alternative`."""
+    """Write down that `variable` is touched here, or another one: an `alternative`.
+
+    shown: the site of the variable itself, where the operation at `site` takes more.
+    """
     context = frame.context
     if alternative:
         context = context.when(ConditionKey(ALTERNATIVE, site), variable)
@@ -85,7 +95,7 @@ def access(
         operation = frame.session.graph.touch(context, site, mode, after)
     if frame.context.muted:
         return
-    found = Access(variable, mode, how, site, context, operation)
+    found = Access(variable, mode, how, shown or site, context, operation)
     computation = frame.context.computation
     (computation.accesses if computation else frame.session.program.accesses).append(found)
 
@@ -97,15 +107,19 @@ def take(
     taker: str,
     certainty: Certainty,
     alternative: bool = False,
+    shown: Site | None = None,
 ) -> None:
-    """Write down what it means that `tensor` is used here: a transfer, a wait, an escape."""
+    """Write down what it means that `tensor` is used here: a transfer, a wait, an escape.
+
+    shown: the site of the tensor itself, where the operation at `site` takes more.
+    """
     context, home = frame.context, tensor.made
-    frame.session.graph.take(_source(tensor, context), context, site)
+    frame.session.graph.take(_source(tensor), context, site)
     if context.muted or home is None or home.run != context.run:
         return
-    if tensor.unread is not None and _is_read_here(tensor, context) and taker not in PASSES:
-        access(frame, tensor.unread, "read", taker, site, alternative, tensor.operation)
-    use = Use(tensor, site, context, certainty, taker, alternative)
+    if tensor.unread is not None and _is_read(tensor) and taker not in PASSES:
+        access(frame, tensor.unread, "read", taker, site, alternative, tensor.operation, shown)
+    use = Use(tensor, shown or site, context, certainty, taker, alternative)
     cluster = context.cluster
     source = tensor.result_of
     if source is not None and source is not cluster:
@@ -121,17 +135,22 @@ def take(
         (owner.uses if owner else frame.session.program.uses).append(use)
 
 
-def _source(tensor: Tensor, context: Context) -> Operation | None:
-    """Return the operation of which one at `context` takes `tensor`."""
-    return None if _is_read_here(tensor, context) else tensor.operation
+def _source(tensor: Tensor) -> Operation | None:
+    """Return the operation of which another one takes `tensor`."""
+    return None if _is_read(tensor) else tensor.operation
 
 
-def _is_read_here(tensor: Tensor, context: Context) -> bool:
-    """Return whether this is a variable, written in another lane, that is read in this one."""
-    made_by = tensor.operation
-    if tensor.unread is None or made_by is None:
-        return False
-    return made_by.context.cluster is not context.cluster
+def _is_read(tensor: Tensor) -> bool:
+    """Return whether taking this reads a variable: it is what a write gives, with no value yet."""
+    return tensor.unread is not None and tensor.operation is not None
+
+
+def read_here(frame: Frame, tensor: Tensor, site: Site) -> Tensor:
+    """Return `tensor`, or what is read of it where it is what a write gives."""
+    if not _is_read(tensor):
+        return tensor
+    take(frame, tensor, tensor.site or site, "return", Certainty.DEFINITE)
+    return passed_on(frame, tensor, tensor.site or site)
 
 
 def escapes(home: Context, context: Context) -> bool:
@@ -168,9 +187,18 @@ def flow(
         data=sort != "unseen" and any(tensor.data for tensor in taken),
         operation=operation
         or frame.session.graph.result(
-            [_source(each, frame.context) for each in taken], frame.context, site, sort == "unseen"
+            [_source(each) for each in taken], frame.context, site, sort == "unseen"
         ),
+        layer=_met(taken, frame.context),
     )
+
+
+def _met(taken: list[Tensor], context: Context) -> LayerCall | None:
+    """Return what of a Keras model that is being built an operation on `taken` depends on."""
+    sources = tuple(each.layer for each in taken if each.layer is not None)
+    if not sources or context.computation is not None:
+        return None
+    return sources[0] if len(sources) == 1 else LayerCall(None, (), None, context, sources)
 
 
 def passed_on(frame: Frame, tensor: Tensor, site: Site) -> Tensor:

@@ -230,3 +230,4 @@ _HANDLERS: dict[str, Callable[[Call], Value]] = {
     "functools.wraps": _wraps,
     "contextlib.ExitStack": _stack,
 }
+ANSWERED = frozenset(path.rpartition(".")[2] for path in _HANDLERS)

@@ -31,6 +31,8 @@ def _collective(this: Call) -> Value:
         scope = Scope(WITH, this.site, effect=CROSS_REPLICA)
         return this.run_inside(scope, callee, [UNKNOWN, *items])
     made = this.operation(certainty=Certainty.DEFINITE)
+    if made.operation is not None:
+        made.operation.kept = True
     if this.name in seam.AGREEMENTS:
         return replace(made, per_replica=False, replica_id=False, uniform=True)
     return made

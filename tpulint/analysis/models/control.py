@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tpulint.analysis.domain.context import COND, WHILE, Scope
-from tpulint.analysis.domain.effects import CLEARS, CONTROL, DEPENDENCIES, DEVICE, GRAPH, INIT_SCOPE
+from tpulint.analysis.domain.effects import (
+    CLEARS,
+    CONTROL,
+    DEPENDENCIES,
+    DEVICE,
+    GRAPH,
+    INIT_SCOPE,
+    UNCONVERTED,
+)
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import (
     Class,
@@ -19,6 +29,7 @@ from tpulint.analysis.domain.values import (
     UNKNOWN,
     Bound,
     Choice,
+    Const,
     External,
     Opaque,
     Partial,
@@ -81,9 +92,14 @@ def _elements(this: Call, callee: Value, element: Value) -> list[Value]:
 def _trace(this: Call) -> Value:
     """`tf.function(f)`, or the decorator `tf.function(...)`."""
     callee = this.get("func", 0) or this.get("function")
+    plain = this.get("autograph") == Const(False)
     if callee is None or callee == NONE:
-        return External(this.path)
-    return traced(callee)
+        made = External(this.path)
+        return Partial(made, (), (("autograph", Const(False)),)) if plain else made
+    found = traced(callee)
+    if plain and isinstance(found, Function):
+        return replace(found, hints=found.hints | {UNCONVERTED})
+    return found
 
 
 def _given_back(value: Value) -> Value | None:

@@ -15,7 +15,7 @@ from tpulint.knowledge import seam
 
 SHARDED = frozenset(["shard", "split_compile_and_shard", "batch_parallel", "rewrite"])
 
-# Where an infeed queue is given by position.
+# The position of an infeed queue.
 QUEUES = {
     "replicate": 2,
     "split_compile_and_replicate": 2,
@@ -24,6 +24,9 @@ QUEUES = {
     "shard": 6,
     "split_compile_and_shard": 6,
 }
+
+
+ANSWERED = seam.REPLICATE_FAMILY | {"while_loop", "repeat"}
 
 
 def answer(this: Call) -> Value | None:

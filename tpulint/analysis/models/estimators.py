@@ -20,6 +20,9 @@ HOST_FUNCTIONS = {"host_call": "host_call", "eval_metrics": "eval_metrics"}
 POSITIONS = {"eval_metrics": 4, "host_call": 7}
 
 
+ANSWERED = frozenset(["TPUEstimator", "TPUEstimatorSpec"])
+
+
 def answer(this: Call) -> Value | None:
     if this.name == "TPUEstimator":
         return _estimator(this)

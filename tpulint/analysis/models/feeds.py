@@ -32,7 +32,7 @@ FROM_FUNCTION = frozenset(
         "make_input_fn_iterator",
     ]
 )
-# What TPUEstimator gives to an input_fn that asks for it.
+# The arguments that TPUEstimator gives to an input_fn that asks for them.
 GIVEN = ("params", "config", "mode", "input_context")
 
 

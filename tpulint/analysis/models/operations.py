@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import CALLED, ConditionKey
-from tpulint.analysis.domain.events import Argument, Tensor
+from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
+from tpulint.analysis.domain.keras_models import is_loss, reduction_of
 from tpulint.analysis.domain.objects import ExternalObject, Function
 from tpulint.analysis.domain.scalars import gives_scalar
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Partial, Value
-from tpulint.analysis.interpreter import transfer
+from tpulint.analysis.interpreter import layer_calls, transfer
 from tpulint.analysis.interpreter.attributes import weights
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.interpreter.frame import Frame
+from tpulint.analysis.models import keras_layers
 from tpulint.analysis.models.call import Call, parameter_count
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
@@ -109,7 +111,24 @@ def call_object(
     owned = weights(frame, callee)
     if owned.sort == "weights":
         transfer.access(frame, owned, "read", callee.last, site)
-    return transfer.result(frame, items, site)
+    found = keras_layers.called(frame, callee, args, site)
+    if found is not None:
+        return found
+    made = transfer.result(frame, items, site)
+    if is_loss(callee):
+        made.shape = () if reduction_of(callee) in ("sum", "mean") else None
+        _record_loss(frame, callee, args, site, made)
+    return layer_calls.noted(frame, callee, args, site, made)
+
+
+def _record_loss(
+    frame: Frame, loss: ExternalObject, args: tuple[Argument, ...], site: Site, made: Tensor
+) -> None:
+    """Keep the call of a Keras loss in a computation: rules ask how it reduces."""
+    computation = frame.context.computation
+    if computation is not None and not frame.context.muted:
+        path = f"{loss.path}.__call__"
+        computation.calls.append(ApiCall(path, site, frame.context, args, loss, made))
 
 
 def unseen(this: Call) -> Value:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Collection
+
 from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.analysis.domain.site import Site
@@ -18,6 +21,7 @@ from tpulint.analysis.models import (
     entry_points,
     estimators,
     feeds,
+    keras_layers,
     keras_steps,
     mains,
     methods,
@@ -30,7 +34,7 @@ from tpulint.analysis.models import (
 )
 from tpulint.analysis.models.call import Answer, Call
 from tpulint.analysis.models.frozen_arguments import snapshot
-from tpulint.knowledge import seam
+from tpulint.knowledge import seam, trace_time
 
 WRAPPED = External("tensorflow.compat.v1.tpu.outside_compilation")
 
@@ -42,6 +46,7 @@ FAMILIES: tuple[Answer, ...] = (
     entry_points.answer,
     estimators.answer,
     feeds.answer,
+    keras_layers.answer,
     keras_steps.answer,
     datasets.answer,
     strategies.answer,
@@ -54,6 +59,19 @@ FAMILIES: tuple[Answer, ...] = (
     tensor_constants.answer,
     operations.answer,
 )
+# The last names of the calls that a family can answer, where it goes by these.
+NAMED: dict[Answer, Collection[str]] = {
+    side_effects.answer: trace_time.NAMES,
+    clusters.answer: seam.OUTSIDE_COMPILATION,
+    entry_points.answer: entry_points.ANSWERED,
+    estimators.answer: estimators.ANSWERED,
+    datasets.answer: seam.DATASET_METHODS,
+    mains.answer: frozenset(path.rpartition(".")[2] for path in mains.RUNS),
+    variable_scopes.answer: variable_scopes.ANSWERED,
+    collectives.answer: seam.REPLICA_ID | seam.COLLECTIVES,
+    builtins.answer: builtins.ANSWERED,
+    tensor_constants.answer: tensor_constants.ANSWERED,
+}
 # For a callee that is not seen only what its name says for sure counts.
 UNSEEN: tuple[Answer, ...] = (
     clusters.answer,
@@ -115,6 +133,9 @@ class Models:
         if is_expected(record.last):
             with unrecorded(frame):
                 return operations.run_given(Call(frame, record))
+        built = keras_layers.called(frame, callee, args, site)
+        if built is not None:
+            return built
         found = _ask(frame, record, UNSEEN)
         if found is None:
             found = operations.unseen(Call(frame, record))
@@ -145,9 +166,15 @@ def _ask(frame: Frame, record: ApiCall, families: tuple[Answer, ...]) -> Value |
     if not _builds_nothing(record):
         frame.may_build()
     call = Call(frame, record)
-    for family in families:
+    for family in asked(families, call.name):
         found = family(call)
         if found is not None:
             record.result = found
             return found
     return None
+
+
+@functools.lru_cache(maxsize=4096)
+def asked(families: tuple[Answer, ...], name: str) -> tuple[Answer, ...]:
+    """Return those of the families that may answer a call of this name."""
+    return tuple(each for each in families if each not in NAMED or name in NAMED[each])

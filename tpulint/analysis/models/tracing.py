@@ -8,7 +8,7 @@ from tpulint.analysis.domain.objects import Mapping, Sequence, function_of
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Choice, Const, Opaque, Value, join
-from tpulint.analysis.interpreter import calls
+from tpulint.analysis.interpreter import calls, transfer
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty
@@ -25,8 +25,12 @@ def trace(
     mode: str,
     opaque: frozenset[str] = frozenset(),
     host_modes: frozenset[str] = frozenset(),
+    inside: tuple[Scope, ...] = (),
 ) -> Value:
-    """Build the computation of `callee`; `arguments` None means one tensor a parameter."""
+    """Build the computation of `callee`; `arguments` None means one tensor a parameter.
+
+    inside: what is around the callee's code in the computation.
+    """
     frame = this.frame
     callee = frame.session.read_after_all(callee)
     made = Computation(kind, this.site, frame.context, callee, this.record, certainty, mode)
@@ -38,7 +42,8 @@ def trace(
             outer.inner.append(made)
         program.computations.append(made)
     results = []
-    with frame.within(Scope(COMPUTATION, this.site, made)):
+    with frame.scopes_closed():
+        frame.open(Scope(COMPUTATION, this.site, made), *inside)
         for option in callee.options if isinstance(callee, Choice) else (callee,):
             args = arguments
             if args is None:
@@ -51,7 +56,9 @@ def trace(
                     tensor.per_replica, tensor.uniform = True, False  # perhaps a PerReplica value
             made.parameters = tuple(each.value for each in inputs)
             results.append(calls.call(frame, option, inputs, this.site))
-    made.result = join(results)
+        made.result = transfer.each_tensor(
+            join(results), lambda tensor: transfer.read_here(frame, tensor, this.site)
+        )
     return made.result
 
 

@@ -16,6 +16,9 @@ ROOT = Const("")
 NAME, REUSE = "full name", "reuse"
 
 
+ANSWERED = frozenset(["variable_scope", "get_variable_scope"])
+
+
 def answer(this: Call) -> Value | None:
     if this.receiver is not None:
         return None

@@ -114,7 +114,11 @@ def _method(this: Call, variable: Variable) -> Value:
 
 def _written(this: Call, variable: Variable, made: Tensor) -> Tensor:
     """The result of a method: `v.assign(x)` gives the variable, to be read by who takes it."""
-    if this.name in seam.ASSIGNS and this.get("read_value") != Const(False):
+    if this.name not in seam.ASSIGNS:
+        return made
+    if made.operation is not None:
+        made.operation.sources = ()  # it waits for the write, and takes no data
+    if this.get("read_value") != Const(False):
         made.unread = variable if variable.strategy is None else None
     return made
 

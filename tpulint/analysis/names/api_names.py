@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tpulint.syntax.api_spellings import Name
 
 PACKAGE = b"tensorflow"
-# What can stand after `tf.` for a name to be in the table (scripts/names.py).
+# The text that may follow `tf.` for a name to be in the table (scripts/names.py).
 _WATCHED = rb"contrib|tpu|distribute|estimator|keras|config|summary|xla|data\.experimental|compat"
 _ROOTS = frozenset(["tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2"])
 # Each expression begins with its letters: then it is searched as fast as they are.

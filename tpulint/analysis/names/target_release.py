@@ -17,7 +17,7 @@ FILES = re.compile(
     r"requirements[\w.-]*\.(?:txt|in)|setup\.(?:py|cfg)|pyproject\.toml|environment[\w-]*\.ya?ml"
     r"|Pipfile"
 )
-# Where people put it: their coming changes the answer.
+# The files in which people put it: a new one changes the answer.
 USUAL = ("requirements.txt", "setup.py", "setup.cfg", "pyproject.toml", "environment.yml")
 CLIMB = 12  # folders above a file that are looked into
 
@@ -52,6 +52,7 @@ class Targets:
         self._folders: dict[str, Target | None] = {}
         self._known: dict[str, Target] = {}
         self.consulted: list[str] = []
+        self.folders: dict[str, frozenset[str]] = {}  # that were searched, with the names in them
 
     def of(self, filename: str) -> Target:
         """The target of a file, which need not exist."""
@@ -84,7 +85,8 @@ class Targets:
         try:
             listed = sorted(os.listdir(folder))
         except OSError:
-            return None
+            listed = []
+        self.folders[folder] = frozenset(listed)
         self.consulted += [os.path.join(folder, name) for name in USUAL if name not in listed]
         for name in filter(FILES.fullmatch, listed):
             path = os.path.join(folder, name)

@@ -18,7 +18,10 @@ TOPS = frozenset(
 
 
 class Files:
-    """A finder of the file of a dotted name; `given` holds bytes to use instead of the disk's."""
+    """A finder of the file of a dotted name; `given` holds bytes to use instead of the disk's.
+
+    read: the files whose bytes somebody asked for.
+    """
 
     def __init__(self, given: Mapping[str, bytes]) -> None:
         self._given = {os.path.abspath(name): data for name, data in given.items()}
@@ -26,6 +29,7 @@ class Files:
         self._located: dict[tuple[str, str], str | None] = {}
         self._listings: dict[str, frozenset[str]] = {}
         self._begun: dict[tuple[str, str], bool] = {}
+        self.read: set[str] = set()
 
     def locate(self, path: str, dotted: str, level: int) -> str | None:
         """The file that `import dotted` in the file at `path` means; None where it is outside."""
@@ -80,14 +84,25 @@ class Files:
         return self._find(os.path.dirname(path), [name])
 
     def given(self, path: str) -> bytes | None:
-        """The bytes that were given for a file, None where the disk's count."""
+        """The bytes that were given for a file that is read now, None where the disk's count."""
+        self.read.add(path)
         return self._given.get(path)
 
     def is_written(self, path: str) -> bool:
         """Return whether there is such a file: a package without an `__init__` has none."""
         return os.path.basename(path) in self._listing(os.path.dirname(path))
 
+    @property
+    def folders(self) -> Mapping[str, frozenset[str]]:
+        """The folders that were looked into, with the names in them."""
+        return self._listings
+
+    def look_around(self, path: str) -> None:
+        """Look into the folders that say in which package the file at `path` is."""
+        self._roots_of(os.path.dirname(path))
+
     def data(self, path: str) -> bytes:
+        self.read.add(path)
         if path in self._given:
             return self._given[path]
         try:

@@ -20,6 +20,14 @@ class ImportGraph:
         self._files = files
         self._known: dict[str, tuple[str, ...]] = {}
 
+    def again(self, files: Files, changed: Iterable[str]) -> ImportGraph:
+        """The graph of the same files, those in `changed` (absolute) with other bytes."""
+        graph = ImportGraph(files)
+        graph._known = self._known
+        for path in changed:
+            graph._known.pop(path, None)
+        return graph
+
     def data(self, path: str) -> bytes:
         """The bytes of a file."""
         return self._files.data(path)

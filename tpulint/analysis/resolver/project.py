@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.resolver.files import PACKAGE, Files
@@ -20,13 +20,11 @@ class Project:
     `facts` gives a file's summary; `filenames` are the files of the run, as it names them.
     """
 
-    def __init__(
-        self, facts: Facts, given: Mapping[str, bytes], filenames: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, facts: Facts, files: Files, filenames: Sequence[str] = ()) -> None:
         self._facts = facts
         self._filenames = filenames
         self._shown: dict[str, str] | None = None
-        self.files = Files(given)
+        self.files = files
         self._modules: dict[str, Module | None] = {}
         self._answers: dict[tuple[str, Callable[[bytes], bool]], bool] = {}
 

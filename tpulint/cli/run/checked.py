@@ -11,7 +11,7 @@ from tpulint.config import Config
 from tpulint.config.closest import Closest
 from tpulint.output.run_report import Checked
 from tpulint.pipeline import driver
-from tpulint.pipeline.projects import Analysis
+from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.verdict import judge
 
 

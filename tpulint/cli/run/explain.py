@@ -53,9 +53,9 @@ def explain(failures: list[Failure], program: str, ran: Sequence[str] = ()) -> E
         place = shown_place(failure.place)
         faults.append(Fault(failure.kind, code, place, found, asked=not run.failed))
     of_files = checked(analysis, ran, task, config, run)
-    told = [fault.finding for fault in faults if fault.finding is not None]
-    named = {step.span.filename for finding in told for step in finding.trace}
-    named.update(finding.span.filename for finding in told)
+    explained = [fault.finding for fault in faults if fault.finding is not None]
+    named = {step.span.filename for finding in explained for step in finding.trace}
+    named.update(finding.span.filename for finding in explained)
     named.update(finding.span.filename for finding in of_files.findings)
     sources = dict(read_all(sorted(named), {}))
     return Explained(tuple(faults), sources, tuple(run.messages), of_files)

@@ -38,7 +38,7 @@ def failure_of(error: BaseException | None) -> Failure | None:
             return Failure(type(each).__name__, code, place, tuple(frames_of(each)))
     if not isinstance(error, Exception):  # the program has ended by its own will, or by Ctrl-C
         return None
-    frames = [*frames_of(error), *frames_told(str(error))]
+    frames = [*frames_of(error), *frames_in_message(str(error))]
     return Failure(type(error).__name__, "", "", tuple(frames))
 
 
@@ -58,7 +58,7 @@ def frames_of(error: BaseException) -> Iterator[tuple[str, int]]:
         traceback = traceback.tb_next
 
 
-def frames_told(text: str) -> Iterator[tuple[str, int]]:
+def frames_in_message(text: str) -> Iterator[tuple[str, int]]:
     """Return AutoGraph's lines in an error's text, as they are in the source."""
     for filename, row in re.findall(r'File "(.+?)", line (\d+)', text):
         yield filename, int(row)

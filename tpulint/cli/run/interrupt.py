@@ -21,7 +21,7 @@ from tpulint.cli.run.say import say
 from tpulint.cli.run.tracebacks import stack_of
 
 if TYPE_CHECKING:
-    from tpulint.runtime.running import Watch
+    from tpulint.runtime.run_statistics import Watch
 
 _MAKES_ERRORS = (os.path.join("", "tpulint", "runtime", ""), "errors_impl.py")
 _INNERMOST = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,7 @@ from tpulint.cli.run.tracebacks import clean
 if TYPE_CHECKING:
     from tpulint.cli.run.explain import Explained
     from tpulint.output.run_report import Computation, Ran
-    from tpulint.runtime.running import Totals, Watch
+    from tpulint.runtime.run_statistics import Totals, Watch
 
 
 class Request(NamedTuple):
@@ -55,7 +55,7 @@ class Session:
     def emulate(self) -> None:
         """Start the emulator: TensorFlow has just been imported."""
         try:
-            from tpulint.runtime.running import running
+            from tpulint.runtime.run_statistics import running
 
             asked = self.request
             machine = running(asked.replicas, asked.topology, asked.deadline)
@@ -83,10 +83,16 @@ class Session:
         from tpulint.cli.run.checked import files_that_ran
         from tpulint.cli.run.explain import explain
         from tpulint.cli.run.failure import failure_of
-        from tpulint.pipeline.projects import describe
+        from tpulint.pipeline.programs import describe
 
-        told = [*self.watch.warnings.values(), *self.of_threads, self.ended.error]
-        failures = [each for each in map(failure_of, told) if each is not None]
+        hidden = hidden_fault(self.watch, self.ended, self.of_threads)
+        errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, hidden]
+        failures = [each for each in map(failure_of, errors) if each is not None]
+        if hidden is not None:
+            kind, text = type(hidden).__name__, str(hidden)
+            self.notes.append(
+                f"The first fault was another one than ended the program: {kind}: {text}"
+            )
         program = self.request.program
         with working_in(self.here):
             notebook = [os.path.abspath(program.name)] * program.name.endswith(".ipynb")
@@ -114,12 +120,12 @@ class Session:
 
     def report(self) -> None:
         """Write what is known of the run."""
-        from tpulint.output import run_report
+        from tpulint.output import run_page, run_report
         from tpulint.output.context import Context
 
         with working_in(self.here):
             sources = self.explained.sources if self.explained else {}
-            form = run_report.html if self.request.report == "html" else run_report.text
+            form = run_page.html if self.request.report == "html" else run_report.text
             written = form(self.ran(), Context(self.here, sources))
             self.write(written)
 
@@ -161,6 +167,29 @@ class Session:
             from tpulint.pipeline.discover import shown
 
             say(f"tpulint: the report is in {shown(file)}\n")
+
+
+def hidden_fault(
+    watch: Watch, ended: Ended, of_threads: Sequence[BaseException]
+) -> BaseException | None:
+    """Return the first fault that a step raised, if the program ended with other errors.
+
+    TensorFlow raises those of its queues and threads where a step has failed, and a framework may
+    show them in its place.
+    """
+    from tpulint.cli.run.failure import chain_of
+
+    first = watch.first_fault
+    if first is None or not ended.status:
+        return None
+    for error in (*of_threads, ended.error):
+        for each in chain_of(error):
+            if each is first or (
+                type(each).__name__ == type(first).__name__
+                and getattr(each, "place", None) == first.place
+            ):
+                return None
+    return first
 
 
 def unfinished(watch: Watch) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from tpulint.config import ConfigError
 from tpulint.output.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.pipeline import driver
 from tpulint.pipeline.explain import way_in
-from tpulint.pipeline.explain.events import Recorded, events_in, in_words
+from tpulint.pipeline.explain.events import Recorded, by_place, events_in, in_words
 from tpulint.pipeline.explain.looks import Looks
 from tpulint.pipeline.explain.recorder import Recorder
 from tpulint.pipeline.explain.source_line import (
@@ -21,7 +21,8 @@ from tpulint.pipeline.explain.source_line import (
     statement_rows,
 )
 from tpulint.pipeline.explain.verdicts import Verdicts
-from tpulint.pipeline.projects import Job, Run, of_names, programs, understand_job
+from tpulint.pipeline.jobs import Job, Run
+from tpulint.pipeline.programs import of_names, programs, understand_job
 from tpulint.pipeline.request import Request, settings_of
 from tpulint.pipeline.screen import read, screen
 from tpulint.source import Source, UnreadableSource, read_source
@@ -99,7 +100,7 @@ class _Account:
         codes = self.request.codes
         run = Run(ordered, context, {}, codes, settings, self.request.cache)
         screened = screen(ordered, {}, settings, context)
-        jobs = programs(run, screened, config.jobs or 1)
+        jobs = programs(run, screened)
         self.looks.findings += of_names(run, screened).findings
         self.reasons.append(way_in.prefilter(self.source.data, settings.wrappers))
         for job in jobs:
@@ -109,7 +110,7 @@ class _Account:
             if understanding.program is not None:
                 self._look_at(understanding.program, job)
         if not self.read:
-            self.reasons.append(way_in.not_reached(jobs, self.recorder.passed))
+            self.reasons.append(way_in.not_reached(self.path, jobs, self.recorder.passed))
 
     def _look_at(self, program: Program, job: Job) -> None:
         if any(each.path == self.path for each in program.modules):
@@ -157,6 +158,6 @@ class _Account:
             has_place(self.source.text, self.row),
             tuple(contexts[:CONTEXTS]),
             max(len(contexts) - CONTEXTS, 0),
-            in_words(self.events),
+            by_place([*in_words(self.events), *self.recorder.events()]),
             verdicts.at(self.rows, self.looks.findings, self.looks),
         )

@@ -56,9 +56,12 @@ def _all(program: Program) -> Iterator[Recorded]:
 def in_words(events: Iterable[Recorded]) -> tuple[Event, ...]:
     """Return the events in words, equal ones together, by place."""
     counted = Counter((place_at(each.site), each.context.lane, words(each)) for each in events)
-    found = [Event(place, lane, text, times) for (place, lane, text), times in counted.items()]
+    return by_place(Event(*key, times) for key, times in counted.items())
+
+
+def by_place(events: Iterable[Event]) -> tuple[Event, ...]:
     return tuple(
-        sorted(found, key=lambda each: (each.place.row, each.place.column, each.lane, each.text))
+        sorted(events, key=lambda each: (each.place.row, each.place.column, each.lane, each.text))
     )
 
 
@@ -80,6 +83,8 @@ def short(event: Recorded) -> str:
             return f"call of {event.path}"
         case Use():
             return f"{event.tensor!r} is taken by {event.taker}"
+        case Effect(kind="asks"):
+            return f"`{event.name}` asks whether a tensor is true"
         case Effect():
             return f"{event.name} {event.kind} something once, when the program is traced"
         case ContextChange():

@@ -10,7 +10,7 @@ from tpulint.analysis.domain.objects import ExternalObject, Function, Instance
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Opaque, Value
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.output.explanation import Call, Named, Place, Reached
+from tpulint.output.explanation import Call, Event, Named, Place, Reached
 from tpulint.syntax.nodes import Statement
 from tpulint.syntax.places import place_of
 
@@ -30,16 +30,20 @@ class Recorder:
     """An observer of the file at `path`, and of the statement in `rows`, where `names` are."""
 
     def __init__(self, path: str, rows: range, names: Sequence[str]) -> None:
+        self.statements = bool(rows)
         self.path = path
         self.rows = rows
         self.names = names
         self.functions: dict[int, Record] = {}  # by row
         self.reached: dict[tuple[object, ...], Reached] = {}
+        self.calls: dict[tuple[Place, str, str], int] = {}  # of functions of the project
         self.passed: set[str] = set()  # names of the file that were called, and it not read
         self._at_rows: dict[int, tuple[Statement, bool]] = {}
 
     def called(self, frame: Frame, function: Function, followed: bool) -> None:
         self._look_at(frame)
+        if frame.module.path == self.path and self.rows and self._is_asked_for(frame):
+            self._record_call(frame, function, followed)
         if function.module.path != self.path:
             return
         row = _row(Site(function.module, function.code.place))
@@ -63,13 +67,28 @@ class Recorder:
         """Note what the session passed by; it is known when a program has been read."""
         self.passed = {name for path, name in frame.session.passed if path == self.path}
 
-    def _is_asked_for(self, frame: Frame, statement: Statement) -> bool:
+    def _is_asked_for(self, frame: Frame, statement: Statement | None = None) -> bool:
+        """Return whether the statement, by default the one that is being read, is in the rows."""
+        statement = statement or frame.statement
         known = self._at_rows.get(id(statement))
         if known is None:
             place = place_of(statement)
             asked = place >= 0 and _row(frame.module.site(place)) in self.rows
             known = self._at_rows[id(statement)] = (statement, asked)  # keeps the id taken
         return known[1]
+
+    def _record_call(self, frame: Frame, function: Function, followed: bool) -> None:
+        code = Site(function.module, function.code.place)
+        where = f"{code.span.filename}:{_row(code)}"
+        outcome = "followed" if followed else "not followed"
+        reasons = [] if followed else frame.session.reasons(function)
+        text = f"call of {function.name or 'a lambda'} ({where}): {', '.join([outcome, *reasons])}"
+        key = place_at(frame.site(-1)), frame.context.lane, text
+        self.calls[key] = self.calls.get(key, 0) + 1
+
+    def events(self) -> list[Event]:
+        """Return the calls of functions of the project at the statement."""
+        return [Event(*key, times) for key, times in self.calls.items()]
 
     def _record(self, frame: Frame, context: Context) -> None:
         chain = tuple(step.site for step in context.call_chain)

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from tpulint.config.closest import Closest
 from tpulint.knowledge.seam import SIGNS
 from tpulint.pipeline.discover import ignored, ignores_above, with_ignore_file
-from tpulint.pipeline.projects import Job
+from tpulint.pipeline.jobs import Job
+from tpulint.pipeline.project_root import project_of
 from tpulint.syntax.prefilter import passes
 
 ROOTS = 3  # of a program, in an account
@@ -41,7 +42,7 @@ def program_of(job: Job, modules: int) -> str:
     return f"read in the program of {roots} ({modules} module{'s' if modules != 1 else ''} read)"
 
 
-def not_reached(jobs: Sequence[Job], passed: set[str]) -> str:
+def not_reached(path: str, jobs: Sequence[Job], passed: set[str]) -> str:
     """Return why a file that can be parsed was not read."""
     if passed:
         names = ", ".join(sorted(passed))
@@ -51,4 +52,5 @@ def not_reached(jobs: Sequence[Job], passed: set[str]) -> str:
         )
     if jobs:
         return "not reached: a program imports it, but no name that was read leads into it"
-    return "not reached: no file that names the seam imports it"
+    project = os.path.relpath(project_of(path) or os.path.dirname(path))
+    return f"not reached: no file of its project, {project}, names the seam and imports it"

@@ -26,11 +26,11 @@ def experimental_map_outside_compilation(
     split = next((counts for counts in tiles if counts), None)
     if split is None:
         return mapped(computation, *args, **kwargs)
-    pieces = [_cut(arg, counts) if counts else None for arg, counts in zip(args, tiles)]
-    number = max(len(cut) for cut in pieces if cut is not None)
+    shards = [_cut(arg, counts) if counts else None for arg, counts in zip(args, tiles)]
+    number = max(len(cut) for cut in shards if cut is not None)
     results = []
     for index in range(number):
-        given = [arg if cut is None else cut[index] for arg, cut in zip(args, pieces)]
+        given = [arg if cut is None else cut[index] for arg, cut in zip(args, shards)]
         results.append(mapped(computation, *given, **kwargs))
     return tf.nest.map_structure(lambda *shards: tfi.joined(shards, split), *results)
 
@@ -39,5 +39,5 @@ def _cut(tensor: Any, counts: Sequence[int]) -> list[Any]:
     """Return the shards of `tensor`, `counts` along its axes, the last axis fastest."""
     shards = [tensor]
     for axis, count in enumerate(counts):
-        shards = [piece for shard in shards for piece in tf.split(shard, count, axis=axis)]
+        shards = [part for shard in shards for part in tf.split(shard, count, axis=axis)]
     return shards

@@ -1,6 +1,6 @@
-"""The replicas that have arrived at each meeting, and those that never will.
+"""The replicas that have arrived at each rendezvous, and those that never will.
 
-A meeting is a collective's site and an iteration; the order of arrival does not matter. All
+A rendezvous is a collective's site and an iteration; the order of arrival does not matter. All
 replicas run the same operations in the same order, apart from the branches that they take and the
 rounds that their loops make. So whenever some wait forever in collectives, the first of these in
 program order is one that a member of its group has passed by such a decision: that alone is proof.
@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tpulint.runtime.errors import DivergentCollectiveError
-from tpulint.runtime.execute.waits import Wait
 from tpulint.runtime.extract.collectives import Collective, Decision
 from tpulint.runtime.extract.sites import Iteration, Site
-from tpulint.runtime.place import place_of_operation
+from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.source_location import place_of_operation
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class Attendance:
         with self._lock:
             return tuple(
                 _wait(self._collectives[site], replica, other)
-                for site, meetings in self._waiting.items()
-                for arrived in meetings.values()
+                for site, rendezvous in self._waiting.items()
+                for arrived in rendezvous.values()
                 for replica in arrived
                 for other in self._collectives[site].group_of(replica)
                 if other not in arrived

@@ -10,11 +10,10 @@ import re
 from typing import Any
 from weakref import WeakValueDictionary
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault, UnsupportedOpError
 from tpulint.runtime.execute.raising import delivered
 from tpulint.runtime.extract.region import Region
-from tpulint.runtime.place import place_of_operation
+from tpulint.runtime.source_location import place_of_operation
 
 _SEGMENT = re.compile(r"__inference_tpu_device_segment_\d+|\[\[tpulint/")
 """A segment's name; TensorFlow 2.12 names only the step's call, by its scope."""
@@ -52,6 +51,3 @@ def _place(message: str) -> str | None:
             if name in by_name:
                 return place_of_operation(by_name[name])
     return None
-
-
-tensorflow_internals.errors_become("InvalidArgumentError", refused)

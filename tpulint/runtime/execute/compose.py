@@ -1,8 +1,8 @@
-"""Build the program of one replica, from its pieces, in the graph that is being built.
+"""Build the program of one replica, from its segments, in the graph that is being built.
 
 A device segment becomes a call of a function that XLA compiles; host clusters are plain operations
 between the segments; a conditional or a loop that holds both is rebuilt around them.
-So a whole step runs inside TensorFlow's own executor, without Python between the pieces.
+So a whole step runs inside TensorFlow's own executor, without Python between the segments.
 """
 
 from __future__ import annotations
@@ -20,21 +20,20 @@ from tpulint.runtime.execute.compile_errors import remember_segment
 from tpulint.runtime.execute.crossing import ends, lane_of, starts
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
+from tpulint.runtime.execute.exchanges import Exchanges
 from tpulint.runtime.execute.feeds import Feeds, feed_lane
-from tpulint.runtime.execute.hubs import Hubs
-from tpulint.runtime.execute.locks import Deadlock, Verdicts
-from tpulint.runtime.execute.meetings import Meetings
 from tpulint.runtime.execute.ordering import all_wait_for, waits_of
 from tpulint.runtime.execute.places import Places, constant_or_image, in_this_graph
 from tpulint.runtime.execute.probes import Probes, Watched
 from tpulint.runtime.execute.raising import failing
+from tpulint.runtime.execute.rendezvous import Rendezvous
 from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.kernels import unsupported
-from tpulint.runtime.extract.parts import part
-from tpulint.runtime.extract.pieces import Piece, Side
-from tpulint.runtime.extract.plan import Plan, plan
 from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
-from tpulint.runtime.place import place_of_operation
+from tpulint.runtime.extract.segments import Segment, Side
+from tpulint.runtime.schedule.locks import Deadlock, Verdicts
+from tpulint.runtime.schedule.plan import Plan
+from tpulint.runtime.source_location import place_of_operation
 
 _FREE = frozenset({"Identity", "Const", "NoOp"})
 
@@ -44,87 +43,80 @@ class Composer:
     """A builder of regions that follows the verdicts on their host accesses."""
 
     verdicts: Verdicts
-    meetings: Meetings
-    hubs: Hubs
+    rendezvous: Rendezvous
+    exchanges: Exchanges
     probes: Probes
     deadline: Deadline
     feeds: Feeds
     deferred: list[Deferred] = field(default_factory=list)
     """The operations found to run when the device program has ended."""
 
-    def build(self, region: Region, places: Places) -> None:
-        """Build all of `region`, and add the images of its tensors and operations to `places`."""
-        later = self._deferred(region, places)
-        if later:
-            region = part(region, lambda op: key_of(region, op) not in self.verdicts.queued)
-        planned = plan(region)
-        for piece in planned.pieces:
-            if piece.side is Side.CONTROL:
-                self._control(planned, piece.ops[0], places)
-            elif piece.side is Side.COLLECTIVE:
-                self._collective(planned, piece.ops[0], places)
-            elif piece.side is Side.FEED:
-                self._feed(planned, piece.ops[0], places)
-            elif piece.side is Side.HOST:
-                self._plain(planned, piece, places)
+    def build(self, planned: Plan, places: Places) -> None:
+        """Build all of `planned`, and add the images of its tensors and operations to `places`."""
+        later = self._deferred(planned.deferred, places) if planned.deferred else None
+        for segment in planned.segments:
+            if segment.side is Side.CONTROL:
+                self._control(planned, segment.ops[0], places)
+            elif segment.side is Side.COLLECTIVE:
+                self._collective(planned, segment.ops[0], places)
+            elif segment.side is Side.FEED:
+                self._feed(planned, segment.ops[0], places)
+            elif segment.side is Side.HOST:
+                self._plain(planned, segment, places)
             else:
-                self._device(planned, piece, places)
+                self._device(planned, segment, places)
         if later:
             places.effects.append(later.put(places))
 
-    def _deferred(self, region: Region, places: Places) -> Deferred | None:
-        """Return the operations of `region` that run only when the device program has ended."""
-        queued = self.verdicts.queued
-        if all(key_of(region, op) not in queued for op in region.ops):
-            return None
-        later = deferred(part(region, lambda op: key_of(region, op) in queued), places)
+    def _deferred(self, planned: Plan, places: Places) -> Deferred:
+        later = deferred(planned, places)
         self.deferred.append(later)
         return later
 
-    def _plain(self, planned: Plan, piece: Piece, places: Places) -> None:
-        on_host = piece.side is Side.HOST
+    def _plain(self, planned: Plan, segment: Segment, places: Places) -> None:
+        on_host = segment.side is Side.HOST
         copied = copy(
             planned.region,
-            piece.ops,
+            segment.ops,
             lambda name: constant_or_image(planned.region, name, places, on_host=on_host),
             planned.before,
             on_device=not on_host,
         )
         own = frozenset(copied.operations)
-        started = starts(self.probes, planned, piece, own, places)
-        for op in piece.ops:
+        started = starts(self.probes, planned, segment, own, places)
+        for op in segment.ops:
             image = copied.operations[op.name]
             waits_for = waits_of(planned, op, own, places)
             if not planned.before.get(op.name, frozenset()) & own:
                 waits_for += started
             deadlock = self.verdicts.deadlocks.get(key_of(planned.region, op))
             if deadlock:
-                waits_for.append(_closes(deadlock, planned, piece, own, places))
+                waits_for.append(_closes(deadlock, planned, segment, own, places))
             if waits_for:
                 tensorflow_internals.add_control_inputs(image, waits_for)
             if image.op_def.is_stateful:
                 places.effects.append(image)
-            self.deadline.bounds(op, image, lane_of(piece))
-            places.effects += self.deadline.names(op, image, lane_of(piece))
+            self.deadline.bounds(op, image, lane_of(segment))
+            places.effects += self.deadline.names(op, image, lane_of(segment))
         places.tensors.update(copied.tensors)
         places.operations.update(copied.operations)
         if started:
-            ends(self.probes, planned, piece, own, places, list(copied.operations.values()))
+            ends(self.probes, planned, segment, own, places, list(copied.operations.values()))
 
-    def _device(self, planned: Plan, piece: Piece, places: Places) -> None:
-        fault = unsupported(planned.region, piece.ops)
+    def _device(self, planned: Plan, segment: Segment, places: Places) -> None:
+        fault = unsupported(planned.region, segment.ops)
         if fault:
-            self._fails(planned, piece, fault, places)
-        elif piece.side is Side.DEVICE and any(op.type not in _FREE for op in piece.ops):
-            self._segment(planned, piece, places)
+            self._fails(planned, segment, fault, places)
+        elif segment.side is Side.DEVICE and any(op.type not in _FREE for op in segment.ops):
+            self._compiled(planned, segment, places)
         else:
-            self._plain(planned, piece, places)
+            self._plain(planned, segment, places)
 
-    def _segment(self, planned: Plan, piece: Piece, places: Places) -> None:
+    def _compiled(self, planned: Plan, segment: Segment, places: Places) -> None:
         region = planned.region
-        own = frozenset(op.name for op in piece.ops)
-        given = inputs_of(piece.ops)
-        wanted = _wanted(region, piece, own)
+        own = frozenset(op.name for op in segment.ops)
+        given = inputs_of(segment.ops)
+        wanted = _wanted(region, segment, own)
         images = {name: constant_or_image(region, name, places, on_host=False) for name in given}
         # XLA takes no variable twice, and a loop returns the handles that it was given.
         arguments = {image.name: image for image in images.values()}
@@ -137,7 +129,7 @@ class Composer:
                 inside[images[name].name].set_shape(tensor.shape)
             copied = copy(
                 region,
-                piece.ops,
+                segment.ops,
                 lambda name: inside[images[name].name],
                 planned.before,
                 on_device=True,
@@ -152,8 +144,8 @@ class Composer:
             input_signature=[tf.TensorSpec(None, image.dtype) for image in arguments.values()],
         ).get_concrete_function()
         remember_segment(compiled, region)
-        started = starts(self.probes, planned, piece, own, places)
-        with tf.control_dependencies([*all_wait_for(planned, piece, own, places), *started]):
+        started = starts(self.probes, planned, segment, own, places)
+        with tf.control_dependencies([*all_wait_for(planned, segment, own, places), *started]):
             results = compiled(*arguments.values())
         call = results[0].op
         if call.op_def.is_stateful:
@@ -163,19 +155,19 @@ class Composer:
             result.set_shape(tensor.shape)
             places.tensors[tensor.name] = result
         if started:
-            ends(self.probes, planned, piece, own, places, [call])
+            ends(self.probes, planned, segment, own, places, [call])
 
     def _fails(
         self,
         planned: Plan,
-        piece: Piece,
+        segment: Segment,
         fault: RuntimeFault,
         places: Places,
     ) -> None:
         """Build, in place of a segment that no device can run, an operation that fails."""
-        own = frozenset(op.name for op in piece.ops)
-        wanted = _wanted(planned.region, piece, own)
-        with tf.control_dependencies(all_wait_for(planned, piece, own, places)):
+        own = frozenset(op.name for op in segment.ops)
+        wanted = _wanted(planned.region, segment, own)
+        with tf.control_dependencies(all_wait_for(planned, segment, own, places)):
             results = failing(lambda: fault, (), [tensor.dtype for tensor in wanted])
         places.effects.append(results[0].op)
         places.operations.update(dict.fromkeys(own, results[0].op))
@@ -188,10 +180,12 @@ class Composer:
         value = constant_or_image(region, op.inputs[0].name, places, on_host=False)
         site = (*places.site, op.name)
         waits_for = [value.op, *waits_of(planned, op, frozenset({op.name}), places)]
-        told = self.meetings.arrives(site, places, waits_for)
-        with tf.control_dependencies([*waits_for, *told]):
+        arrived = self.rendezvous.arrives(site, places, waits_for)
+        with tf.control_dependencies([*waits_for, *arrived]):
             value = tf.identity(value)
-        result = self.hubs.meet(site, op, value, places)
+        result = self.exchanges.meet(site, op, value, places)
+        for end in (value.op, result.op):
+            tensorflow_internals.keep_apart(end)
         result.set_shape(op.outputs[0].shape)
         places.tensors[op.outputs[0].name] = result
         places.operations[op.name] = result.op
@@ -204,12 +198,12 @@ class Composer:
             constant_or_image(region, tensor.name, places, on_host=on_host) for tensor in op.inputs
         ]
         waits_for = waits_of(planned, op, frozenset({op.name}), places)
-        piece = Watched(feed_lane(op), op.name, place_of_operation(op))
-        waits_for += self.probes.start(piece, places.replica, given, waits_for)
+        segment = Watched(feed_lane(op), op.name, place_of_operation(op))
+        waits_for += self.probes.start(segment, places.replica, given, waits_for)
         results, done = self.feeds.build(op, given, waits_for, places)
         places.tensors.update({out.name: one for out, one in zip(op.outputs, results, strict=True)})
         places.operations[op.name] = done
-        places.effects += [done, *self.probes.end(piece, places.replica, results, [done])]
+        places.effects += [done, *self.probes.end(segment, places.replica, results, [done])]
 
     def _control(self, planned: Plan, op: Operation, places: Places) -> None:
         region = planned.region
@@ -229,7 +223,7 @@ class Composer:
             outside = in_this_graph(places.iteration)
             if inside.rounds is None:
                 inside.iteration = outside
-                inside.effects += self.meetings.decides(site, places, tf.constant(number))
+                inside.effects += self.rendezvous.decides(site, places, tf.constant(number))
             else:
                 inside.iteration = tf.concat([outside, inside.rounds[tf.newaxis]], 0)
             inside.handles = {
@@ -237,7 +231,7 @@ class Composer:
                 for name, tensor in zip(body.inputs, given, strict=True)
                 if tensor.name in places.handles
             }
-            self.build(body, inside)
+            self.build(planned.nested[op.name][number], inside)
 
         built = control.build(
             region,
@@ -252,22 +246,22 @@ class Composer:
         places.operations[op.name] = built.done
         places.effects.append(built.done)
         if built.rounds is not None:
-            places.effects += self.meetings.decides(site, places, built.rounds, [built.done])
+            places.effects += self.rendezvous.decides(site, places, built.rounds, [built.done])
 
 
 def _closes(
-    found: Deadlock, planned: Plan, piece: Piece, own: frozenset[str], places: Places
+    found: Deadlock, planned: Plan, segment: Segment, own: frozenset[str], places: Places
 ) -> Operation:
-    """Return an operation that fails once `piece`, which would wait forever, has its inputs."""
+    """Return an operation that fails once `segment`, which would wait forever, has its inputs."""
     needs = {
         tensor.op.name: constant_or_image(planned.region, tensor.name, places, on_host=True).op
-        for tensor in inputs_of(piece.ops).values()
+        for tensor in inputs_of(segment.ops).values()
     }
-    with tf.control_dependencies([*needs.values(), *all_wait_for(planned, piece, own, places)]):
+    with tf.control_dependencies([*needs.values(), *all_wait_for(planned, segment, own, places)]):
         return failing(found.fault, [in_this_graph(places.replica)])[0].op
 
 
-def _wanted(region: Region, piece: Piece, own: frozenset[str]) -> list[Tensor]:
-    """Return the tensors of `piece` that are used outside it."""
-    made = [tensor for op in piece.ops if op.type != "Const" for tensor in op.outputs]
+def _wanted(region: Region, segment: Segment, own: frozenset[str]) -> list[Tensor]:
+    """Return the tensors of `segment` that are used outside it."""
+    made = [tensor for op in segment.ops if op.type != "Const" for tensor in op.outputs]
     return [tensor for tensor in made if region.leaves(tensor, own)]

@@ -1,4 +1,4 @@
-"""Conditionals, loops and calls that hold both sides, rebuilt around their pieces."""
+"""Conditionals, loops and calls that hold both sides, rebuilt around their segments."""
 
 from __future__ import annotations
 

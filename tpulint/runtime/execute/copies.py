@@ -9,8 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.execute.places import Places
-from tpulint.runtime.execute.variables import Variable
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.schedule.variables import Variable
 
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 """The shared_name with which VarHandleOp makes a variable of its own each time it runs

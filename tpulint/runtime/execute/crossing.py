@@ -1,4 +1,4 @@
-"""Probes at the start and the end of a piece, with the tensors that cross there."""
+"""Probes at the start and the end of a segment, with the tensors that cross there."""
 
 from __future__ import annotations
 
@@ -8,76 +8,76 @@ from tpulint.runtime.execute.ordering import all_wait_for
 from tpulint.runtime.execute.places import Places, constant_or_image
 from tpulint.runtime.execute.probes import Probes, Watched
 from tpulint.runtime.extract.copying import inputs_of
-from tpulint.runtime.extract.pieces import Piece, Side
-from tpulint.runtime.extract.plan import Plan
 from tpulint.runtime.extract.region import Operation, Region, Tensor
-from tpulint.runtime.place import place_of_operation
+from tpulint.runtime.extract.segments import Segment, Side
+from tpulint.runtime.schedule.plan import Plan
+from tpulint.runtime.source_location import place_of_operation
 
 
 def starts(
-    probes: Probes, planned: Plan, piece: Piece, own: frozenset[str], places: Places
+    probes: Probes, planned: Plan, segment: Segment, own: frozenset[str], places: Places
 ) -> list[Operation]:
-    """Note that `piece` starts, once all its inputs are ready."""
-    if not probes.wanted or piece.side is Side.PLAIN:
+    """Note that `segment` starts, once all its inputs are ready."""
+    if not probes.wanted or segment.side is Side.PLAIN:
         return []
     takes = {
-        name: constant_or_image(planned.region, name, places, on_host=piece.side is Side.HOST)
-        for name in inputs_of(piece.ops)
+        name: constant_or_image(planned.region, name, places, on_host=segment.side is Side.HOST)
+        for name in inputs_of(segment.ops)
     }
     waits_for = [
         *(tensor.op for tensor in takes.values()),
-        *all_wait_for(planned, piece, own, places),
+        *all_wait_for(planned, segment, own, places),
     ]
     crossing = [
         image
         for name, image in takes.items()
-        if piece.side is Side.HOST and not _is_hosts(planned.region, name)
+        if segment.side is Side.HOST and not _is_hosts(planned.region, name)
     ]
-    return probes.start(_watched(piece), places.replica, crossing, waits_for)
+    return probes.start(_watched(segment), places.replica, crossing, waits_for)
 
 
 def ends(
     probes: Probes,
     planned: Plan,
-    piece: Piece,
+    segment: Segment,
     own: frozenset[str],
     places: Places,
     made: list[Operation],
 ) -> None:
-    """Note that `piece`, whose images are `made`, has ended, before others go on."""
+    """Note that `segment`, whose images are `made`, has ended, before others go on."""
     gives = [
         places.tensors[tensor.name]
-        for op in piece.ops
+        for op in segment.ops
         for tensor in op.outputs
-        if piece.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
+        if segment.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
     ]
-    ended = probes.end(_watched(piece), places.replica, gives, made)
+    ended = probes.end(_watched(segment), places.replica, gives, made)
     places.effects += ended
     with tf.control_dependencies(ended):
-        for tensor in _values(piece):
+        for tensor in _values(segment):
             if tensor.name in places.tensors:
                 places.tensors[tensor.name] = tf.identity(places.tensors[tensor.name])
 
 
-def lane_of(piece: Piece) -> str:
-    """Return the lane in which `piece` runs."""
-    return f"host cluster {piece.cluster}" if piece.side is Side.HOST else "device"
+def lane_of(segment: Segment) -> str:
+    """Return the lane in which `segment` runs."""
+    return f"host cluster {segment.cluster}" if segment.side is Side.HOST else "device"
 
 
-def _values(piece: Piece) -> list[Tensor]:
-    """Return the outputs of `piece`, except constants and handles, which never cross."""
+def _values(segment: Segment) -> list[Tensor]:
+    """Return the outputs of `segment`, except constants and handles, which never cross."""
     return [
         tensor
-        for op in piece.ops
+        for op in segment.ops
         if op.type != "Const"
         for tensor in op.outputs
         if tensor.dtype.base_dtype not in (tf.resource, tf.variant)
     ]
 
 
-def _watched(piece: Piece) -> Watched:
-    first = piece.ops[0]
-    return Watched(lane_of(piece), first.name, place_of_operation(first))
+def _watched(segment: Segment) -> Watched:
+    first = segment.ops[0]
+    return Watched(lane_of(segment), first.name, place_of_operation(first))
 
 
 def _is_hosts(region: Region, name: str) -> bool:

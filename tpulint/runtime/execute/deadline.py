@@ -16,15 +16,15 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.awaited import WAITING, awaited
+from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.clock import Clock
 from tpulint.runtime.execute.feeds import PATIENCE, Feeds
 from tpulint.runtime.execute.probes import Unfinished
 from tpulint.runtime.execute.raising import Ticket, safely, ticket_for
-from tpulint.runtime.execute.telling import told
-from tpulint.runtime.execute.waits import Wait, WaitGraph
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.attributes import string_attr
-from tpulint.runtime.place import place_of_operation
+from tpulint.runtime.schedule.wait_graph import Wait, WaitGraph
+from tpulint.runtime.source_location import place_of_operation
 
 _TICK = 0.002
 """Seconds between two looks at the clock."""
@@ -54,14 +54,14 @@ class Deadline:
 
     def begin(self) -> list[Operation]:
         """Return operations that start the clock."""
-        return [told(self._begin), *self._feeds.begin()] if self.watches else []
+        return [call_python(self._begin), *self._feeds.begin()] if self.watches else []
 
     def end(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that report the end of the step."""
         if not self.watches:
             return []
         with tf.control_dependencies(waits_for):
-            return [told(lambda: self._ended.set())]
+            return [call_python(lambda: self._ended.set())]
 
     def watch(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that run until the step has ended, and fail when it takes too long."""
@@ -90,10 +90,10 @@ class Deadline:
         wait = Wait(lane, op.name, f"waits in {op.type} {awaited(op)}", place_of_operation(op))
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
         with tf.control_dependencies(needs):
-            comes = told(lambda: self._in_clusters.add(wait))
+            comes = call_python(lambda: self._in_clusters.add(wait))
         tensorflow_internals.add_control_inputs(image, [comes])
         with tf.control_dependencies([image]):
-            return [told(lambda: self._in_clusters.remove(lane))]
+            return [call_python(lambda: self._in_clusters.remove(lane))]
 
     def bounds(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
@@ -162,9 +162,9 @@ class Deadline:
         )
 
 
-def _said(piece: Unfinished) -> str:
-    where = f" ({piece.place})" if piece.place else ""
-    return f"  {piece.lane} of replica {piece.replica}: has started, and not ended{where}"
+def _said(segment: Unfinished) -> str:
+    where = f" ({segment.place})" if segment.place else ""
+    return f"  {segment.lane} of replica {segment.replica}: has started, and not ended{where}"
 
 
 class _Bounded:

@@ -15,24 +15,25 @@ import tensorflow as tf
 
 from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration
 from tpulint.runtime.extract.effects import is_resource
-from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.schedule.plan import Plan
 
 _names = itertools.count()
 
 
 @dataclass(frozen=True, eq=False)
 class Deferred:
-    """The operations of a body in `region`; `handles` maps its handles to the computation's."""
+    """The operations of a body in `planned`; `handles` maps its handles to the computation's."""
 
-    region: Region
+    planned: Plan
     values: tuple[Tensor, ...]
     handles: Mapping[str, str]
     queue_name: str
 
     def put(self, places: Places) -> Operation:
-        """Note, in the body, that `region` has been reached."""
+        """Note, in the body, that its operations have been reached."""
         values = [
-            constant_or_image(self.region, tensor.name, places, on_host=True)
+            constant_or_image(self.planned.region, tensor.name, places, on_host=True)
             for tensor in self.values
         ]
         return tf.raw_ops.QueueEnqueueV2(
@@ -47,9 +48,9 @@ class Deferred:
         self,
         around: Places,
         waits_for: Sequence[Operation],
-        build: Callable[[Region, Places], None],
+        build: Callable[[Plan, Places], None],
     ) -> Operation:
-        """Run `region` once for each time that it was reached."""
+        """Run the operations once for each time that they were reached."""
 
         def once(values: Sequence[Tensor]) -> list[Operation]:
             places = Places(
@@ -61,7 +62,7 @@ class Deferred:
             for tensor, value in zip(self.values, values[1:], strict=True):
                 value.set_shape(tensor.shape)
                 places.tensors[tensor.name] = value
-            build(self.region, places)
+            build(self.planned, places)
             return places.effects
 
         return self._for_each(once, waits_for)
@@ -98,8 +99,9 @@ class Deferred:
         return [tf.bool, *(tensor.dtype.base_dtype for tensor in self.values)]
 
 
-def deferred(region: Region, places: Places) -> Deferred:
-    """Return a record of each time that `region` is reached, with `places` around it."""
+def deferred(planned: Plan, places: Places) -> Deferred:
+    """Return a record of each time that `planned` is reached, with `places` around it."""
+    region = planned.region
     taken = {
         tensor.name: tensor
         for op in region.ops
@@ -107,7 +109,7 @@ def deferred(region: Region, places: Places) -> Deferred:
         if tensor.name in region.inputs
     }
     return Deferred(
-        region,
+        planned,
         tuple(tensor for tensor in taken.values() if not is_resource(tensor)),
         {name: places.handles[name] for name, tensor in taken.items() if is_resource(tensor)},
         f"tpulint_deferred_{next(_names)}",

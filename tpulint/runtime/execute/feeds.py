@@ -10,14 +10,14 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.feed_queues import Direction, put, queue, take, take_parts
 from tpulint.runtime.execute.places import Places, in_this_graph
-from tpulint.runtime.execute.telling import told
-from tpulint.runtime.execute.waits import Wait
 from tpulint.runtime.extract.feeds import TAKES, core_number, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
-from tpulint.runtime.place import place_of_operation
+from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.source_location import place_of_operation
 
 FeedKey = tuple[Direction, int]
 """A direction and a logical core of a replica."""
@@ -45,7 +45,7 @@ class Feeds:
 
     def begin(self) -> list[Operation]:
         """Return operations that forget the previous step."""
-        return [told(self._begin)] if self.may_wait else []
+        return [call_python(self._begin)] if self.may_wait else []
 
     def build(
         self, op: Operation, given: Sequence[Tensor], waits_for: Sequence[Operation], places: Places
@@ -61,7 +61,7 @@ class Feeds:
                 return [], put(here, given)
             dtypes = [tensor.dtype for tensor in op.outputs]
             shapes = [tensor.shape for tensor in op.outputs]
-            comes = [told(self._waits_for(op), [in_this_graph(places.replica)])]
+            comes = [call_python(self._waits_for(op), [in_this_graph(places.replica)])]
             with tf.control_dependencies(comes):
                 parts = self._parts(op)
                 if parts is None:
@@ -70,7 +70,7 @@ class Feeds:
                     queues = {key[1]: in_this_graph(places.feeds[key]) for key in self._keys(op)}
                     results = take_parts(queues, parts, dtypes, shapes)
             with tf.control_dependencies(results):
-                return results, told(self._has, [in_this_graph(places.replica)])
+                return results, call_python(self._has, [in_this_graph(places.replica)])
 
     def waits(self) -> tuple[Wait, ...]:
         """Return the waits for an infeed at this moment."""

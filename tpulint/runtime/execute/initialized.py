@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from tpulint.runtime.emulate.system import is_initialized
 from tpulint.runtime.errors import UninitializedSystemError
+from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.raising import ticket_for
-from tpulint.runtime.execute.telling import told
 from tpulint.runtime.extract.region import Operation
 from tpulint.runtime.mark.marked import Marked
-from tpulint.runtime.place import users_place
+from tpulint.runtime.source_location import users_place
 
 _TEXT = "The TPU system has not been initialized."
 _HOW = "Call tf.tpu.experimental.initialize_tpu_system(resolver) before the strategy is made"
@@ -32,4 +32,4 @@ def refused_until_initialized(marked: Marked) -> list[Operation]:
         if not is_initialized():
             raise ticket_for(UninitializedSystemError(f"{_TEXT}\n  {_HOW}", place=place))
 
-    return [told(look)]
+    return [call_python(look)]

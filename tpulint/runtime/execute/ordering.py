@@ -1,15 +1,15 @@
-"""The operations that a piece waits for, apart from its inputs."""
+"""The operations that a segment waits for, apart from its inputs."""
 
 from __future__ import annotations
 
 from tpulint.runtime.execute.places import Places
-from tpulint.runtime.extract.pieces import Piece
-from tpulint.runtime.extract.plan import Plan
 from tpulint.runtime.extract.region import Operation
+from tpulint.runtime.extract.segments import Segment
+from tpulint.runtime.schedule.plan import Plan
 
 
 def waits_of(planned: Plan, op: Operation, own: frozenset[str], places: Places) -> list[Operation]:
-    """Return the operations outside its piece that `op` waits for, apart from its inputs."""
+    """Return the operations outside its segment that `op` waits for, apart from its inputs."""
     if op.name not in planned.before or op.type == "Const":
         return []
     data = {tensor.op.name for tensor in op.inputs}
@@ -19,7 +19,8 @@ def waits_of(planned: Plan, op: Operation, own: frozenset[str], places: Places) 
 
 
 def all_wait_for(
-    planned: Plan, piece: Piece, own: frozenset[str], places: Places
+    planned: Plan, segment: Segment, own: frozenset[str], places: Places
 ) -> list[Operation]:
-    found = {other.name: other for op in piece.ops for other in waits_of(planned, op, own, places)}
-    return list(found.values())
+    """Return the operations outside `segment` that any of its operations waits for."""
+    waits = [waits_of(planned, op, own, places) for op in segment.ops]
+    return list({op.name: op for each in waits for op in each}.values())

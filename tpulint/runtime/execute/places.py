@@ -38,7 +38,7 @@ class Places:
     rounds: Tensor = None
     """The rounds that the region has made before, if it is a loop's."""
     queues: Tensor = None
-    """The replica's, to and from the hubs of the collectives."""
+    """The replica's, to and from the exchanges of the collectives."""
     feeds: Mapping[Any, Tensor] = field(default_factory=dict)
     """The queues of the replica's cores (see feeds)."""
     handles: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Operations of the graph that note the start and end of a piece, and the bytes that cross."""
+"""Operations of the graph that note the start and end of a segment, and the bytes that cross."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import tensorflow as tf
 
+from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.places import in_this_graph
-from tpulint.runtime.execute.telling import told
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.place import users_place
+from tpulint.runtime.source_location import users_place
 
 _watchers: list[Callable[[Event], None]] = []
 _steps = itertools.count()
@@ -25,10 +26,10 @@ _probes: WeakSet[Probes] = WeakSet()
 
 @dataclass(frozen=True)
 class Event:
-    """One run of a piece. Seconds of `time.perf_counter`; bytes of tensors that cross.
+    """One run of a segment. Seconds of `time.perf_counter`; bytes of tensors that cross.
 
     `computation` is the user's "file:line" that built the computation, `place` the one that made
-    the first operation of the piece; either is None where no line of the user's did.
+    the first operation of the segment; either is None where no line of the user's did.
     """
 
     step: int
@@ -43,7 +44,7 @@ class Event:
 
 
 class Watched(NamedTuple):
-    """A piece: its lane, the name of its first operation, and the user's line that made that."""
+    """A segment: its lane, the name of its first operation, and the user's line that made that."""
 
     lane: str
     operation: str
@@ -62,7 +63,7 @@ def watched_by(watcher: Callable[[Event], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A piece that was started in the last step of its computation, and has not ended."""
+    """A segment that was started in the last step of its computation, and has not ended."""
 
     computation: str | None
     lane: str
@@ -92,62 +93,70 @@ class Probes:
         return [each for each in self.started() if each.lane != "device"]
 
     def started(self) -> list[Unfinished]:
-        """Return the same, and pieces of the device program."""
+        """Return the same, and segments of the device program."""
         with self._lock:
             started = sorted(self._started, key=lambda each: (each[1].lane, each[0]))
         return [
-            Unfinished(self._computation, piece.lane, replica, piece.place)
-            for replica, piece in started
+            Unfinished(self._computation, segment.lane, replica, segment.place)
+            for replica, segment in started
         ]
 
     def begin(self) -> list[Operation]:
         """Return operations that note the beginning of another step."""
-        return [told(self._begin)] if self.wanted else []
+        return [call_python(self._begin)] if self.wanted else []
 
     def start(
         self,
-        piece: Watched,
+        segment: Watched,
         replica: Tensor,
         takes: Sequence[Tensor],
         waits_for: Sequence[Operation],
     ) -> list[Operation]:
-        """Return operations that note the start of `piece`, which takes `takes` across the seam."""
+        """Return operations that note the start of `segment`; `takes` cross the seam."""
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):
             given = [in_this_graph(replica), _bytes(takes)]
-            return [told(lambda number, size: self._start(piece, int(number), int(size)), given)]
+            return [call_python(partial(self._start, segment), given)]
 
     def end(
         self,
-        piece: Watched,
+        segment: Watched,
         replica: Tensor,
         gives: Sequence[Tensor],
         waits_for: Sequence[Operation],
     ) -> list[Operation]:
-        """Return operations that note the end of `piece`, which sends `gives` across the seam."""
+        """Return operations that note the end of `segment`; `gives` cross the seam."""
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):
             given = [in_this_graph(replica), _bytes(gives)]
-            return [told(lambda number, size: self._end(piece, int(number), int(size)), given)]
+            return [call_python(partial(self._end, segment), given)]
 
     def _begin(self) -> None:
         with self._lock:
             self._step = next(_steps)
             self._started.clear()
 
-    def _start(self, piece: Watched, replica: int, size: int) -> None:
+    def _start(self, segment: Watched, replica: Any, size: Any) -> None:
         with self._lock:
-            self._started[replica, piece] = (time.perf_counter(), size)
+            self._started[int(replica), segment] = (time.perf_counter(), int(size))
 
-    def _end(self, piece: Watched, replica: int, size: int) -> None:
-        now = time.perf_counter()
+    def _end(self, segment: Watched, number: Any, size: Any) -> None:
+        now, replica = time.perf_counter(), int(number)
         with self._lock:
-            start, taken = self._started.pop((replica, piece), (now, 0))
+            start, taken = self._started.pop((replica, segment), (now, 0))
             step = self._step
         event = Event(
-            step, replica, piece.lane, start, now, taken, size, self._computation, piece.place
+            step,
+            replica,
+            segment.lane,
+            start,
+            now,
+            taken,
+            int(size),
+            self._computation,
+            segment.place,
         )
         for watcher in tuple(_watchers):
             watcher(event)

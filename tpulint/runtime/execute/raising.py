@@ -11,12 +11,12 @@ import itertools
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.extract.region import Tensor
 from tpulint.runtime.internal import internal_error
@@ -29,15 +29,33 @@ _waiting: dict[int, tuple[float, RuntimeFault]] = {}
 _lock = threading.Lock()
 
 
+_listeners: list[Callable[[RuntimeFault], None]] = []
+
+
 class Ticket(Exception):
     """Raised in the graph in place of a fault."""
+
+
+@contextmanager
+def faults_sent_to(listener: Callable[[RuntimeFault], None]) -> Iterator[None]:
+    """Pass each fault that a step raises in the context to `listener`, at once.
+
+    The program may see another error of TensorFlow's instead, of what the step has cancelled.
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 def ticket_for(fault: RuntimeFault) -> Ticket:
     """Return the exception to raise in the graph so that the step raises `fault`."""
     with _lock:
         number = next(_numbers)
-        _waiting[number] = time.monotonic(), delivered(fault)
+        _waiting[number] = time.monotonic(), fault
+    for listener in tuple(_listeners):
+        listener(fault)
     return Ticket(f"tpulint fault #{number}#\n{fault}")
 
 
@@ -77,10 +95,14 @@ class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
         return cls.fault
 
 
-def delivered(fault: RuntimeFault) -> RuntimeFault:
+def delivered(
+    fault: RuntimeFault, replaces: type[Exception] = tf.errors.UnknownError
+) -> RuntimeFault:
     """Return `fault`, of a class of its own that TensorFlow cannot replace by making it anew.
 
-    The class is also a subclass of the error that it replaces, because Python accepts no other.
+    The class is also a subclass of the error that it `replaces`, because Python accepts no other.
+    It is no subclass of CancelledError but in place of one: TPUEstimator raises every other error
+    of its threads first.
     """
     kind = type(fault)
     namespace = {
@@ -89,17 +111,18 @@ def delivered(fault: RuntimeFault) -> RuntimeFault:
         "__init__": lambda self, *args, **kwargs: None,
         "fault": fault,
     }
-    bases = (kind, tf.errors.UnknownError, tf.errors.CancelledError)
-    fault.__class__ = _SameAgain(kind.__name__, bases, namespace)
+    fault.__class__ = _SameAgain(kind.__name__, (kind, replaces), namespace)
     return fault
 
 
-def _fault_in(message: str) -> RuntimeFault | None:
+def fault_in(message: str) -> RuntimeFault | None:
+    """Return the fault whose ticket is in `message`, or None."""
     found = _TICKET.search(message)
     if not found:
         return None
     with _lock:
-        return _taken(int(found[1]))
+        fault = _taken(int(found[1]))
+    return fault and delivered(fault)
 
 
 def _taken(number: int) -> RuntimeFault | None:
@@ -114,14 +137,11 @@ def _taken(number: int) -> RuntimeFault | None:
     return fault
 
 
-def _cause_of_cancelling(message: str) -> RuntimeFault | None:
+def cause_of_cancelling(message: str) -> RuntimeFault | None:
     """Return the fault that cancelled the rest of its step, which TensorFlow may report first."""
     del message
     with _lock:
         now = time.monotonic()
         recent = [number for number, (at, _) in _waiting.items() if now - at < _RECENT]
-        return _taken(recent[0]) if recent else None
-
-
-tensorflow_internals.errors_become("UnknownError", _fault_in)
-tensorflow_internals.errors_become("CancelledError", _cause_of_cancelling)
+        fault = _taken(recent[0]) if recent else None
+    return fault and delivered(fault, tf.errors.CancelledError)

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration, token_after
-from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.schedule.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,22 +20,23 @@ class Replicas:
     composer: Composer
     places: tuple[Places, ...]
 
-    def run(self, region: Region, waits_for: Sequence[Operation]) -> list[Operation]:
-        """Run `region` in all replicas; return for each an operation that runs last."""
-        if not region.ops:
+    def run(self, planned: Plan, waits_for: Sequence[Operation]) -> list[Operation]:
+        """Run `planned` in all replicas; return for each an operation that runs last."""
+        if not planned.region.ops:
             return []
         if len(self.places) == 1:
-            return [self._in_place(region, waits_for)]
-        return self._called(region, waits_for)
+            return [self._in_place(planned, waits_for)]
+        return self._called(planned, waits_for)
 
-    def _in_place(self, region: Region, waits_for: Sequence[Operation]) -> Operation:
+    def _in_place(self, planned: Plan, waits_for: Sequence[Operation]) -> Operation:
         (places,) = self.places
         places.entry = tuple(waits_for)
-        self.composer.build(region, places)
+        self.composer.build(planned, places)
         with tf.control_dependencies([*waits_for, *places.effects]):
             return tf.no_op()
 
-    def _called(self, region: Region, waits_for: Sequence[Operation]) -> list[Operation]:
+    def _called(self, planned: Plan, waits_for: Sequence[Operation]) -> list[Operation]:
+        region = planned.region
         example = self.places[0]
         copied = [name for name in region.inputs if name in example.device_tensors]
 
@@ -50,7 +52,7 @@ class Replicas:
                 queues=next(rest) if example.queues is not None else None,
                 feeds=dict(zip(example.feeds, rest, strict=True)),
             )
-            self.composer.build(region, inside)
+            self.composer.build(planned, inside)
             token = token_after(inside.effects)
             outputs = [
                 constant_or_image(region, tensor.name, inside, on_host=False)

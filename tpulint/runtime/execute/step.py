@@ -6,19 +6,12 @@ that TensorFlow's executor runs them concurrently; XLA compiles each device segm
 
 from __future__ import annotations
 
-import warnings
-
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
-from tpulint.runtime.execute import starved, undeclared
-from tpulint.runtime.execute.locks import judge
-from tpulint.runtime.execute.options import Options
 from tpulint.runtime.execute.places import Places
-from tpulint.runtime.execute.schedule import run_replicas
-from tpulint.runtime.execute.variables import variables_of
+from tpulint.runtime.execute.replica_programs import run_replicas
 from tpulint.runtime.extract.copying import copy
-from tpulint.runtime.extract.program import Program, extract
+from tpulint.runtime.extract.program import Program
 from tpulint.runtime.extract.region import (
     Region,
     Tensor,
@@ -26,31 +19,20 @@ from tpulint.runtime.extract.region import (
     in_program_order,
     needed,
 )
-from tpulint.runtime.mark.marked import Marked, Ran
-
-undeclared.told()
-starved.watched()
-tensorflow_internals.sessions_place_only_what_they_run()
+from tpulint.runtime.mark.marked import Ran
+from tpulint.runtime.schedule.schedule import Schedule
 
 
-@tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
-def run_marked(marked: Marked, options: Options | None = None) -> Ran:
-    """Build, in the graph that is being built, the step that runs `marked`."""
-    options = options or Options()
-    if marked.mode != "graph":
-        tensorflow_internals.add_automatic_dependencies(marked.graph)
-    program = extract(marked)
-    users = _users_tensors(marked, program)
+def execute(scheduled: Schedule) -> Ran:
+    """Build, in the graph that is being built, the step that runs what is scheduled."""
+    program = scheduled.program
+    users = _users_tensors(program)
     inside = {name: place for place, name in enumerate(users)}
-    variables = variables_of(marked, program)
-    verdicts = judge(program.region, variables, options)
-    for warning in verdicts.warnings:
-        warnings.warn(warning, stacklevel=2)
 
     def step(*arguments: Tensor) -> list[Tensor]:
         places = Places({name: arguments[place] for name, place in inside.items()})
-        _compute_boundary(marked, program, places)
-        return run_replicas(marked, program, variables, verdicts, options, places)
+        _compute_boundary(program, places)
+        return run_replicas(scheduled, places)
 
     function = tf.compat.v1.wrap_function(
         step, [tf.TensorSpec(None, tensor.dtype) for tensor in users.values()]
@@ -66,16 +48,17 @@ def run_marked(marked: Marked, options: Options | None = None) -> Ran:
     )
 
 
-def _users_tensors(marked: Marked, program: Program) -> dict[str, Tensor]:
+def _users_tensors(program: Program) -> dict[str, Tensor]:
     """Return the user's tensors that the step needs, by their names in the marked graph."""
     needed_here = {tensor.name: tensor for given in program.boundary.values() for tensor in given}
-    if marked.mode == "graph":
+    if program.marked.mode == "graph":
         return needed_here
-    return {inner.name: outer for outer, inner in marked.graph.captures}
+    return {inner.name: outer for outer, inner in program.marked.graph.captures}
 
 
-def _compute_boundary(marked: Marked, program: Program, places: Places) -> None:
+def _compute_boundary(program: Program, places: Places) -> None:
     """Compute the operations around the cluster in its own marked graph, from its captures."""
+    marked = program.marked
     missing = [
         tensor.op
         for given in program.boundary.values()

@@ -7,34 +7,42 @@ neighbors (GetReversePostOrder with NodeComparatorName, graph_compiler.cc).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping
 
 from tpulint.runtime.extract.region import Operation, Region
 
 
-def argument_names(inputs: Iterable[str]) -> dict[str, str]:
-    """Return for each tensor of `inputs` its argument's name in the function that is compiled.
-
-    See NodeNameMapping in graph_to_functiondef.cc.
-    """
-    return {name: re.sub(r"[^a-z0-9]", "_", name.partition(":")[0].lower()) for name in inputs}
-
-
 def compiled_order(
-    region: Region, before: Mapping[str, set[str]], arguments: Mapping[str, str]
+    region: Region,
+    before: Mapping[str, set[str]],
+    arguments: Mapping[str, str],
+    absent: Container[str] = (),
 ) -> list[Operation]:
     """Return the operations of `region` as XLA compiles them, each after those named in `before`.
 
-    `arguments` has the region's inputs, with their names inside.
+    `arguments` has the region's inputs, with their names inside, and `absent` the names of those
+    inputs and operations that TensorFlow's graph lacks. Operations that only pass on a tensor are
+    left out, as TensorFlow removes them first (RemoveIdentityNodes, function_utils.cc).
     """
+    passed: dict[str, str] = {}
     users: dict[str, set[str]] = {}
     for op in region.ops:
-        sources = {tensor.name for tensor in op.inputs if tensor.name in arguments}
-        for source in sources | (before[op.name] - {op.name}):
+        if op.name in absent:
+            continue
+        given = [tensor.name for tensor in op.inputs if tensor.name in arguments]
+        sources = {
+            passed.get(name, name)
+            for name in {*given, *before[op.name]} - {op.name}
+            if name not in absent
+        }
+        if op.type == "Identity" and not op.control_inputs and len(sources) == 1:
+            (passed[op.name],) = sources
+            continue
+        for source in sources:
             users.setdefault(source, set()).add(op.name)
     followers = set[str]().union(*users.values())
-    roots = [name for name in (*arguments, *region.names) if name not in followers]
+    nodes = [name for name in (*arguments, *region.names) if name not in absent]
+    roots = [name for name in nodes if name not in followers and name not in passed]
 
     def by_name(name: str) -> str:
         return arguments.get(name, name)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.extract.sizes import is_cut
 
 _MARKS = (
     "_tpu_replicate",
@@ -64,7 +66,11 @@ def copy(
             node.op = "NoOp"
             node.attr.clear()
         else:
-            for tensor in op.inputs:
+            taken = op.inputs
+            if on_device and is_cut(op):
+                taken = taken[:1]
+                _be_identity(node)
+            for tensor in taken:
                 node.input.append(tensor.name)
                 if tensor.op.name not in own:
                     outside[tensor.name] = tensor
@@ -81,3 +87,9 @@ def copy(
     )
     made = results[len(wanted) :]
     return Copied(dict(zip(wanted, results)), {op.name: copied for op, copied in zip(ops, made)})
+
+
+def _be_identity(node: Any) -> None:
+    node.op = "Identity"
+    for name in set(node.attr) - {"T"}:
+        del node.attr[name]

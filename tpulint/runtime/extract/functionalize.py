@@ -7,11 +7,12 @@ that kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.extract.arguments import argument_names, numbered_arguments
 from tpulint.runtime.extract.branches import Conditional, Group, groups
 from tpulint.runtime.extract.copying import copy
 from tpulint.runtime.extract.flat import Conditions, Level, Node, is_merge
@@ -24,10 +25,14 @@ from tpulint.runtime.extract.region import (
     graph_nodes,
     in_program_order,
 )
+from tpulint.runtime.extract.unordered import Unordered, unordered
 
 
-def functionalized(region: Region) -> Region:
-    """Return `region` with conditionals and loops of TensorFlow 2, in a graph of its own."""
+def functionalized(region: Region) -> tuple[Region, list[Unordered]]:
+    """Return `region` with conditionals and loops of TensorFlow 2, in a graph of its own.
+
+    The second is the accesses in branches that nothing orders.
+    """
     tensors = {
         tensor.name: tensor
         for op in region.ops
@@ -39,20 +44,24 @@ def functionalized(region: Region) -> Region:
     with graph.as_default(), tensorflow_internals.control_flow_v2():
         given = {name: _parameter(tensors[name]) for name in region.inputs}
         level = Level.of(region.ops, None)
-        built = _Built(region, level, dict(given), {})
+        built = _Built(region, level, dict(given), {}, [])
         built.build([*level.roots(), *_owners(level, region.outputs)], region.outputs)
         outputs = tuple(built.tensors[out.name] for out in region.outputs)
+        parameters = list(given.values())
+        names_inside = argument_names(tensor.name for tensor in parameters)
+        order_accesses(graph, parameters, names_inside, built.added)
     own = {op.name: op for op in graph.get_operations()}
     for tensor in given.values():
         del own[tensor.op.name]
     names = {tensor.name: name for name, tensor in given.items()}
-    return Region(
+    rebuilt = Region(
         graph=graph,
         ops=in_program_order(graph, own),
         inputs=tuple(names),
         outputs=outputs,
         nodes=graph_nodes(graph),
     )
+    return rebuilt, built.unordered
 
 
 def _parameter(tensor: Tensor) -> Tensor:
@@ -69,6 +78,7 @@ class _Built:
     """The rebuilt part of a level, under the conditions `here`.
 
     `tensors` has the images of the region's tensors, `done` those to wait for of its operations.
+    `unordered` has what has been found in the branches of the whole region.
     """
 
     def __init__(
@@ -77,13 +87,17 @@ class _Built:
         level: Level,
         tensors: dict[str, Tensor],
         done: dict[str, list[Operation]],
+        unordered: list[Unordered],
         here: Conditions = frozenset(),
     ) -> None:
         self.region = region
         self.level = level
         self.tensors = tensors
         self.done = done
+        self.unordered = unordered
         self.here = here
+        self.added: set[str] = set()
+        """The names of operations that the graph has only because of how it is rebuilt."""
 
     def build(self, wanted: Iterable[Node], given_out: Sequence[Tensor] = ()) -> None:
         """Rebuild `wanted`, with everything they need that has not been built yet.
@@ -126,7 +140,7 @@ class _Built:
         copied = copy(self.region, ops, self.image, before, with_marks=True)
         for op in ops:
             image = copied.operations[op.name]
-            tensorflow_internals.stands_for(image, op)
+            tensorflow_internals.set_original(image, op)
             waits_for = self._done_before(o for o in op.control_inputs if o.name not in own)
             if waits_for:
                 tensorflow_internals.add_control_inputs(image, waits_for)
@@ -154,11 +168,21 @@ class _Built:
 
         def branch(value: int) -> list[Tensor]:
             here = self.here | {(conditional.predicate, value)}
-            inside = _Built(self.region, self.level, dict(self.tensors), dict(self.done), here)
+            inside = _Built(
+                self.region,
+                self.level,
+                dict(self.tensors),
+                dict(self.done),
+                self.unordered,
+                here,
+            )
             inside.build(conditional.wanted[value], conditional.given_out(value))
             results = [inside.result(one.of[value], one.of[1 - value]) for one in given]
             handed = [one for one in conditional.switched if one.name in self.tensors]
-            _order_accesses((self.tensors[one.name], one.op.name) for one in handed)
+            body, accesses = _order_accesses(
+                ((self.tensors[one.name], one.op.name) for one in handed), inside.added
+            )
+            self.unordered.extend(unordered(body, accesses))
             return [tf.constant(True), *results]
 
         predicate = self.image(conditional.predicate)
@@ -176,7 +200,8 @@ class _Built:
         outer |= {op.outputs[0].name: self.tensors[op.inputs[0].name] for op in loop.constants}
 
         def part(ops: Sequence[Operation], variables: Sequence[Tensor]) -> _Built:
-            here = _Built(self.region, Level.of(ops, loop.context), dict(outer), {})
+            level = Level.of(ops, loop.context)
+            here = _Built(self.region, level, dict(outer), {}, self.unordered)
             for merge, switch, variable in zip(loop.merges, loop.switches, variables, strict=True):
                 variable.set_shape(merge.outputs[0].shape)
                 for old in (*merge.outputs[:1], *switch.outputs[1:]):
@@ -192,11 +217,13 @@ class _Built:
             here = part(loop.body, variables)
             awaited = [here.level.owner[op.name] for op in loop.awaited]
             here.build([*_owners(here.level, loop.next_values), *awaited], loop.next_values)
+            counters = tf.compat.v1.get_default_graph().inputs[:2]
             _order_accesses(
                 [
                     *zip(variables, (tensor.op.name for tensor in loop.entering)),
                     *((outer[op.outputs[0].name], op.name) for op in loop.constants),
-                ]
+                ],
+                here.added | {tensor.name for tensor in counters},
             )
             return [tf.identity(here.image(tensor.name)) for tensor in loop.next_values]
 
@@ -213,7 +240,9 @@ class _Built:
         for exit_, result in zip(loop.exits, results, strict=True):
             if exit_ is not None:
                 self.tensors[exit_.outputs[0].name] = result
-        self.done.update({name: [_source(results[0])] for name in node.names})
+        made = _source(results[0])
+        self.done.update({name: [made] for name in node.names})
+        self.added |= {counter.op.name for counter in made.inputs[:2]}
 
 
 def _source(result: Tensor) -> Operation:
@@ -223,10 +252,13 @@ def _source(result: Tensor) -> Operation:
     return result.op
 
 
-def _order_accesses(named: Iterable[tuple[Tensor, str]]) -> None:
+def _order_accesses(
+    named: Iterable[tuple[Tensor, str]], added: Container[str]
+) -> tuple[Region, list[Operation]]:
     """Order the unordered accesses in the body that is being built.
 
-    `named` has its arguments and captures, with the operation by which TensorFlow passes each.
+    `named` has its arguments and captures, with the operation by which TensorFlow passes each,
+    `added` the names of the arguments and operations that it does not have.
     """
     graph = tf.compat.v1.get_default_graph()
     captures = zip(graph.external_captures, graph.internal_captures, strict=True)
@@ -236,7 +268,8 @@ def _order_accesses(named: Iterable[tuple[Tensor, str]]) -> None:
         given: Tensor = inside.get(id(tensor), tensor)
         if given.graph is graph:
             names[given.name] = min(name, names.get(given.name, name))
-    order_accesses(graph, names)
+    arguments = numbered_arguments(graph.inputs, names, added)
+    return order_accesses(graph, graph.inputs, arguments, added)
 
 
 def _without_value(tensor: Tensor) -> Tensor:

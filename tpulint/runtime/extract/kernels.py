@@ -20,7 +20,7 @@ from tpulint.runtime.extract.bodies import (
     bodies,
 )
 from tpulint.runtime.extract.region import NEVER_ON_DEVICE, NodeDef, Operation, Region
-from tpulint.runtime.place import place_of_operation
+from tpulint.runtime.source_location import place_of_operation
 
 _ALWAYS = (
     WHILE | IF | CASE | CALL | COLLECTIVES | ONLY_OF_TPUS
@@ -77,7 +77,7 @@ def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
         return tf.constant(1.0) + 1.0
 
     with tensorflow_internals.eager_mode():
-        registers_the_kernels()
+        registers_the_kernels.get_concrete_function()()  # also where functions run eagerly
     found: dict[str, list[list[tuple[str, frozenset[int]]]]] = {}
     for kernel in tensorflow_internals.registered_kernels():
         if kernel.device_type == "XLA_CPU_JIT":

@@ -9,20 +9,22 @@ operations with an effect that no tensor shows (prints, Python functions), infee
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
+from tpulint.runtime.extract.arguments import argument_names
 from tpulint.runtime.extract.bodies import CALL, COLLECTIVES, bodies
-from tpulint.runtime.extract.compiled_order import argument_names, compiled_order
-from tpulint.runtime.extract.effects import is_resource, resources_of, writes
+from tpulint.runtime.extract.compiled_order import compiled_order
+from tpulint.runtime.extract.effects import resources_of, writes
 from tpulint.runtime.extract.kernels import needs_the_host
-from tpulint.runtime.extract.pieces import Side, side_of
 from tpulint.runtime.extract.region import (
     Graph,
     Operation,
     Region,
+    Tensor,
     graph_nodes,
     in_program_order,
 )
+from tpulint.runtime.extract.segments import Side, side_of
 from tpulint.runtime.tensorflow_internals import add_control_inputs
 
 _UNORDERED = frozenset(
@@ -42,24 +44,29 @@ def order(region: Region, side: Callable[[Operation], Side]) -> Mapping[str, fro
     return {name: frozenset(names - {name}) for name, names in before.items()}
 
 
-def order_accesses(graph: Graph, names: Mapping[str, str]) -> None:
-    """Add the order of the device's accesses of resources to `graph`, a rebuilt body.
+def order_accesses(
+    graph: Graph, inputs: Iterable[Tensor], arguments: Mapping[str, str], added: Container[str]
+) -> tuple[Region, list[Operation]]:
+    """Add the order of the device's accesses of resources to `graph`, which has been rebuilt.
 
-    TensorFlow numbers the arguments of such a body (NodeCmpByNameResourcesLast): `names` has those
-    of the operations that hand them in.
+    `inputs` are given to it, and `arguments` has the names that TensorFlow compiles them by.
+    `added` has the names of inputs and operations that TensorFlow's graph does not have.
+
+    Returns:
+        `graph` as it was, and the device's operations in their order.
     """
-    given = sorted(graph.inputs, key=lambda one: (is_resource(one), names.get(one.name, "~")))
-    arguments = {tensor.name: f"arg{number}" for number, tensor in enumerate(given)}
-    made_by = {tensor.op.name for tensor in graph.inputs}
+    made_by = {tensor.op.name for tensor in inputs}
     ops = {op.name: op for op in graph.get_operations() if op.name not in made_by}
     region = Region(graph, in_program_order(graph, ops), tuple(arguments), (), graph_nodes(graph))
     before = {name: set(needed) for name, needed in region.needs.items()}
-    compiled = compiled_order(region, before, arguments)
-    _order_accesses(region, [op for op in compiled if _is_on_device(region, op)], before)
+    compiled = compiled_order(region, before, arguments, added)
+    on_device = [op for op in compiled if _is_on_device(region, op)]
+    _order_accesses(region, on_device, before)
     for name, earlier in region.needs.items():
-        added = before[name] - earlier - {name}
-        if added:
-            add_control_inputs(ops[name], [ops[one] for one in sorted(added)])
+        new = before[name] - earlier - {name}
+        if new:
+            add_control_inputs(ops[name], [ops[one] for one in sorted(new)])
+    return region, on_device
 
 
 def _is_on_device(region: Region, op: Operation) -> bool:

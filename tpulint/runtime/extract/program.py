@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import tensorflow as tf
 
+from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.automatic import automatic
 from tpulint.runtime.extract.flat import is_flat
 from tpulint.runtime.extract.functionalize import functionalized
@@ -20,6 +21,7 @@ from tpulint.runtime.extract.region import (
     in_program_order,
     needed,
 )
+from tpulint.runtime.extract.unordered import Unordered
 from tpulint.runtime.mark.marked import Marked
 
 _NOT_RUN = frozenset({"TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedOutput"})
@@ -29,16 +31,25 @@ _NOT_RUN = frozenset({"TPUReplicateMetadata", "TPUCompilationResult", "TPUReplic
 class Program:
     """`region` is the computation; every replica runs it, with its own tensors at `boundary`."""
 
+    marked: Marked
     region: Region
     boundary: Mapping[str, tuple[Tensor, ...]]
     """For each name of `region.inputs` one tensor of the marked graph a replica."""
     of_strategy: frozenset[str]
     """Names of `region.inputs` that are handles of a strategy's variables, one a replica."""
-    num_replicas: int
+    unordered: Sequence[Unordered] = ()
+    """Accesses in branches of TensorFlow 1 conditionals that nothing orders."""
+
+    @property
+    def num_replicas(self) -> int:
+        """Return the number of replicas."""
+        return self.marked.num_replicas
 
 
 def extract(marked: Marked) -> Program:
     """Return the program that `marked` describes."""
+    if marked.mode != "graph":
+        tensorflow_internals.add_automatic_dependencies(marked.graph)
     nodes = graph_nodes(marked.graph)
     cluster = marked.cluster.encode()
 
@@ -70,12 +81,14 @@ def extract(marked: Marked) -> Program:
         nodes=nodes,
     )
     names = region.inputs
+    unordered: Sequence[Unordered] = ()
     if is_flat(region.ops):
-        region = functionalized(region)
+        region, unordered = functionalized(region)
     names_inside = dict(zip(names, region.inputs, strict=True))
     if marked.metadata.get_attr("allow_soft_placement"):
         region = replace(region, automatic=automatic(region))
     return Program(
+        marked=marked,
         region=region,
         boundary={
             names_inside[name]: _per_replica(tensor, replicated.get(name), marked.num_replicas)
@@ -86,7 +99,7 @@ def extract(marked: Marked) -> Program:
             for name, op in replicated.items()
             if _is_replicated_variable(marked, op)
         ),
-        num_replicas=marked.num_replicas,
+        unordered=unordered,
     )
 
 

@@ -1,4 +1,4 @@
-"""Tensor lists (dtype variant) that cross from one piece to another.
+"""Tensor lists (dtype variant) that cross from one segment to another.
 
 A tensor list cannot enter or leave an XLA program. One that a cut separates from some of its users
 is kept out of compiled programs, with all operations on it.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tpulint.runtime.extract.pieces import Piece
 from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.extract.segments import Segment
 
 
-def operations_on_crossing_lists(region: Region, pieces: Iterable[Piece]) -> frozenset[str]:
-    """Return the names of the operations on tensor lists that leave the piece that made them."""
-    piece_of = {op.name: place for place, piece in enumerate(pieces) for op in piece.ops}
+def operations_on_crossing_lists(region: Region, segments: Iterable[Segment]) -> frozenset[str]:
+    """Return the names of the operations on tensor lists that leave the segment that made them."""
+    piece_of = {op.name: place for place, segment in enumerate(segments) for op in segment.ops}
     crossing = [
         tensor.op
         for op in region.ops

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from tpulint.runtime.extract.bodies import CASE, IF, WHILE, bodies
 from tpulint.runtime.extract.effects import arguments
-from tpulint.runtime.extract.pieces import Side, side_of
 from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.extract.segments import Side, side_of
 
 
 def uniform(region: Region, given: Iterable[str]) -> frozenset[str]:

@@ -158,7 +158,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
                 op.type,
                 op.name,
             )
-        # Those in a host cluster are counted too, as TensorFlow does.
+        # The operations in a host cluster are counted too, as TensorFlow does.
         if op.type in _NOT_READABLE_FROM_A_TPU:
             self._unsupported.append(op)
 
@@ -223,7 +223,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
         self.clusters.exit()
 
 
-tfi.stands_in_for_tensorflows_context(TPUReplicateContext)
+tfi.register_replicate_context(TPUReplicateContext)
 
 
 def enclosing_context() -> tuple[TPUReplicateContext, Any] | None:

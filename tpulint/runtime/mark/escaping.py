@@ -16,7 +16,7 @@ from typing import Any
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import EscapedTensorError, as_fault
 from tpulint.runtime.mark import attributes
-from tpulint.runtime.place import is_of_gradient, place_of_operation
+from tpulint.runtime.source_location import is_of_gradient, place_of_operation
 
 GUARDS = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
 """The operations by which TensorFlow 1 passes tensors into and out of branches and loops."""
@@ -24,7 +24,7 @@ _FLAT = re.compile(r"Cannot use '([^']+)' as input to '([^']+)'")
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def escapes_reported() -> Iterator[None]:
     """Make an `EscapedTensorError` of TensorFlow's own errors.
 
     Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,13 +15,15 @@ from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import (
     MaximumShapesError,
     NestedComputationError,
+    PaddingWarning,
     as_fault,
 )
 from tpulint.runtime.mark import attributes, escaping, inputs, metadata, outputs, padding, variables
 from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
 from tpulint.runtime.mark.marked import Marked, Mode
 from tpulint.runtime.mark.request import Request
-from tpulint.runtime.mark.scratch import ScratchGraph
+from tpulint.runtime.mark.scratch_graph import ScratchGraph
+from tpulint.runtime.source_location import is_called_by_strategy
 
 _building = threading.local()
 
@@ -85,7 +88,7 @@ def _mark(request: Request, mode: Mode) -> Outcome | None:
         with _sharded(len(flat)), tf.control_dependencies([info]):
             args = _arguments(request, flattened, fan_in, padded)
             returned = _returned(request, args)
-        with escaping.told():
+        with escaping.escapes_reported():
             found = outputs.processed(returned, by_device=not _is_partitioned(request))
         context.ExitResult(found.tensors)
     if context.clusters.cores:
@@ -174,7 +177,7 @@ def _arguments(
 
 
 def _returned(request: Request, args: list[Any]) -> Any:
-    with variables.resource_variables_only(), escaping.told():
+    with variables.resource_variables_only(), escaping.escapes_reported():
         returned = request.computation(*args)
     return tfi.convert_variables_to_tensors(returned)
 
@@ -217,3 +220,19 @@ def _fan_out(found: outputs.Outputs, num_replicas: int) -> tuple[list[Any], list
             for i, replica in enumerate(results):
                 replica.append(tf.identity(copies[i], name=f"output_{number}_shard_{i}"))
     return fan_out, results
+
+
+def warn_of_idle_padding(request: Request, outcome: Outcome) -> None:
+    """Warn of a `padding_spec` that pads nothing."""
+    # A strategy gives the same to each trace, whatever the shapes of its inputs.
+    if request.padding_spec is None or is_called_by_strategy():
+        return
+    if not request.maximum_shapes:
+        why = "without maximum_shapes"
+    elif outcome.marked.num_replicas == 1:
+        why = "with one replica"
+    elif not outcome.is_padded:
+        why = "with inputs of static and equal shapes"
+    else:
+        return
+    warnings.warn(PaddingWarning(f"padding_spec has no effect {why}"), stacklevel=2)

@@ -15,14 +15,14 @@ from tpulint.runtime.tensorflow_internals.emulated_calls import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_placement import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_system import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.feeds import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.function_definitions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.functions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.gradients import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.graphs import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.logical_cores import *  # noqa: F403
-from tpulint.runtime.tensorflow_internals.made import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.old_functions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.operations import *  # noqa: F403
-from tpulint.runtime.tensorflow_internals.replacing import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.patching import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.running import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.threads import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.tpu import *  # noqa: F403

@@ -13,7 +13,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     pywrap_tfe,
     session,
 )
-from tpulint.runtime.tensorflow_internals.replacing import replaced
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 
 @contextlib.contextmanager
@@ -38,7 +38,7 @@ def cancellable_calls() -> Iterator[Callable[[], None]]:
         managers.append(cancellation.CancellationManager())
         managers[-2].start_cancel()
 
-    with replaced(pywrap_tfe, "TFE_Py_Execute", execute):
+    with patched("tensorflow.python.pywrap_tfe.TFE_Py_Execute", execute):
         yield cancel
 
 

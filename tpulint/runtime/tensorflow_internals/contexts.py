@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tpulint.runtime.tensorflow_internals.modules import (
     control_flow_ops,
-    control_flow_util,
     tensorflow_tpu,
     tpu_function,
     tpu_replication,
 )
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 Graph = Any
 
@@ -21,7 +21,7 @@ XLAControlFlowContext = control_flow_ops.XLAControlFlowContext
 shard_context = tpu_function.tpu_shard_context
 
 
-def stands_in_for_tensorflows_context(context_class: type[Any]) -> None:
+def register_replicate_context(context_class: type[Any]) -> None:
     """Make `isinstance(c, TPUReplicateContext)` in TensorFlow's own code accept `context_class`.
 
     TPUStrategy's variables find their context that way. TensorFlow's class is an ABC.
@@ -58,12 +58,6 @@ def is_cond_or_while(context: Any) -> bool:
     return bool(context.IsWhileContext() or context.IsCondContext())
 
 
-@contextlib.contextmanager
-def control_flow_v2() -> Iterator[None]:
-    """Let `tf.cond` and `tf.while_loop` make the operations of TensorFlow 2 in the context."""
-    saved = control_flow_util.ENABLE_CONTROL_FLOW_V2
-    control_flow_util.ENABLE_CONTROL_FLOW_V2 = True
-    try:
-        yield
-    finally:
-        control_flow_util.ENABLE_CONTROL_FLOW_V2 = saved
+def control_flow_v2() -> AbstractContextManager[None]:
+    """Return a context in which `tf.cond` and `tf.while_loop` make operations of TensorFlow 2."""
+    return patched("tensorflow.python.ops.control_flow_util.ENABLE_CONTROL_FLOW_V2", True)

@@ -17,9 +17,10 @@ from tpulint.runtime.tensorflow_internals.modules import (
     pywrap_tfe,
     tpu_util,
 )
-from tpulint.runtime.tensorflow_internals.replacing import replaced
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 _TPU = re.compile(r"device:TPU:\d+")
+_IN_OPTIONAL = "_tpulint_cores_in"
 
 OutputCores = Mapping[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]
 """By the name of a function, a callable that returns the cores of its outputs, given the device
@@ -32,19 +33,19 @@ def core_of(value: Any) -> str | None:
     return core
 
 
-def say_on_core(values: Any, device: str | None) -> None:
+def set_core(values: Any, device: str | None) -> None:
     """Make the eager tensors in `values` report `device` as theirs, if that is a TPU core."""
     if not device or not _TPU.search(device):
         return
     for value in values if isinstance(values, list) else [values]:
         if isinstance(value, list):
-            say_on_core(value, device)
+            set_core(value, device)
         elif isinstance(value, ops.EagerTensor):
             setattr(value, PLACED, device)
 
 
 @contextlib.contextmanager
-def said_on_cores(functions: OutputCores) -> Iterator[None]:
+def cores_reported(functions: OutputCores) -> Iterator[None]:
     """Let tensors made under `tf.device("/device:TPU:1")` in the context report that device.
 
     The outputs of a function report the devices that `functions` gives.
@@ -52,9 +53,11 @@ def said_on_cores(functions: OutputCores) -> Iterator[None]:
     kind = ops.EagerTensor
     with contextlib.ExitStack() as places:
         for name, new in _executing(functions).items():
-            places.enter_context(replaced(pywrap_tfe, name, new))
+            places.enter_context(patched(f"tensorflow.python.pywrap_tfe.{name}", new))
         for name in ("device", "backing_device"):
-            places.enter_context(replaced(kind, name, asked_for_or(kind.__dict__[name])))
+            own = asked_for_or(kind.__dict__[name])
+            target = f"tensorflow.python.framework.ops.EagerTensor.{name}"
+            places.enter_context(patched(target, own))
         yield
 
 
@@ -66,14 +69,17 @@ def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
         name = operation.decode() if isinstance(operation, bytes) else operation
         if name in functions:
             for result, core in zip(results, functions[name](device or "", arguments)):
-                say_on_core(result, core)
+                set_core(result, core)
         elif device and _TPU.search(device) and not eager_context.context().has_function(name):
-            say_on_core(results, device)
+            set_core(results, device)
+        _through_optional(name, [arguments] if name == "OptionalFromValue" else arguments, results)
         return results
 
     def fast_path_execute(ctx: Any, *args: Any) -> Any:
         results = fast(ctx, *args)
-        say_on_core(results, ctx.device_name)
+        set_core(results, ctx.device_name)
+        operation, _, *arguments = args
+        _through_optional(operation, arguments, results)
         return results
 
     def execute(handle: Any, device: Any, operation: Any, *args: Any) -> Any:
@@ -89,6 +95,16 @@ def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
     }
 
 
+def _through_optional(operation: str, arguments: Sequence[Any], results: Any) -> None:
+    """Let what comes out of an eager optional report the cores that went into it."""
+    if operation == "OptionalFromValue":
+        (optional,) = results if isinstance(results, list) else [results]
+        setattr(optional, _IN_OPTIONAL, [core_of(one) for one in arguments[0]])
+    elif operation == "OptionalGetValue":
+        for result, core in zip(results, getattr(arguments[0], _IN_OPTIONAL, ())):
+            set_core(result, core)
+
+
 def unpacked(variables: Sequence[Any]) -> list[Any]:
     """Return `variables`, or those in the one packed variable among them, one a core."""
     (first, *_) = variables
@@ -98,7 +114,7 @@ def unpacked(variables: Sequence[Any]) -> list[Any]:
 
 
 @contextlib.contextmanager
-def unpacked_outside_computations() -> Iterator[None]:
+def packed_variables_unpacked() -> Iterator[None]:
     """Let a packed variable in a graph, outside computations, be that of the current core.
 
     TensorFlow finds that when it places the graph; here all cores are one device to it.
@@ -114,5 +130,8 @@ def unpacked_outside_computations() -> Iterator[None]:
         except ValueError:  # not on any of its cores
             return real.fget(self)
 
-    with replaced(packed, "handle", property(handle)):
+    target = (
+        "tensorflow.python.distribute.packed_distributed_variable.PackedDistributedVariable.handle"
+    )
+    with patched(target, property(handle)):
         yield

@@ -11,17 +11,17 @@ import tensorflow as tf
 from tpulint.runtime.tensorflow_internals.modules import (
     gen_tpu_ops,
     multi_device_iterator_ops,
-    tensorflow_tpu,
     tpu_embedding,
-    tpu_functional,
-    tpu_ops,
     tpu_replication,
 )
-from tpulint.runtime.tensorflow_internals.replacing import replaced
+from tpulint.runtime.tensorflow_internals.patching import patched
+
+_TPU = "tensorflow.python.tpu"
+_ITERATORS = "tensorflow.python.data.ops.multi_device_iterator_ops"
 
 
 @contextlib.contextmanager
-def computations_go_to(
+def replicate_calls(
     replicate: Callable[..., Any],
     outside_compilation: Callable[..., Any],
     map_outside_compilation: Callable[..., Any],
@@ -35,19 +35,19 @@ def computations_go_to(
         return (map_outside_compilation if is_map else outside_compilation)(*args, **kwargs)
 
     with contextlib.ExitStack() as places:
-        places.enter_context(replaced(tensorflow_tpu, "split_compile_and_replicate", replicate))
+        places.enter_context(patched(f"{_TPU}.tpu.split_compile_and_replicate", replicate))
         if hasattr(tpu_replication, "outside_compilation_impl"):
-            places.enter_context(
-                replaced(tpu_replication, "outside_compilation_impl", implementation)
-            )
+            target = f"{_TPU}.tpu_replication.outside_compilation_impl"
+            places.enter_context(patched(target, implementation))
         else:  # 2.12
-            for owner in (tensorflow_tpu, tpu_replication, tf.compat.v1.tpu):
-                places.enter_context(replaced(owner, "outside_compilation", outside_compilation))
+            for owner in (f"{_TPU}.tpu", f"{_TPU}.tpu_replication", "tensorflow.compat.v1.tpu"):
+                target = f"{owner}.outside_compilation"
+                places.enter_context(patched(target, outside_compilation))
         yield
 
 
 @contextlib.contextmanager
-def called_on_any_core() -> Iterator[None]:
+def partitioned_calls() -> Iterator[None]:
     """Let TPUPartitionedCall, which runs a function on a free core, just run it in the context."""
 
     def tpu_partitioned_call(args: Any, device_ordinal: Any, Tout: Any, f: Any, **_: Any) -> Any:
@@ -57,15 +57,15 @@ def called_on_any_core() -> Iterator[None]:
         return tf.constant([0], name=name)
 
     with (
-        replaced(tpu_functional, "TPUPartitionedCall", tpu_partitioned_call),
-        replaced(tpu_ops, "tpu_partitioned_call", tpu_partitioned_call),
-        replaced(tpu_ops, "tpu_ordinal_selector", tpu_ordinal_selector),
+        patched(f"{_TPU}.functional.TPUPartitionedCall", tpu_partitioned_call),
+        patched(f"{_TPU}.ops.tpu_ops.tpu_partitioned_call", tpu_partitioned_call),
+        patched(f"{_TPU}.ops.tpu_ops.tpu_ordinal_selector", tpu_ordinal_selector),
     ):
         yield
 
 
 @contextlib.contextmanager
-def summed_alone(in_computation: Callable[[], bool]) -> Iterator[None]:
+def cross_replica_sums(in_computation: Callable[[], bool]) -> Iterator[None]:
     """Let a sum over replicas outside computations, in a graph or eager, be of one replica.
 
     The operation has a kernel on TPU cores only. So that is where TensorFlow places it, which
@@ -79,12 +79,12 @@ def summed_alone(in_computation: Callable[[], bool]) -> Iterator[None]:
             return tf.identity(input, name=name)
         return real(input, group_assignment, name=name)
 
-    with replaced(gen_tpu_ops, "cross_replica_sum", cross_replica_sum):
+    with patched("tensorflow.python.ops.gen_tpu_ops.cross_replica_sum", cross_replica_sum):
         yield
 
 
 @contextlib.contextmanager
-def no_embedding_hardware() -> Iterator[None]:
+def embeddings_refused() -> Iterator[None]:
     """Refuse a `TPUEmbedding` of a session, which TPUEstimator makes, in the context."""
 
     def __init__(self: Any, *_: Any, **__: Any) -> None:
@@ -96,12 +96,13 @@ def no_embedding_hardware() -> Iterator[None]:
 
     with contextlib.ExitStack() as places:
         if tpu_embedding is not None:
-            places.enter_context(replaced(tpu_embedding.TPUEmbedding, "__init__", __init__))
+            target = f"{_TPU}.tpu_embedding.TPUEmbedding.__init__"
+            places.enter_context(patched(target, __init__))
         yield
 
 
 @contextlib.contextmanager
-def pipelines_not_tuned() -> Iterator[None]:
+def autotune_disabled() -> Iterator[None]:
     """Let pipelines that feed several cores keep their number of threads in the context.
 
     The thread that tunes it sleeps up to a minute, and the pipeline's end waits for it.
@@ -117,8 +118,8 @@ def pipelines_not_tuned() -> Iterator[None]:
         return not_tuned(of_a_core(*args, **kwargs))
 
     with (
-        replaced(kind, "__init__", __init__),
-        replaced(multi_device_iterator_ops, "_create_device_dataset", create_device_dataset),
+        patched(f"{_ITERATORS}.OwnedMultiDeviceIterator.__init__", __init__),
+        patched(f"{_ITERATORS}._create_device_dataset", create_device_dataset),
     ):
         yield
 

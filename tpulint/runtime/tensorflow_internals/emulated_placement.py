@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import ops, session
-from tpulint.runtime.tensorflow_internals.replacing import replaced
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 PLACED = "_tpulint_core"
 """The attribute of an operation or tensor that holds the device that was asked for."""
@@ -23,7 +23,7 @@ _FIRST_TASK = re.compile(r"/job:(?!localhost(/|$))[^/]+(/replica:0)?(/task:0)?(?
 
 
 @contextlib.contextmanager
-def placed_on_this_host() -> Iterator[None]:
+def emulated_devices_placed() -> Iterator[None]:
     """Run operations of graphs that are placed on emulated devices on the CPU in the context.
 
     They report the device on which they were placed. Soft placement would not do: it is off in the
@@ -44,13 +44,17 @@ def placed_on_this_host() -> Iterator[None]:
             _place_jobs_here(self._graph, device.fget)
         extend(self)
 
+    sessions, framework = "tensorflow.python.client.session", "tensorflow.python.framework.ops"
     with contextlib.ExitStack() as places:
-        places.enter_context(replaced(ops.Graph, "_apply_device_functions", apply_device_functions))
-        places.enter_context(replaced(session.BaseSession, "_extend_graph", extend_graph))
-        places.enter_context(replaced(ops.Operation, "device", asked_for_or(device)))
+        for target, new in (
+            (f"{framework}.Graph._apply_device_functions", apply_device_functions),
+            (f"{sessions}.BaseSession._extend_graph", extend_graph),
+            (f"{framework}.Operation.device", asked_for_or(device)),
+        ):
+            places.enter_context(patched(target, new))
         if hasattr(ops, "SymbolicTensor"):  # not in 2.12, where tensors ask their operations
             of_op = property(lambda tensor: tensor.op.device)
-            places.enter_context(replaced(ops.SymbolicTensor, "device", of_op))
+            places.enter_context(patched(f"{framework}.SymbolicTensor.device", of_op))
         yield
 
 

@@ -10,21 +10,23 @@ import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import (
     eager_context,
+    failure_handling_util,
     session,
     topology_pb2,
     tpu_cluster_resolver,
     tpu_ops,
     tpu_strategy_util,
 )
-from tpulint.runtime.tensorflow_internals.replacing import replaced
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 EagerContext = eager_context.Context
 _LogicalDevice = eager_context.LogicalDevice
 _PhysicalDevice = eager_context.PhysicalDevice
+_CONTEXT = "tensorflow.python.eager.context.Context"
 
 
 @contextlib.contextmanager
-def listed(count: Callable[[], int]) -> Iterator[None]:
+def cores_listed(count: Callable[[], int]) -> Iterator[None]:
     """Let TensorFlow list `count()` TPU cores beside its devices in the context."""
     context, sessions = eager_context.Context, session.BaseSession
     logical, physical = context.list_logical_devices, context.list_physical_devices
@@ -48,15 +50,15 @@ def listed(count: Callable[[], int]) -> Iterator[None]:
         return [*of_session(self), *cores]
 
     with (
-        replaced(sessions, "list_devices", list_devices),
-        replaced(context, "list_logical_devices", list_logical_devices),
-        replaced(context, "list_physical_devices", list_physical_devices),
+        patched("tensorflow.python.client.session.BaseSession.list_devices", list_devices),
+        patched(f"{_CONTEXT}.list_logical_devices", list_logical_devices),
+        patched(f"{_CONTEXT}.list_physical_devices", list_physical_devices),
     ):
         yield
 
 
 @contextlib.contextmanager
-def placed_softly() -> Iterator[None]:
+def soft_placement() -> Iterator[None]:
     """Place operations meant for devices that do not exist on the CPU in the context.
 
     Programs set and read `tf.config.set_soft_device_placement` as usual.
@@ -74,7 +76,7 @@ def placed_softly() -> Iterator[None]:
 
     real.fset(context, True)
     try:
-        with replaced(eager_context.Context, "soft_device_placement", property(get, set_)):
+        with patched(f"{_CONTEXT}.soft_device_placement", property(get, set_)):
             yield
     finally:
         real.fset(context, True if at_first is None else at_first)
@@ -82,9 +84,10 @@ def placed_softly() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def resolved_here() -> Iterator[None]:
+def cluster_resolvers() -> Iterator[None]:
     """Make every TPUClusterResolver in the context resolve to TPU cores of this machine."""
-    resolver = tpu_cluster_resolver.TPUClusterResolver
+    kind = tpu_cluster_resolver.TPUClusterResolver
+    resolver = f"{kind.__module__}.{kind.__name__}"
 
     def __init__(
         self: Any,
@@ -106,14 +109,24 @@ def resolved_here() -> Iterator[None]:
         return tf.train.ClusterSpec({self.task_type: ["localhost:8470"]})
 
     with (
-        replaced(resolver, "__init__", __init__),
-        replaced(resolver, "cluster_spec", cluster_spec),
+        patched(f"{resolver}.__init__", __init__),
+        patched(f"{resolver}.cluster_spec", cluster_spec),
     ):
         yield
 
 
 @contextlib.contextmanager
-def systems_are(
+def cloud_detected() -> Iterator[None]:
+    """Let handlers of preemption take this machine for a Cloud TPU's, in the context.
+
+    Elsewhere they run an operation that no released TensorFlow has.
+    """
+    with patched(f"{failure_handling_util.__name__}.on_gcp", lambda: True):
+        yield
+
+
+@contextlib.contextmanager
+def tpu_systems(
     serialized_topology: Callable[[], bytes], shut_down: Callable[[], None]
 ) -> Iterator[None]:
     """Make initializing a TPU system in the context return `serialized_topology()`.
@@ -136,8 +149,8 @@ def systems_are(
 
     try:
         with (
-            replaced(tpu_ops, "configure_distributed_tpu", configure_distributed_tpu),
-            replaced(tpu_ops, "shutdown_distributed_tpu", shutdown_distributed_tpu),
+            patched(f"{tpu_ops.__name__}.configure_distributed_tpu", configure_distributed_tpu),
+            patched(f"{tpu_ops.__name__}.shutdown_distributed_tpu", shutdown_distributed_tpu),
         ):
             yield
     finally:

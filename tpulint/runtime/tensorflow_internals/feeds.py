@@ -19,19 +19,25 @@ from tpulint.runtime.tensorflow_internals.modules import (
     topology,
     tpu_ops,
 )
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 Operation = Any
 
 _INDEPENDENT = "_tpulint_independent"
 
 
-def feeds_become(functions: Iterable[Callable[..., Any]], unless: Callable[[], bool]) -> None:
-    """Replace TensorFlow's function of the same name by each of `functions`, unless `unless()`."""
-    for function in functions:
-        name = function.__name__
-        chosen = _chosen(getattr(gen_tpu_ops, name), function, unless)
-        for module in (gen_tpu_ops, tpu_ops):
-            setattr(module, name, chosen)
+@contextlib.contextmanager
+def feeds_handled_by(
+    functions: Iterable[Callable[..., Any]], unless: Callable[[], bool]
+) -> Iterator[None]:
+    """Call each of `functions` for TensorFlow's of the same name, unless `unless()`."""
+    with contextlib.ExitStack() as patches:
+        for function in functions:
+            name = function.__name__
+            chosen = _chosen(getattr(gen_tpu_ops, name), function, unless)
+            for module in (gen_tpu_ops, tpu_ops):
+                patches.enter_context(patched(f"{module.__name__}.{name}", chosen))
+        yield
 
 
 def _chosen(
@@ -51,14 +57,18 @@ def runs_independently(op: Operation) -> None:
     getattr(op.graph, _INDEPENDENT).append(op)
 
 
-def _exit(self: Any, *error: Any) -> Any:
-    for op in getattr(self._graph, _INDEPENDENT, ()):
-        self.run_independently(op)
-    return _exit_of_tensorflow(self, *error)
+def independent_operations() -> contextlib.AbstractContextManager[None]:
+    """Return a context in which functions heed `runs_independently`."""
+    original = AutomaticControlDependencies.__exit__
 
+    @functools.wraps(original)
+    def __exit__(self: Any, *error: Any) -> Any:
+        for op in getattr(self._graph, _INDEPENDENT, ()):
+            self.run_independently(op)
+        return original(self, *error)
 
-_exit_of_tensorflow = AutomaticControlDependencies.__exit__
-AutomaticControlDependencies.__exit__ = _exit
+    dependencies = "tensorflow.python.framework.auto_control_deps.AutomaticControlDependencies"
+    return patched(f"{dependencies}.__exit__", __exit__)
 
 
 def device_here() -> Any:

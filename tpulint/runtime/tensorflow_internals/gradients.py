@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -9,6 +10,7 @@ from typing import Any
 
 from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
 from tpulint.runtime.tensorflow_internals.modules import backprop_util, gradients_util, record, tape
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 Graph = Any
 Operation = Any
@@ -28,7 +30,7 @@ def no_recording() -> AbstractContextManager[None]:
     return stopped
 
 
-def stands_on_tapes_for(images: Sequence[Tensor], originals: Sequence[Tensor]) -> None:
+def pass_gradients_through(images: Sequence[Tensor], originals: Sequence[Tensor]) -> None:
     """Let tapes treat each of `images` as its original passed on unchanged."""
     for image, original in zip(images, originals, strict=True):
         record.record_operation(
@@ -72,26 +74,32 @@ def _reached_from(op: Operation) -> set[Operation]:
     return found
 
 
-_mark_reached = gradients_util._MarkReachedOps
+def gradients_through_marked_nodes() -> AbstractContextManager[None]:
+    """Return a context in which `tf.gradients` heeds `reached_only_through`."""
+    search = functools.partial(_mark_reached, gradients_util._MarkReachedOps)
+    return patched("tensorflow.python.ops.gradients_util._MarkReachedOps", search)
 
 
-def _reached_on_our_ways(
-    from_ops: Iterable[Operation], reached_ops: set[Operation], func_graphs: Sequence[Graph]
+def _mark_reached(
+    original: Callable[..., None],
+    from_ops: Iterable[Operation],
+    reached_ops: set[Operation],
+    func_graphs: Sequence[Graph],
 ) -> None:
-    """Search as TensorFlow does, from operation to operation through tensors with gradients."""
+    """Search as `original` does, from operation to operation through tensors with gradients."""
     from_ops = list(from_ops)
     graphs = {id(graph): graph for op in from_ops for graph in graphs_outwards(op.graph)}
     graphs |= {id(graph): graph for graph in func_graphs}
     ways = {
-        original: image
+        marked: image
         for graph in graphs.values()
-        for original, image in getattr(graph, _WAYS, {}).items()
+        for marked, image in getattr(graph, _WAYS, {}).items()
     }
     if not ways:
-        _mark_reached(from_ops, reached_ops, func_graphs)
+        original(from_ops, reached_ops, func_graphs)
         return
     images = frozenset(ways.values())
-    inner = {id(original.graph): original.graph for original in ways} | {
+    inner = {id(marked.graph): marked.graph for marked in ways} | {
         id(graph): graph for graph in func_graphs
     }
     functions = [graph for graph in inner.values() if isinstance(graph, FuncGraph)]
@@ -107,6 +115,3 @@ def _reached_on_our_ways(
             if backprop_util.IsTrainable(output):
                 found = gradients_util._Consumers(output, functions)
                 queue.extend(one for one in found if one not in images)
-
-
-gradients_util._MarkReachedOps = _reached_on_our_ways

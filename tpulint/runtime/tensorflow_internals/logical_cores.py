@@ -11,19 +11,18 @@ import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import (
     save_context,
-    tf2xla,
     tpu_replicated_variable,
     tpu_util,
     xla_data_pb2,
     xla_sharding,
 )
-from tpulint.runtime.tensorflow_internals.replacing import replaced
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 _touched: list[dict[int, Any]] = []
 
 
 @contextlib.contextmanager
-def one_core_a_replica() -> Iterator[None]:
+def first_copies_taken() -> Iterator[None]:
     """Let computations in the context take the first of a variable's copies on several cores."""
     kind = tpu_replicated_variable.TPUReplicatedVariable
     real = kind.handle
@@ -36,12 +35,13 @@ def one_core_a_replica() -> Iterator[None]:
         with tpu_util.outside_or_skip_tpu_context():
             return self._vars[0].handle
 
-    with replaced(kind, "handle", property(handle)):
+    target = "tensorflow.python.distribute.tpu_replicated_variable.TPUReplicatedVariable.handle"
+    with patched(target, property(handle)):
         yield
 
 
 @contextlib.contextmanager
-def other_cores_follow() -> Iterator[None]:
+def copies_assigned() -> Iterator[None]:
     """Make all copies equal after a computation in a function, which is built in the context."""
     touched: dict[int, Any] = {}
     _touched.append(touched)
@@ -104,7 +104,7 @@ def joined(shards: Sequence[Any], counts: Sequence[int]) -> Any:
 
 
 @contextlib.contextmanager
-def no_shards_by_hand() -> Iterator[None]:
+def manual_sharding_refused() -> Iterator[None]:
     """Refuse a switch to programs for single shards in the context: there is one core."""
 
     def refuse(*_: Any, **__: Any) -> Any:
@@ -113,7 +113,7 @@ def no_shards_by_hand() -> Iterator[None]:
         )
 
     with (
-        replaced(tf2xla, "spmd_full_to_shard_shape", refuse),
-        replaced(tf2xla, "spmd_shard_to_full_shape", refuse),
+        patched("tensorflow.compiler.tf2xla.python.xla.spmd_full_to_shard_shape", refuse),
+        patched("tensorflow.compiler.tf2xla.python.xla.spmd_shard_to_full_shape", refuse),
     ):
         yield

@@ -18,6 +18,7 @@ from tensorflow.python.distribute import (
     tpu_util,
 )
 from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
+from tensorflow.python.distribute.failure_handling import failure_handling_util
 from tensorflow.python.eager import backprop_util, cancellation, execute, polymorphic_function, tape
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.framework import (
@@ -75,6 +76,7 @@ __all__ = [
     "eager_context",
     "errors_impl",
     "execute",
+    "failure_handling_util",
     "func_graph",
     "gen_tpu_ops",
     "gradients_util",

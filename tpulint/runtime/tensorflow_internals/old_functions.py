@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tpulint.runtime.tensorflow_internals.modules import old_function
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 Graph = Any
 Operation = Any
@@ -25,13 +27,12 @@ class _Library:
         return getattr(self._library, name)
 
 
-def functions_leave_out(find: Callable[[Graph], Iterable[Operation]]) -> None:
-    """Make such functions of their graphs without the operations `find(graph)`.
+@contextlib.contextmanager
+def functions_leave_out(find: Callable[[Graph], Iterable[Operation]]) -> Iterator[None]:
+    """Make such functions in the context of their graphs without the operations `find(graph)`.
 
     A function runs all of its operations that have an effect, also those that nothing needs.
     """
-    if isinstance(old_function.c_api, _Library):
-        return
     build = old_function.func_graph_from_py_func
     make = old_function.c_api.TF_GraphToFunction_wrapper
 
@@ -44,8 +45,13 @@ def functions_leave_out(find: Callable[[Graph], Iterable[Operation]]) -> None:
             ops = _what_is_left(_made.graph, set(find(_made.graph)))
         return make(c_graph, name, append_hash, ops, *args)
 
-    old_function.func_graph_from_py_func = func_graph_from_py_func
-    old_function.c_api = _Library(old_function.c_api, TF_GraphToFunction_wrapper=make_function)
+    library = _Library(old_function.c_api, TF_GraphToFunction_wrapper=make_function)
+    module = old_function.__name__
+    with (
+        patched(f"{module}.func_graph_from_py_func", func_graph_from_py_func),
+        patched(f"{module}.c_api", library),
+    ):
+        yield
 
 
 def _what_is_left(graph: Graph, left_out: set[Operation]) -> list[Any] | None:

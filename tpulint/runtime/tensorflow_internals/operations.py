@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
+
+import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import tf2xla, tf_stack
 
@@ -20,6 +23,15 @@ def operations_of(graph: Any) -> list[Operation]:
 def set_attr(op: Operation, name: str, value: Any) -> None:
     """Set the attribute `name` of `op` to the AttrValue `value`."""
     op._set_attr(name, value)
+
+
+def keep_apart(op: Operation) -> None:
+    """Let TensorFlow's optimizer of graphs (grappler) leave `op` as it is, and where it is.
+
+    Where something waits for it alone, constant folding may move a constant beyond it, as in
+    (x + 1) + 1, and leave a graph with a circle, of which nothing ever runs (seen with 2.21).
+    """
+    op._set_attr("_grappler_do_not_remove", tf.compat.v1.AttrValue(b=True))
 
 
 def replace_control_inputs(op: Operation, control_inputs: list[Operation]) -> None:
@@ -43,12 +55,35 @@ def as_large_as_its_bound(tensor: Tensor, axis: int) -> Tensor:
     return tf2xla.remove_dynamic_dimension_size(tensor, axis)
 
 
+@functools.cache
+def compiler_compares_sizes() -> bool:
+    """Return whether XLA for the CPU refuses two dynamic dimensions of separate sizes as unequal.
+
+    Tried out, for it is XLA's own affair: 2.15 does so, 2.21 does not.
+    """
+
+    def with_size(size: Tensor) -> Tensor:
+        return tf2xla.set_dynamic_dimension_size(tf.zeros([2]), 0, size)
+
+    def added(a: Tensor, b: Tensor) -> Tensor:
+        return tf.reduce_sum(with_size(a) + with_size(b))
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        sizes = [tf.constant(1), tf.constant(1)]
+        result = tf.function(added, jit_compile=True, autograph=False)(*sizes)
+        try:
+            session.run(result)
+        except tf.errors.InvalidArgumentError:
+            return True
+    return False
+
+
 def stack_here() -> list[tuple[str, int]]:
     """Return (file, line) of each current frame, outermost first; AutoGraph's as the user's."""
     return [(frame.filename, frame.lineno) for frame in tf_stack.extract_stack()]
 
 
-def stands_for(image: Operation, original: Operation) -> None:
+def set_original(image: Operation, original: Operation) -> None:
     """Make tpulint report `image`, a copy, as made where `original` was made."""
     graph = image.graph
     if not hasattr(graph, "_tpulint_originals"):

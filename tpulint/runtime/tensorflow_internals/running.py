@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tpulint.runtime.tensorflow_internals.modules import (
@@ -12,6 +14,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     kernels,
     session,
 )
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 InaccessibleTensorError = errors_impl.InaccessibleTensorError
 
@@ -26,16 +29,15 @@ def eager_mode() -> Any:
     return eager_context.eager_mode()
 
 
-def sessions_place_only_what_they_run() -> None:
-    """Make sessions created from now on leave operations that they do not run unplaced.
+def sessions_place_only_what_they_run() -> AbstractContextManager[None]:
+    """Return a context in which new sessions leave operations that they do not run unplaced.
 
     A session places its whole graph, and would refuse one that holds marked nodes: some have no
     kernel.
     """
     original = session.BaseSession.__init__
-    if hasattr(original, "of_tensorflow"):
-        return
 
+    @functools.wraps(original)
     def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
         if config is None or isinstance(config, config_pb2.ConfigProto):
             own = config_pb2.ConfigProto()
@@ -44,8 +46,7 @@ def sessions_place_only_what_they_run() -> None:
             config = own
         original(self, target, graph, config)
 
-    __init__.of_tensorflow = original  # type: ignore[attr-defined]
-    session.BaseSession.__init__ = __init__
+    return patched("tensorflow.python.client.session.BaseSession.__init__", __init__)
 
 
 def registered_kernels() -> Iterable[Any]:
@@ -54,17 +55,15 @@ def registered_kernels() -> Iterable[Any]:
     return kernel_defs
 
 
-_finders: dict[str, list[Callable[[str], Exception | None]]] = {}
+def errors_become(
+    name: str, *finders: Callable[[str], Exception | None]
+) -> AbstractContextManager[None]:
+    """Return a context in which another error is raised in place of TensorFlow's error `name`.
 
-
-def errors_become(name: str, find: Callable[[str], Exception | None]) -> None:
-    """Raise `find(message)`, unless it is None, where TensorFlow would raise its error `name`.
-
-    The result of `find` must be of a subclass of that error.
+    It is the first result, of the message, that is not None of `finders`, which must be of a
+    subclass of that error.
     """
     kind = getattr(errors_impl, name)
-    finders = _finders.setdefault(name, [])
-    finders.append(find)
 
     def __new__(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
         if cls is kind and len(args) > 2:
@@ -74,4 +73,4 @@ def errors_become(name: str, find: Callable[[str], Exception | None]) -> None:
                     return found
         return Exception.__new__(cls, *args)
 
-    kind.__new__ = __new__
+    return patched(f"tensorflow.python.framework.errors_impl.{name}.__new__", __new__)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
 import threading
 from collections.abc import Callable
-from functools import lru_cache
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import eager_context, execute, script_ops, session
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 _RUNS_FUNCTIONS = frozenset(
     {execute.quick_execute.__code__, execute.execute_with_cancellation.__code__}
@@ -44,22 +46,20 @@ def num_threads() -> int:
     return int(context._inter_op_parallelism_threads or given or _num_cores())
 
 
-@lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=1)
 def _num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def python_functions_run_by(run: Callable[..., Any]) -> None:
-    """Call the Python functions of operations in all graphs by `run(call, *args)` from now on."""
+def python_functions_run_by(run: Callable[..., Any]) -> AbstractContextManager[None]:
+    """Return a context in which operations call Python functions by `run(call, *args)`."""
     original = script_ops.FuncRegistry.__call__
-    if hasattr(original, "of_tensorflow"):
-        return
 
+    @functools.wraps(original)
     def __call__(self: Any, token: Any, device: Any, args: Any) -> Any:
         return run(original, self, token, device, args)
 
-    __call__.of_tensorflow = original  # type: ignore[attr-defined]
-    script_ops.FuncRegistry.__call__ = __call__
+    return patched("tensorflow.python.ops.script_ops.FuncRegistry.__call__", __call__)
 
 
 def awaited_by_thread(thread: int) -> Awaited | None:

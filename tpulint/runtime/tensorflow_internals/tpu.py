@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import tensorflow as tf
@@ -20,6 +21,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
 from tpulint.runtime.tensorflow_internals.modules import nest as nest
 from tpulint.runtime.tensorflow_internals.modules import tpu_ops as tpu_ops
 from tpulint.runtime.tensorflow_internals.modules import training_loop as training_loop
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 CompositeTensor = composite_tensor.CompositeTensor
 XLAOptions = tensorflow_tpu.XLAOptions
@@ -30,12 +32,14 @@ current_variable_scope = variable_scope.get_variable_scope
 is_flat = xla.is_flat
 set_dynamic_dimension_size = tf2xla.set_dynamic_dimension_size
 
-# AutoGraph leaves TensorFlow's own modules as they are. It must leave these, too: the functions
-# that a user gives to them are converted or not as if they had been given to TensorFlow's.
-autograph_config.CONVERSION_RULES = (
-    autograph_config.DoNotConvert("tpulint"),
-    *autograph_config.CONVERSION_RULES,
-)
+
+def not_converted_by_autograph() -> AbstractContextManager[None]:
+    """Return a context in which AutoGraph leaves tpulint's modules as they are, as TensorFlow's.
+
+    The functions that a user gives to them are converted or not as if given to TensorFlow's own.
+    """
+    rules = (autograph_config.DoNotConvert("tpulint"), *autograph_config.CONVERSION_RULES)
+    return patched("tensorflow.python.autograph.core.config.CONVERSION_RULES", rules)
 
 
 def tensorflows_replicate(*args: Any) -> list[Any]:

@@ -15,9 +15,11 @@ from tpulint.analysis.domain.values import (
     Const,
     External,
     Opaque,
+    Strategy,
     Text,
     Value,
     join,
+    options,
 )
 from tpulint.syntax import ir
 
@@ -84,3 +86,14 @@ def test_the_argument_by_keyword_or_position(
 ) -> None:
     found = made.argument("wanted", position)
     assert (None if found is None else found.value) == (None if value is None else Const(value))
+
+
+def test_strategies_that_are_no_tpus_count_as_one_alternative() -> None:
+    """A missed alarm: a project that chose among seven strategies had an unknown one."""
+    found = [Strategy("other", None) for _ in range(9)]
+    joined = join([Strategy("unknown", None), Strategy("tpu", None), *found])
+    assert [each.kind for each in options(joined) if isinstance(each, Strategy)] == [
+        "unknown",
+        "tpu",
+        "other",
+    ]

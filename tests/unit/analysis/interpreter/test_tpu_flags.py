@@ -21,6 +21,8 @@ YES = (
     "use_tpu and is_tpu",
     'params["strategy"] == "tpu"',
     'kind != "gpu" or use_tpu',
+    "tpu_devices(devices)",  # a false alarm in trax: what runs without a TPU
+    "has_tpu",
 )
 NO = (
     "not FLAGS.use_tpu",

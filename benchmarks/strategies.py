@@ -1,0 +1,56 @@
+"""Training under a TPUStrategy on the emulated TPU, beside MirroredStrategy on virtual CPU devices.
+
+Each run is a process of its own (strategy_program.py); the two strategies take turns.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.rows import Row, compared
+
+ROOT = Path(__file__).parents[1]
+REPLICAS = 8
+ROUNDS = 1  # a step is the median of ten in each run
+SECONDS = 900
+NAMES = {"resnet": "ResNet-20 on 32x32 images", "transformer": "a transformer of 4 layers"}
+
+
+def measured(model: str, strategy: str, replicas: int) -> dict[str, float]:
+    """Return the figures of one run, as strategy_program.py prints them."""
+    command = [sys.executable, "-m", "benchmarks.strategy_program", model, strategy, str(replicas)]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=True
+    )
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def training() -> Iterator[Row]:
+    """The steps of two models, each beside the same program under MirroredStrategy."""
+    beside = f"MirroredStrategy on {REPLICAS} virtual CPU devices"
+    for model, name in NAMES.items():
+        runs = [
+            (measured(model, "tpu", REPLICAS), measured(model, "mirrored", REPLICAS))
+            for _ in range(ROUNDS)
+        ]
+        for key, what, limit in (("step", "a step", 1.0), ("first", "the first step", 2.0)):
+            ours, theirs = (statistics.median(one[key] for one in side) for side in zip(*runs))
+            text = f"{what} of {name}, {REPLICAS} replicas"
+            yield compared(text, ours, theirs, beside, limit)
+
+
+def many_replicas() -> Iterator[Row]:
+    """The first step of a program of which nearly all is what each replica costs."""
+    eight, many, most = (measured("sums", "tpu", count) for count in (8, 64, 256))
+    what = "the first step under TPUStrategy, 64 replicas"
+    yield compared(what, many["first"], 8 * eight["first"], "eight times that of 8 replicas", 1.2)
+    seconds, gigabytes = most["first"], most["gigabytes"]
+    what = "the first step under TPUStrategy, 256 replicas"
+    yield Row(what, f"{seconds:.1f} s", "", "", "", "under 60 s", seconds < 60)
+    yield Row("its peak memory", f"{gigabytes:.2f} GB", "", "", "", "under 4 GB", gigabytes < 4)

@@ -1,0 +1,1 @@
+"""Seed faults into real programs, and count which of them `tpulint check` finds."""

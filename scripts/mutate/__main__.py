@@ -1,0 +1,81 @@
+"""Seed faults into the pinned corpus and write which of them are found into docs/recall.md.
+
+    python -m scripts.mutate [--each N] [--a-file N] [--package NAME ...] [--list] [--dry]
+
+--each and --a-file bound the mutants of an operator and of a file; --list prints each mutant
+with its outcome; --dry leaves docs/recall.md as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from scripts.mutate.causes import cause_at
+from scripts.mutate.draw import batches, drawn, sites_under
+from scripts.mutate.measure import Checked, Result
+from scripts.mutate.report import report
+from scripts.mutate.sites import Site
+from tests.ecosystem.corpus import bring
+
+PAGE = Path(__file__).parents[2] / "docs" / "recall.md"
+
+
+def main() -> None:
+    """Draw, seed, check, report."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--each", type=int, default=25, metavar="N")
+    parser.add_argument("--a-file", type=int, default=12, metavar="N")
+    parser.add_argument("--package", action="append", metavar="NAME")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--dry", action="store_true")
+    asked = parser.parse_args()
+    folder = bring()
+    packages = asked.package or [each.name for each in folder.iterdir() if each.is_dir()]
+    results = measured(folder, packages, asked.each, asked.a_file)
+    causes = {each: cause_of(each, folder) for each in results if each.certainty is None}
+    if asked.list:
+        for each in results:
+            print(described(each, folder), causes.get(each, ""))
+    page = report(results, Counter(causes.values()))
+    print(page)
+    if not asked.dry:
+        PAGE.write_text(page, encoding="utf-8")
+
+
+def measured(folder: Path, packages: list[str], each: int, a_file: int) -> list[Result]:
+    """The outcome of every mutant that is drawn."""
+    texts: dict[str, str] = {}
+    sites: list[Site] = []
+    for package in sorted(packages):
+        here, found = sites_under(folder / package)
+        texts |= here
+        sites += found
+    mutants = drawn(texts, sites, each, a_file)
+    with tempfile.TemporaryDirectory() as summaries:
+        checked = Checked(folder, packages, Path(summaries))
+        return [result for batch in batches(mutants) for result in checked.results(batch)]
+
+
+@cache
+def _cause(site: Site, folder: str) -> str:
+    return cause_at(site, folder)
+
+
+def cause_of(result: Result, folder: Path) -> str:
+    return _cause(result.mutant.site, str(folder))
+
+
+def described(result: Result, folder: Path) -> str:
+    """One line on a mutant."""
+    site = result.mutant.site
+    place = Path(site.filename).relative_to(folder).as_posix()
+    outcome = result.certainty.value if result.certainty else "missed"
+    return f"{place}:{site.row} {result.mutant.operator.name}: {outcome}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Draw the mutants of a run: the same for the same corpus, spread over files and operators."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.mutate.operators import OPERATORS, Operator
+from scripts.mutate.seed import seeded
+from scripts.mutate.sites import Site, sites_of
+
+ESTIMATOR = re.compile(r"\bTPUEstimator\((?:[^()]|\([^()]*\))*\)")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file with one fault. rows: the first and the last 1-based row that the fault takes."""
+
+    site: Site
+    operator: Operator
+    text: str
+    rows: tuple[int, int]
+
+    @property
+    def always(self) -> bool:
+        """True where every run that reaches the TPU path meets the fault."""
+        return self.site.kind not in self.operator.sometimes
+
+
+def sites_under(folder: Path) -> tuple[dict[str, str], list[Site]]:
+    """Return the texts of the files that hold sites, and the sites.
+
+    Tests are no programs, and a package whose every TPUEstimator says `use_tpu=False` has none.
+    """
+    texts: dict[str, str] = {}
+    sites: list[Site] = []
+    for path in sorted(folder.rglob("*.py")):
+        if path.name.endswith("_test.py") or path.name.startswith("test_"):
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        found = sites_of(str(path), text)
+        if found:
+            texts[str(path)] = text
+            sites += found
+    if never_on_tpu(folder):
+        return {}, []
+    return texts, sites
+
+
+def never_on_tpu(folder: Path) -> bool:
+    """Return whether each TPUEstimator that is made under the folder is for a CPU or GPU."""
+    said = [
+        "use_tpu=False" in match
+        for path in folder.rglob("*.py")
+        for match in ESTIMATOR.findall(path.read_text(encoding="utf-8", errors="replace"))
+    ]
+    return bool(said) and all(said)
+
+
+def drawn(texts: dict[str, str], sites: Iterable[Site], each: int, a_file: int) -> list[Mutant]:
+    """Return at most `each` mutants of an operator, and at most `a_file` of one file."""
+    pairs = [(site, each) for site in sites for each in OPERATORS if site.kind in each.kinds]
+    by_operator: Counter[str] = Counter()
+    by_file: Counter[str] = Counter()
+    chosen = []
+    # Operators with few sites first: their places are not taken by the others.
+    rare = Counter(operator.name for _, operator in pairs)
+    for site, operator in sorted(pairs, key=lambda pair: (rare[pair[1].name], lot(*pair))):
+        if by_operator[operator.name] >= each or by_file[site.filename] >= a_file:
+            continue
+        text = seeded(texts[site.filename], site, operator)
+        if text is None:
+            continue
+        by_operator[operator.name] += 1
+        by_file[site.filename] += 1
+        more = text.count("\n") - texts[site.filename].count("\n")
+        last = site.node.end_lineno or site.row
+        rows = (site.row, site.row + more if operator.insert else last + more)
+        chosen.append(Mutant(site, operator, text, rows))
+    return chosen
+
+
+def batches(mutants: Iterable[Mutant]) -> list[list[Mutant]]:
+    """Return the mutants in batches that hold no file twice."""
+    by_file: dict[str, list[Mutant]] = defaultdict(list)
+    for each in mutants:
+        by_file[each.site.filename].append(each)
+    longest = max(map(len, by_file.values()), default=0)
+    return [
+        [several[index] for several in by_file.values() if index < len(several)]
+        for index in range(longest)
+    ]
+
+
+def lot(site: Site, operator: Operator) -> str:
+    """Return the lot of a pair: it does not depend on where the corpus lies."""
+    name = "/".join(Path(site.filename).parts[-3:])
+    words = f"{name}:{site.row}:{operator.name}"
+    return hashlib.sha256(words.encode()).hexdigest()

@@ -1,0 +1,85 @@
+"""Check the seeded programs, and say of each fault whether a finding names it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.mutate.draw import Mutant
+from tpulint.codes import CODES
+from tpulint.config import Config
+from tpulint.finding import Certainty, Finding
+from tpulint.pipeline import driver
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome for one mutant. certainty: None where nothing names the fault."""
+
+    mutant: Mutant
+    certainty: Certainty | None
+
+
+class Checked:
+    """The corpus as `tpulint check` sees it, with some files given instead of read."""
+
+    def __init__(self, folder: Path, packages: Iterable[str], cache: Path) -> None:
+        config = Config(root=str(folder), certainty=Certainty.POSSIBLE)
+        paths = tuple(str(folder / each) for each in sorted(packages))
+        request = driver.Request(config, frozenset(CODES), paths, cache=str(cache))
+        self.task, self.run = driver.prepare(request)
+        self.base = Counter(map(key_of, self.findings({})))
+
+    def findings(self, given: Mapping[str, bytes]) -> Sequence[Finding]:
+        return driver.check(self.task, self.run, given).findings
+
+    def results(self, batch: Sequence[Mutant]) -> list[Result]:
+        """The outcome of mutants of different files, seeded together."""
+        found = self.findings({each.site.filename: each.text.encode() for each in batch})
+        new = fresh(found, self.base)
+        return [Result(each, best(each, new)) for each in batch]
+
+
+def fresh(found: Sequence[Finding], base: Counter[Key]) -> list[Finding]:
+    """The findings beyond those of the programs as they are; rows are left aside."""
+    left = Counter(base)
+    new = []
+    for each in found:
+        if left[key_of(each)] > 0:
+            left[key_of(each)] -= 1
+        else:
+            new.append(each)
+    return new
+
+
+def key_of(finding: Finding) -> Key:
+    return (finding.span.filename, finding.code, finding.message)
+
+
+def best(mutant: Mutant, new: Iterable[Finding]) -> Certainty | None:
+    """The certainty with which a finding names the fault: by its code, at one of its rows."""
+    certainties = {each.certainty for each in new if names(each, mutant)}
+    for certainty in (Certainty.DEFINITE, Certainty.POSSIBLE):
+        if certainty in certainties:
+            return certainty
+    return None
+
+
+def names(finding: Finding, mutant: Mutant) -> bool:
+    """Return whether the finding names the fault of the mutant.
+
+    An inserted fault has rows of its own, which the finding or its trace must touch. A replaced
+    one may be reported elsewhere (`minimize` instead of the optimizer): its code is enough.
+    """
+    if finding.code not in mutant.operator.codes:
+        return False
+    spans = [finding.span, *(each.span for each in finding.trace)]
+    here = [each for each in spans if each.filename == mutant.site.filename]
+    if not mutant.operator.insert:
+        return bool(here)
+    first, last = mutant.rows
+    return any(first <= each.end.row and each.start.row <= last for each in here)

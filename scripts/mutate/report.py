@@ -1,0 +1,69 @@
+"""docs/recall.md: the outcome of a run of mutants as tables."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from scripts.mutate.measure import Result
+from tpulint.finding import Certainty
+
+INTRODUCTION = """\
+# Recall on seeded faults
+
+Written by `make mutate`. Each mutant is a file of the pinned corpus with one fault, at a site that
+CPython's `ast` finds: a statement that makes a `TPUEstimatorSpec`, the function that a
+`strategy.run` names, an optimizer, a batch. The analyzer has no say in where faults go. A fault is
+found where a finding has its code and its place. *Always* are the faults that every run meets which
+takes the TPU path there; those ought to be definite.
+"""
+FOUND = "| | mutants | found | definite | definite of the found |\n|---|---|---|---|---|"
+
+
+def report(results: Sequence[Result], causes: Mapping[str, int]) -> str:
+    """Return the page."""
+    always = [each for each in results if each.mutant.always]
+    whole = [row("all", results), row("always", always)]
+    parts = [
+        INTRODUCTION,
+        "\n".join([FOUND, *whole]) + "\n",
+        section("By operator", results, lambda each: operator_of(each)),
+        section("By site", results, lambda each: f"`{each.mutant.site.kind}`"),
+        missed(causes),
+    ]
+    return "\n".join(parts)
+
+
+def operator_of(result: Result) -> str:
+    operator = result.mutant.operator
+    return f"{operator.codes[0]} {operator.name}" + ("" if result.mutant.always else " (sometimes)")
+
+
+def section(title: str, results: Iterable[Result], group: Callable[[Result], str]) -> str:
+    """A table with a row for each group."""
+    groups: dict[str, list[Result]] = defaultdict(list)
+    for each in results:
+        groups[group(each)].append(each)
+    rows = [row(name, groups[name]) for name in sorted(groups)]
+    return "\n".join([f"## {title}", "", FOUND, *rows]) + "\n"
+
+
+def row(name: str, results: Sequence[Result]) -> str:
+    """The counts of some results."""
+    counts = Counter(each.certainty for each in results)
+    definite = counts[Certainty.DEFINITE]
+    found = definite + counts[Certainty.POSSIBLE]
+    return (
+        f"| {name} | {len(results)} | {found} ({percent(found, len(results))}) "
+        f"| {definite} ({percent(definite, len(results))}) | {percent(definite, found)} |"
+    )
+
+
+def missed(causes: Mapping[str, int]) -> str:
+    """The table of causes of the misses."""
+    rows = [f"| {cause} | {count} |" for cause, count in sorted(causes.items())]
+    return "\n".join(["## Misses by cause", "", "| cause | mutants |", "|---|---|", *rows]) + "\n"
+
+
+def percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "-"

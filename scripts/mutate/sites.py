@@ -1,0 +1,176 @@
+"""The sites of real programs where a fault can be seeded, found without tpulint's analyzer.
+
+Only CPython's `ast` is asked, file by file, so that a site that the analyzer does not understand
+counts as a miss instead of vanishing from the measure.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+RUNS = ("run", "experimental_run_v2", "experimental_run")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in a file: `node` is what an operator replaces, or what it inserts lines before.
+
+    `tf` is the name under which the file imports TensorFlow, `tensor` that of a scalar float
+    tensor of the device there, and `strategy` the expression of the strategy that runs it.
+    """
+
+    kind: str
+    filename: str
+    node: ast.stmt | ast.expr
+    tf: str
+    tensor: str = ""
+    strategy: str = ""
+
+    @property
+    def row(self) -> int:
+        return self.node.lineno
+
+
+def sites_of(filename: str, text: str) -> list[Site]:
+    """Return the sites of a file, in its order; none of one that does not import TensorFlow."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return []
+    tf = alias_of_tensorflow(tree)
+    if tf is None:
+        return []
+    found = [
+        *specifications(tree, filename, tf),
+        *steps(tree, filename, tf),
+        *calls(tree, filename, tf),
+        *batches(tree, filename, tf),
+        *compiled_loops(tree, filename, tf),
+    ]
+    return sorted(found, key=lambda each: (each.row, each.node.col_offset, each.kind))
+
+
+def alias_of_tensorflow(tree: ast.Module) -> str | None:
+    """Return the name that stands for TensorFlow's API in the file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                if each.name in ("tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2"):
+                    return each.asname or each.name
+        elif isinstance(node, ast.ImportFrom) and node.module == "tensorflow.compat":
+            return node.names[0].asname or node.names[0].name
+    return None
+
+
+def specifications(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
+    """Yield the statements that make a TPUEstimatorSpec with a loss that has a name."""
+    for statement in ast.walk(tree):
+        if not isinstance(statement, ast.Return | ast.Assign) or statement.value is None:
+            continue
+        call = statement.value
+        if isinstance(call, ast.Call) and last_name(call.func) == "TPUEstimatorSpec":
+            loss = keyword(call, "loss")
+            if isinstance(loss, ast.Name):
+                yield Site("spec", filename, statement, tf, tensor=loss.id)
+                if keyword(call, "train_op") is not None:
+                    yield Site("train spec", filename, statement, tf, tensor=loss.id)
+                yield Site("spec call", filename, call, tf, tensor=loss.id)
+
+
+def steps(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
+    """Yield the first statement of each function that a `strategy.run` of the file names."""
+    functions: dict[str, list[ast.FunctionDef]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            functions.setdefault(node.name, []).append(node)
+    seen: set[ast.FunctionDef] = set()
+    for call in strategy_runs(tree):
+        function = call.func
+        assert isinstance(function, ast.Attribute)
+        named = functions.get(last_name(call.args[0]), []) if call.args else []
+        if len(named) == 1 and named[0] not in seen:
+            seen.add(named[0])
+            begin = first_statement(named[0])
+            if begin is not None:
+                strategy = ast.unparse(function.value)
+                yield Site("step", filename, begin, tf, "seeded_tensor", strategy)
+                if share_function(tree, call, named[0]):
+                    yield Site("nested step", filename, begin, tf, "seeded_tensor", strategy)
+
+
+def share_function(tree: ast.Module, call: ast.Call, step: ast.FunctionDef) -> bool:
+    """Return whether a function holds both the call and the step: then names are the same."""
+    return any(
+        isinstance(node, ast.FunctionDef)
+        and node is not step
+        and node.lineno <= min(call.lineno, step.lineno)
+        and max(call.lineno, step.lineno) <= (node.end_lineno or 0)
+        for node in ast.walk(tree)
+    )
+
+
+def strategy_runs(tree: ast.AST) -> Iterator[ast.Call]:
+    """Yield the calls of `run` on something that is called a strategy."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = last_name(node.func.value)
+            if node.func.attr in RUNS and "strategy" in owner:
+                yield node
+
+
+def calls(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
+    """Yield the calls that an operator rewrites."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = last_name(node.func)
+        if name == "CrossShardOptimizer" and len(node.args) == 1:
+            yield Site("cross shard", filename, node, tf)
+        elif name == "TPUEstimator" and isinstance(keyword(node, "params"), ast.Name | ast.Dict):
+            yield Site("estimator", filename, node, tf)
+
+
+def batches(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
+    """Yield each `drop_remainder=True` of a function that takes TPUEstimator's `params`."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef) and takes_params(function):
+            for node in ast.walk(function):
+                drop = keyword(node, "drop_remainder") if isinstance(node, ast.Call) else None
+                if isinstance(drop, ast.Constant) and drop.value is True:
+                    yield Site("drop remainder", filename, drop, tf)
+
+
+def takes_params(function: ast.FunctionDef) -> bool:
+    return any(each.arg == "params" for each in function.args.args)
+
+
+def compiled_loops(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
+    """Yield the `tf.function` decorators of functions that run a step of a strategy."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and any(strategy_runs(node)):
+            for decorator in node.decorator_list:
+                called = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if ast.unparse(called).endswith("tf.function"):
+                    yield Site("compiled loop", filename, decorator, tf)
+
+
+def first_statement(function: ast.FunctionDef) -> ast.stmt | None:
+    """Return the first statement behind the docstring, where it begins a line of its own."""
+    body = function.body
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]
+    return body[0] if body and body[0].lineno > function.lineno else None
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """Return the value of a keyword argument, None where the call has none of that name."""
+    return next((each.value for each in call.keywords if each.arg == name), None)
+
+
+def last_name(node: ast.expr) -> str:
+    """Return the last name of a dotted expression, "" for any other."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

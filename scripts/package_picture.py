@@ -1,0 +1,80 @@
+"""The picture of the packages in docs/architecture.md: who imports whom, by the imports there are.
+
+An arrow that follows from others is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scripts.imports import LAYERS, import_graph, package_of
+
+Graph = Mapping[str, set[str]]
+
+# The modules below all packages are one box, and so are the files that begin an analysis.
+BASE, ENTRY = "base", "analysis"
+LABELS = {
+    "cli": "commands, options, pytest plugin",
+    "server": "the Language Server Protocol, one feature a file",
+    "pipeline": "discover, prefilter, analyze, run rules, resolve",
+    "output": "one pure function a format",
+    "rules": "one check a file, its page beside it",
+    "diagnostics": "traces, fixes, suppressions, baseline",
+    "queries": "questions that several rules ask of a program",
+    ENTRY: "entry_discovery, build_program",
+    "analysis.models": "the meaning of calls of TensorFlow",
+    "analysis.interpreter": "Python, with abstract values",
+    "analysis.resolver": "the file that an import means",
+    "analysis.domain": "sites, contexts, values, events, the program",
+    "analysis.names": "API names by spelling, target release",
+    "syntax": "the libcst gateway, summaries of modules",
+    BASE: "config, knowledge, source, finding, codes",
+    "runtime": "TPU programs on a CPU: mark, extract, schedule, execute",
+}
+_NAMES = "analysis.names"
+_FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in names}
+_FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[8], ENTRY)
+_FILES["__main__"] = "cli"
+
+
+def mermaid() -> str:
+    """Return the picture as a mermaid block."""
+    graph = package_graph()
+    lines = [f'    {_node(name)}["{name}: {LABELS[name]}"]' for name in LABELS]
+    lines += [
+        f"    {_node(name)} --> {_node(imported)}"
+        for name in LABELS
+        for imported in sorted(reduced(graph)[name], key=list(LABELS).index)
+    ]
+    return "\n".join(["```mermaid", "flowchart TD", *lines, "```"])
+
+
+def package_graph() -> dict[str, set[str]]:
+    """Return which boxes of the picture import which others."""
+    graph: dict[str, set[str]] = {name: set() for name in LABELS}
+    for module, imported in import_graph().items():
+        box = box_of(module)
+        graph[box] |= {box_of(name) for name in imported} - {box}
+    return graph
+
+
+def box_of(module: str) -> str:
+    """Return the box of the picture that the module is in."""
+    package = package_of(module)
+    return _FILES.get(package, package)
+
+
+def reduced(graph: Graph) -> dict[str, set[str]]:
+    """Return `graph`, which has no circle, without the arrows that follow from others."""
+
+    def reached(name: str) -> set[str]:
+        return set[str]().union(*({each} | reached(each) for each in graph[name]))
+
+    return {
+        name: imported - set[str]().union(*(reached(each) for each in imported))
+        for name, imported in graph.items()
+    }
+
+
+def _node(name: str) -> str:
+    return name.replace(".", "_")

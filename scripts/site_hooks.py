@@ -1,0 +1,82 @@
+"""The hooks of `mkdocs build`: they add the rules' pages, CONTRIBUTING and the changelog.
+
+The documents link to each other as files of the repository; on the site a link to a file that
+is no page leads to the repository instead.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from mkdocs.structure.files import File, Files  # noqa: E402  (the checkout comes first)
+
+from scripts.docs import FAMILIES  # noqa: E402
+from tpulint.codes import CODES  # noqa: E402
+from tpulint.rules import HERE  # noqa: E402
+
+# Files of the repository that are pages of the site, by their name there.
+PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PAGES |= {
+    f"tpulint/rules/{row.module}.md": f"rules/{row.code}.md"
+    for row in CODES.values()
+    if (HERE / f"{row.module}.md").exists()
+}
+SOURCES = {page: source for source, page in PAGES.items()}
+HOME = {"README.md": "index.md"}
+LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[#)])")
+FENCE = re.compile(r"^(```\w+)[^\n`]+$", re.MULTILINE)
+
+
+def on_config(config: Any) -> Any:
+    """Put the pages of the rules into the navigation, by family."""
+    for entry in config.nav:
+        if "Rules" in entry:
+            entry["Rules"] = [{"All rules": "rules.md"}, *families()]
+    return config
+
+
+def families() -> list[dict[str, list[dict[str, str]]]]:
+    found = []
+    for prefix, title in FAMILIES.items():
+        rows = [row for row in CODES.values() if row.code.startswith(prefix)]
+        pages = [
+            {f"{row.code} {row.name}": f"rules/{row.code}.md"}
+            for row in rows
+            if f"rules/{row.code}.md" in SOURCES
+        ]
+        found.append({f"{prefix}xx {title}": pages})
+    return found
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that lie outside docs/."""
+    for source, page in PAGES.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Adapt links and code fences of the repository to the site."""
+    here = page.file.src_uri
+    source = posixpath.dirname(SOURCES.get(here, f"docs/{here}"))
+    text = LINK.sub(lambda match: link(match[1], source, posixpath.dirname(here), config), markdown)
+    return FENCE.sub(r"\1", text)  # `python raises: ValueError` is for the tests
+
+
+def link(target: str, source: str, here: str, config: Any) -> str:
+    """The link on the site for one to a file, relative to the folder `source`."""
+    path = posixpath.normpath(posixpath.join(source, target))
+    page = PAGES.get(path) or HOME.get(path)
+    if page is None and path.startswith("docs/"):
+        page = path.removeprefix("docs/")
+    if page is None:
+        return f"{config.extra['source']}/blob/main/{path}"
+    return posixpath.relpath(page, here or ".")

@@ -1,0 +1,42 @@
+"""Check what is in the package of the extension for Visual Studio Code.
+
+python scripts/vsix.py EXTENSION.vsix
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import tpulint
+
+NEEDED = ("extension.js", "command.js", "package.json", "LICENSE.txt", "readme.md")
+CLIENT = "extension/node_modules/vscode-languageclient/node.js"
+UNWANTED = ("extension/test/", "extension/node_modules/@vscode/", "extension/node_modules/.bin/")
+
+
+def problems(path: Path) -> list[str]:
+    """Return what is missing in the package, what should not be in it, and a wrong version."""
+    with zipfile.ZipFile(path) as package:
+        names = package.namelist()
+        manifest = json.loads(package.read("extension/package.json"))
+    found = [f"missing: {each}" for each in NEEDED if f"extension/{each}" not in names]
+    found += [f"unwanted: {each}" for each in names if each.startswith(UNWANTED)]
+    if CLIENT not in names:
+        found.append(f"missing: {CLIENT}")
+    if manifest["version"] != tpulint.__version__:
+        found.append(f"version {manifest['version']}, and tpulint is {tpulint.__version__}")
+    return found
+
+
+def main() -> int:
+    """Print the problems; exit status 1 where there are any."""
+    found = problems(Path(sys.argv[1]))
+    print("\n".join(found) if found else f"{sys.argv[1]}: complete")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""The documentation site as a reader sees it: served on loopback, in headless Chromium."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.browser.chromium import Chromium
+from tests.browser.looks import FAINT, LEAST, OVERFLOWING, keep
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("", "start/", "how-it-works/", "rules/", "rules/TPU101/", "configuration/", "map/")
+# The theme's own drawer and links to headings are hidden until somebody asks for them.
+CONTRASTS = FAINT.replace("})(document.documentElement)", "})(document.querySelector('article'))")
+WIDE = OVERFLOWING.replace('"body *"', '"article, article *"')
+SECONDS = 300
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the site, built and served."""
+    folder = str(tmp_path_factory.mktemp("site"))
+    subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        timeout=SECONDS,
+        check=True,
+    )
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=folder)
+    ) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    with Chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_the_site_can_be_read(
+    page: str, width: int, dark: bool, site: str, browser: Chromium
+) -> None:
+    browser.requests.clear()
+    browser.errors.clear()
+    browser.show(site + page, width, dark=dark)
+    browser.run("localStorage.clear()")  # the theme keeps the colours of the page before
+    browser.show(site + page, width, dark=dark)
+    scheme = browser.run("document.body.dataset.mdColorScheme")
+    assert scheme == ("slate" if dark else "default")
+    name = page.strip("/").replace("/", "-") or "index"
+    keep(browser, f"site-{name}-{width}-{'dark' if dark else 'light'}.png")
+    assert not browser.errors
+    elsewhere = (each for each in browser.requests if not each.startswith((site, "data:", "blob:")))
+    assert not list(elsewhere)
+    assert not browser.run(WIDE)
+    contrasts = browser.run(CONTRASTS)
+    assert len(contrasts) > 20
+    assert not [each for each in contrasts if each[0] < LEAST and each[1] != "¶"]
+
+
+def test_the_search_finds_a_rule_by_its_code(site: str, browser: Chromium) -> None:
+    browser.show(site + "?q=TPU101", 1280)
+    found = ""
+    end = time.monotonic() + 30
+    while "TPU101" not in found and time.monotonic() < end:
+        time.sleep(0.2)
+        found = browser.run("document.querySelector('.md-search-result__list').textContent")
+    assert "TPU101" in found

@@ -1,0 +1,185 @@
+"""Findings kept from the last run change none of the next, whatever happened between the two."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.properties.test_one_program import STEP, Row, tree, write
+from tpulint.codes import CODES
+from tpulint.config import Config
+from tpulint.finding import Certainty
+from tpulint.pipeline import driver, programs
+from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.jobs import Job, Run
+
+PLAIN = "import math\n\n\ndef area(radius):\n    return math.pi * radius\n"
+TEXTS = (
+    PLAIN,
+    "",
+    STEP.format(imports=""),
+    STEP.format(imports="\nfrom shared import clipping"),
+    "x = (\n",
+    "from alpha.layers import step\nfrom beta import layers\n",
+)
+NAMES = (
+    "alpha/layers.py",
+    "beta/layers.py",
+    "alpha/__init__.py",
+    "layers.py",
+    "shared/clipping.py",
+    "shared/__init__.py",
+    "alpha/clipping.py",
+    "requirements.txt",
+    "notes.py",
+)
+REQUIRED = ("tensorflow==1.15\n", "tensorflow>=2.13\n", "numpy\n")
+
+Change = tuple[str, int, int]
+changes = st.tuples(
+    st.sampled_from(["write", "delete", "rename", "revert", "nothing"]),
+    st.integers(0, 1000),
+    st.integers(0, 1000),
+)
+
+
+def found(top: Path, cache: Path | None, jobs: int = 1) -> list[Row]:
+    config = Config(root=str(top), certainty=Certainty.POSSIBLE, jobs=jobs)
+    request = driver.Request(
+        config, frozenset(CODES), (str(top),), cache=None if cache is None else str(cache)
+    )
+    run = driver.check(*driver.prepare(request), {})
+    assert not run.failed, run.messages
+    return [
+        (
+            Path(each.span.filename).relative_to(top).as_posix(),
+            each.span.start.row,
+            each.code,
+            each.certainty.value,
+            repr(each),
+        )
+        for each in run.findings
+    ]
+
+
+def change(top: Path, before: dict[str, str], what: Change, earlier: float) -> None:
+    """Change one file, which is then as old as all others: only its content says so."""
+    kind, which, other = what
+    present = sorted(each.relative_to(top).as_posix() for each in top.rglob("*") if each.is_file())
+    name = sorted({*present, *NAMES})[which % len({*present, *NAMES})]
+    path = top / name
+    if kind == "write":
+        texts = REQUIRED if name.endswith(".txt") else TEXTS
+        write({name: texts[other % len(texts)]}, top)
+    elif kind == "delete":
+        path.unlink(missing_ok=True)
+    elif kind == "rename" and path.exists():
+        target = top / NAMES[other % len(NAMES)]
+        target.parent.mkdir(exist_ok=True)
+        path.replace(target)
+    elif kind == "revert" and name in before:
+        write({name: before[name]}, top)
+    age(top, earlier)
+
+
+def age(top: Path, earlier: float) -> None:
+    for each in [top, *top.rglob("*")]:
+        os.utime(each, (earlier, earlier))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 30), steps=st.lists(changes, min_size=1, max_size=6))
+def test_increments_find_what_a_run_from_the_beginning_finds(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, steps: list[Change]
+) -> None:
+    folder = tmp_path_factory.mktemp("increments")
+    files = tree(seed)
+    top, cache = write(files, folder / "project"), folder / ".cache"
+    earlier = time.time() - 100
+    age(top, earlier)
+    assert found(top, cache) == found(top, None)
+    for number, each in enumerate(steps):
+        change(top, files, each, earlier + number)
+        assert found(top, cache) == found(top, None)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The programs that are read, by the names of the files where they begin."""
+    seen: list[tuple[str, ...]] = []
+    real: Callable[[Run, Job], Analysis] = programs.one_program
+
+    def counted(run: Run, job: Job) -> Analysis:
+        seen.append(tuple(Path(each).parent.name for each in job.seeds))
+        return real(run, job)
+
+    monkeypatch.setattr("tpulint.pipeline.projects.one_program", counted)
+    return seen
+
+
+def project(folder: Path) -> Path:
+    text = tree(0)["shared/clipping.py"]
+    main = "from {0} import layers\nimport tensorflow as tf\nx = tf.distribute.TPUStrategy()\n"
+    files = {"shared/clipping.py": text, "notes.py": PLAIN}
+    for name in ("one", "two"):
+        files[f"{name}/main.py"] = main.format(name) + "x.run(layers.step, args=(1,))\n"
+        files[f"{name}/layers.py"] = STEP.format(imports="")
+    return write(files, folder / "project")
+
+
+def test_only_the_programs_of_an_edited_file_are_read_again(
+    tmp_path: Path, read: list[tuple[str, ...]]
+) -> None:
+    top, cache = project(tmp_path), tmp_path / ".cache"
+    age(top, time.time() - 100)
+    first = found(top, cache)
+    assert len(read) == 2
+    for name, again in (("notes.py", []), ("two/layers.py", [("two",)])):
+        read.clear()
+        (top / name).write_text((top / name).read_text() + "\n# words\n")
+        age(top, time.time() - 50)
+        assert found(top, cache) == first
+        assert read == again
+
+
+def test_a_file_that_was_looked_for_and_comes_is_read(
+    tmp_path: Path, read: list[tuple[str, ...]]
+) -> None:
+    top, cache = project(tmp_path), tmp_path / ".cache"
+    (top / "one" / "layers.py").unlink()
+    age(top, time.time() - 100)
+    before = found(top, cache)
+    read.clear()
+    write({"one/layers.py": STEP.format(imports="")}, top)
+    age(top, time.time() - 100)
+    assert len(found(top, cache)) > len(before)
+    assert ("one",) in read
+
+
+def test_entries_are_bounded_and_rubbish_is_none(
+    tmp_path: Path, read: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top, cache = project(tmp_path), tmp_path / ".cache"
+    age(top, time.time() - 100)
+    first = found(top, cache)
+    for path in (cache / "programs").iterdir():
+        path.write_bytes(random.Random(1).randbytes(99))
+    (top / "notes.py").write_text("")
+    read.clear()
+    assert found(top, cache) == first
+    assert len(read) == 2
+    monkeypatch.setattr("tpulint.pipeline.kept_programs.BYTES", 10)
+    (top / "two" / "main.py").write_text("x = 1\n")
+    (top / "one" / "layers.py").write_text(STEP.format(imports="\nimport math"))
+    age(top, time.time() - 50)
+    found(top, cache)
+    assert not list((cache / "programs").iterdir())

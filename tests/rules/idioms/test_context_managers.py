@@ -1,0 +1,93 @@
+"""Context managers of one's own, and the context of their blocks (TPU302, a cleared context)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import certainties
+from tests.rules.openings import V1
+
+BLOCK = """
+import contextlib
+import sys
+
+flag = len(sys.argv) > 1
+
+@contextlib.contextmanager
+def clears():
+    with tf.control_dependencies(None):
+        yield
+
+@contextlib.contextmanager
+def may_clear(on=False, name=None):
+    if on:
+        with tf.control_dependencies(None):
+            yield name
+    else:
+        yield name
+
+@contextlib.contextmanager
+def names():
+    yield
+
+@contextlib.contextmanager
+def gives(value):
+    with tf.name_scope("a"):
+        yield value
+
+class Clears:
+    def __enter__(self):
+        return tf.control_dependencies(None)
+
+    def __exit__(self, *error):
+        tf.no_op()
+
+def host(v):
+    return v
+
+def computation(x):
+    z = x * 2.0
+    with {manager}:
+        y = tf.tpu.outside_compilation(host, z)
+    return y + 1.0
+
+tf.tpu.rewrite(computation, [tf.zeros([8, 4])])
+"""
+
+MANAGERS = {
+    "a function that clears": ("clears()", "definite"),
+    "a function that does nothing": ("names()", ""),
+    "a function that may clear, and does": ("may_clear(True)", "definite"),
+    "a function that may clear, and does, by name": ("may_clear(on=True)", "definite"),
+    "a function that may clear, and does not": ("may_clear(name='a')", ""),
+    "a function that may clear, and may": ("may_clear(flag)", "possible"),
+    "one function or another": ("clears() if flag else names()", "possible"),
+    "one function or another, both of which clear": (
+        "clears() if flag else may_clear(1)",
+        "definite",
+    ),
+    "two functions": ("names(), clears()", "definite"),
+    "a function that gives what clears": (
+        "gives(tf.control_dependencies(None)) as held, held",
+        "definite",
+    ),
+    "an object that gives what clears": ("Clears() as held, held", "definite"),
+    "an object that clears by nobody": ("Clears()", ""),
+    "a stack": ("contextlib.ExitStack() as stack", ""),
+    "no dependencies": ("tf.control_dependencies(None)", "definite"),
+    "some dependencies": ("tf.control_dependencies([z])", ""),
+    "some dependencies or none": ("tf.control_dependencies([z] if flag else None)", ""),
+    "what is not seen": ("sys.scope()", ""),
+}
+
+
+@pytest.mark.parametrize("name", MANAGERS)
+def test_the_block_is_in_the_context_as_certainly_as_it_is_entered(
+    name: str, tmp_path: Path
+) -> None:
+    manager, certainty = MANAGERS[name]
+    text = V1 + BLOCK.replace("{manager}", manager)
+    found = certainties(text, tmp_path, "TPU302")
+    assert found == ([certainty] if certainty else [])

@@ -1,0 +1,193 @@
+"""Layers that a Keras model runs on the device are device code, however it is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+from tests.rules.idioms.keras_programs import COMPILED, FAMILIES, FIT, MARK, OPENING, RUN, used
+
+BUILDS = {
+    "a layer in a list": """
+with strategy.scope():
+    model = keras.Sequential([keras.Input((3,)), Loud(), layers.Dense(1)])
+""",
+    "a layer that is added": """
+with strategy.scope():
+    model = keras.Sequential()
+    model.add(layers.Dense(1))
+    model.add(Loud())
+""",
+    "a layer of a functional model": """
+with strategy.scope():
+    inputs = keras.Input((3,))
+    x = layers.Dense(3)(inputs)
+    y = Loud()(x)
+    model = keras.Model(inputs, layers.Dense(1)(x + y))
+""",
+    "a function that builds a functional model": """
+def build(width):
+    inputs = keras.Input((3,))
+    x = inputs
+    for _ in range(2):
+        x = layers.Dense(width)(Loud()(x))
+    return keras.models.Model(inputs=[inputs], outputs={"y": x})
+
+
+with strategy.scope():
+    model = build(4)
+""",
+    "a Lambda": """
+with strategy.scope():
+    model = keras.Sequential([layers.Lambda(loud), layers.Dense(1)])
+""",
+    "an activation": """
+with strategy.scope():
+    model = keras.Sequential([layers.Dense(1, activation=loud)])
+""",
+    "a layer over time": """
+with strategy.scope():
+    model = keras.Sequential([layers.TimeDistributed(Loud()), layers.Dense(1)])
+""",
+    "a model in a model": """
+with strategy.scope():
+    inner = keras.Sequential([Quiet(), Loud()])
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, layers.Dense(1)(inner(inputs)))
+""",
+    "a class of functional models": """
+class Classifier(keras.Model):
+    def train_step(self, data):
+        x, y = data
+        return {"loss": tf.reduce_mean(self(x, training=True))}
+
+
+with strategy.scope():
+    inputs = keras.Input((3,))
+    model = Classifier(inputs, Loud()(inputs))
+""",
+    "a class that builds itself": """
+class Classifier(keras.Model):
+    def __init__(self, width):
+        inputs = keras.Input((3,))
+        super().__init__(inputs=inputs, outputs=layers.Dense(width)(Loud()(inputs)))
+
+
+with strategy.scope():
+    model = Classifier(2)
+""",
+    "a class of sequential models": """
+class Classifier(keras.Sequential):
+    def __init__(self):
+        super().__init__()
+        self.add(Loud())
+
+
+with strategy.scope():
+    model = Classifier()
+""",
+}
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_layers_of_a_model_that_run_calls_are_device_code(name: str, tmp_path: Path) -> None:
+    text = used(OPENING + BUILDS[name] + RUN)
+    assert MARK in text
+    assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_layers_of_a_model_that_is_fitted_are_device_code(name: str, tmp_path: Path) -> None:
+    text = used(OPENING + BUILDS[name] + COMPILED + FIT)
+    assert reported(text, tmp_path, FAMILIES) == expected(text, FAMILIES)
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_layers_of_a_model_without_a_tpu_are_host_code(name: str, tmp_path: Path) -> None:
+    text = used(OPENING + BUILDS[name] + COMPILED + FIT)
+    text = text.replace("tf.distribute.TPUStrategy(resolver)", "tf.distribute.MirroredStrategy()")
+    assert reported(text, tmp_path, FAMILIES) == []
+
+
+SILENT = {
+    "a layer only for training": """
+class Dropped(layers.Layer):
+    def call(self, x, training=None):
+        if training:
+            tf.print(x)
+        return x
+
+
+with strategy.scope():
+    model = keras.Sequential([Dropped(), layers.Dense(1)])
+model.predict(tf.ones([8, 3]))
+""",
+    "a layer of another model": """
+with strategy.scope():
+    other = keras.Sequential([Loud()])
+    model = keras.Sequential([layers.Dense(1)])
+    model.compile("sgd", "mse")
+model.fit(tf.ones([8, 3]), tf.ones([8, 1]))
+""",
+    "a model of the host": """
+model = keras.Sequential([Loud()])
+model.compile("sgd", "mse")
+model.fit(tf.ones([8, 3]), tf.ones([8, 1]))
+""",
+    "a layer that the outputs do not need": """
+with strategy.scope():
+    inputs = keras.Input((3,))
+    shown = Loud()(inputs)
+    model = keras.Model(inputs, layers.Dense(1)(inputs))
+    model.compile("sgd", "mse")
+model.fit(tf.ones([8, 3]), tf.ones([8, 1]))
+""",
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_what_the_device_does_not_run_is_host_code(name: str, tmp_path: Path) -> None:
+    text = OPENING.replace(f"  {MARK}", "") + SILENT[name]
+    assert reported(text, tmp_path, FAMILIES) == []
+
+
+CERTAINTIES = {
+    "a layer under a condition": (
+        """
+with strategy.scope():
+    model = keras.Sequential([layers.Dense(1)])
+    if len(sys.argv) > 1:
+        model.add(Loud())
+    model.compile("sgd", "mse")
+model.fit(tf.ones([8, 3]), tf.ones([8, 1]))
+""",
+        "possible",
+    ),
+    "a strategy that is not known": (
+        """
+def train(strategy):
+    with strategy.scope():
+        model = keras.Sequential([Loud()])
+        model.compile("sgd", "mse")
+    model.fit(tf.ones([8, 3]), tf.ones([8, 1]))
+""",
+        "possible",
+    ),
+    "a training loop of one's own": (
+        """
+with strategy.scope():
+    model = keras.Sequential([Loud()])
+model.train_on_batch(tf.ones([8, 3]), tf.ones([8, 1]))
+""",
+        "definite",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CERTAINTIES)
+def test_certainty_of_what_a_model_runs(name: str, tmp_path: Path) -> None:
+    text, certainty = CERTAINTIES[name]
+    found = reported(OPENING + text, tmp_path, FAMILIES)
+    assert [each.certainty for each in found] == [certainty]

@@ -1,0 +1,154 @@
+"""Programs with TPU306, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+from tests.rules.openings import STRATEGY, TRAINED, V1
+
+FIRST = """
+def first_sums(x):
+    context = tf.distribute.get_replica_context()
+    first = tf.equal(context.replica_id_in_sync_group, 0)
+    return tf.cond(first, lambda: context.all_reduce("sum", x), lambda: x)  # {mark}: TPU306
+"""
+REPLICATED = "\ntf.tpu.replicate(computation, [[tf.zeros([4])], [tf.ones([4])]])\n"
+PROGRAMS = {
+    "the condition has gone through a collective": V1
+    + """
+def computation(x):
+    total = tf.tpu.cross_replica_sum(x)
+    large = tf.logical_and(total > 1.0, tf.cast(total, tf.int32) < 8)
+    return tf.cond(large, lambda: tf.tpu.cross_replica_sum(x * 2.0), lambda: x)
+
+def build(x, y):
+    return tf.tpu.replicate(computation, [[x], [y]])
+""",
+    "a Python condition": STRATEGY
+    + """
+class Trainer:
+    def __init__(self, sync):
+        self.sync = sync
+
+    def step(self, x):
+        context = tf.distribute.get_replica_context()
+        if self.sync and context.num_replicas_in_sync > 1:
+            x = context.all_reduce("MEAN", x)
+        return x
+
+    @tf.function
+    def train(self, batch):
+        return strategy.run(self.step, args=(batch,))
+""",
+    "the body decides how long the loop goes on": V1
+    + """
+def computation(x):
+    def body(going, value):
+        total = tf.tpu.cross_replica_sum(value)  # possible: TPU306
+        return tf.reduce_sum(value) > 1.0, total
+    return tf.while_loop(lambda going, value: going, body, [tf.constant(True), x])
+
+def build(x, y):
+    return tf.tpu.replicate(computation, [[x], [y]])
+""",
+    "the replica id, computed with, around a nested condition": STRATEGY
+    + """
+@tf.function
+def train(batch):
+    def step(x):
+        context = tf.distribute.get_replica_context()
+        shard = tf.cast(context.replica_id_in_sync_group, tf.int32) % 2
+        def inner():
+            total = lambda: context.all_reduce("SUM", x)  # error: TPU306
+            return tf.cond(x > 0.0, total, lambda: x)
+        return tf.switch_case(shard, [inner, lambda: x])
+    return strategy.run(step, args=(batch,))
+""",
+    "the first replica sums": STRATEGY
+    + FIRST.replace("{mark}", "error")
+    + """
+def step(x):
+    return first_sums(x)
+"""
+    + TRAINED,
+    "the first replica sums, if this function is meant": STRATEGY
+    + FIRST.replace("{mark}", "possible")
+    + """
+import sys
+
+def step(x):
+    return {"first": first_sums, "sin": tf.sin}[sys.argv[1]](x)
+"""
+    + TRAINED,
+    "the first replica sums, or all do, in a branch": STRATEGY
+    + """
+import sys
+
+def step(x):
+    context = tf.distribute.get_replica_context()
+    first = tf.equal(context.replica_id_in_sync_group, 0)
+    chosen = first if len(sys.argv) > 1 else tf.constant(True)
+
+    def chosen_sum():
+        return tf.cond(chosen, lambda: context.all_reduce("sum", x), lambda: x)  # possible: TPU306
+
+    return tf.cond(tf.reduce_sum(x) > 0.0, chosen_sum, lambda: x)
+"""
+    + TRAINED,
+    "a variable decides, and then the replica's data": V1
+    + """
+flag = tf.get_variable("flag", [], tf.bool, use_resource=True)
+
+def computation(x):
+    def positive_sum():
+        more = tf.reduce_sum(x) > 0.0
+        return tf.cond(more, lambda: tf.tpu.cross_replica_sum(x), lambda: x)  # possible: TPU306
+
+    return tf.cond(flag, positive_sum, lambda: x)
+"""
+    + REPLICATED,
+    "gradients that Keras sums, as it is told to": STRATEGY
+    + """
+with strategy.scope():
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    kernel = tf.Variable(1.0)
+
+def step(x):
+    def update():
+        pairs = [(x, kernel)]
+        optimizer.apply_gradients(pairs, experimental_aggregate_gradients=True)  # possible: TPU306
+        return x
+
+    tf.cond(tf.reduce_sum(x) > 0.0, update, lambda: x)
+"""
+    + TRAINED,
+    "an optimizer's class is asked": V1
+    + """
+def computation(x, optimizer):
+    update = lambda: tf.train.Optimizer.minimize(optimizer, x)
+    return tf.cond(tf.reduce_sum(x) > 0.0, update, tf.no_op)
+
+def build(x, optimizer):
+    return tf.tpu.replicate(lambda v: computation(v, optimizer), [[x], [x]])
+""",
+    "the host waits for no replica": V1
+    + """
+optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())
+
+def on_host(value):
+    return tf.cond(tf.reduce_sum(value) > 0.0, lambda: optimizer.minimize(value), tf.no_op)
+
+def computation(x):
+    tf.tpu.outside_compilation(on_host, x * 2.0)
+    return x
+"""
+    + REPLICATED,
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

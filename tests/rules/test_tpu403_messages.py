@@ -1,0 +1,36 @@
+"""The messages of TPU403, word for word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import findings, program
+from tests.rules.openings import CALLABLES
+
+KEYWORD_ONLY = "`named` has a keyword-only argument, but TensorFlow passes none by keyword"
+METHOD = (
+    "`step` is a bound method, which TensorFlow always refuses, as it counts `self`: wrap it in a"
+    " lambda"
+)
+CALLS = {
+    "tf.tpu.rewrite(two, [x])": "`two` is given 1 input but takes 2",
+    "tf.tpu.rewrite(many, [x])": "`many` is given 1 input but takes at least 2",
+    "tf.tpu.rewrite(some, [x] * 4)": "`some` is given 4 inputs but takes 1 to 3",
+    "tf.tpu.rewrite(named, [x])": KEYWORD_ONLY,
+    "tf.tpu.rewrite(functools.partial(named, x), [])": KEYWORD_ONLY,
+    "tf.tpu.rewrite(Model().step, [x])": METHOD,
+    "tf.tpu.rewrite(functools.partial(Model().step), [x])": METHOD,
+    "tf.tpu.rewrite(Model().steps, [])": "`steps` is given 0 inputs but takes at least 1",
+    "tf.tpu.rewrite(functools.partial(two, 1, 2, 3), [])": "`two` is given 0 inputs but takes"
+    " another number",
+    "tf.tpu.rewrite(two if more else many, [x])": "the computation is given 1 input but takes"
+    " another number",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_message_of_the_call(call: str, tmp_path: Path) -> None:
+    (found,) = findings(program(CALLABLES + call), tmp_path)
+    assert (found.code, found.message) == ("TPU403", CALLS[call])

@@ -1,0 +1,241 @@
+"""Programs with TPU501, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+from tests.rules.openings import REWRITTEN, REWRITTEN_PAIR, STRATEGY, TRAINED, V1
+
+PROGRAMS = {
+    "prints over the GPUs": """
+        import tensorflow.compat.v1 as tf
+        def computation(x):
+            for device in tf.config.experimental.list_logical_devices("GPU"):
+                tf.print(device.name)
+            return x
+        result = tf.tpu.rewrite(computation, [tf.ones([2])])
+    """,
+    "after the dependencies of control flow were cleared": """
+        import tensorflow.compat.v1 as tf
+        def computation(x):
+            with tf.control_dependencies(None):
+                tf.print("once")
+            return x
+        result = tf.tpu.rewrite(computation, [tf.ones([2])])
+    """,
+    "a summary that nobody merges": """
+        import tensorflow.compat.v1 as tf
+        def computation(x):
+            tf.summary.scalar("x", tf.reduce_sum(x))
+            return x
+        result = tf.tpu.rewrite(computation, [tf.ones([2])])
+    """,
+    "soft placement that another file turns on": """
+        # file: main.py
+        import tensorflow as tf
+        import train
+        tf.config.set_soft_device_placement(True)
+        # file: train.py
+        import tensorflow as tf
+        tf.tpu.experimental.initialize_tpu_system()
+        strategy = tf.distribute.TPUStrategy()
+        @tf.function
+        def train(batch):
+            def step(x):
+                tf.print(x)
+                return tf.strings.as_string(x)
+            return strategy.run(step, args=(batch,))
+    """,
+    "the host's own calls": """
+        import tensorflow as tf
+        tf.tpu.experimental.initialize_tpu_system()
+        strategy = tf.distribute.TPUStrategy()
+        @tf.function
+        def train(batch):
+            loss = strategy.run(tf.nn.relu, args=(batch,))
+            tf.print("loss", loss)
+            return loss
+    """,
+    "another strategy": """
+        import tensorflow as tf
+        strategy = tf.distribute.MirroredStrategy()
+        @tf.function
+        def train(batch):
+            def step(x):
+                tf.print(x)
+                return tf.zeros([tf.reduce_max(x)], tf.float16)
+            return strategy.run(step, args=(batch,))
+    """,
+    "methods that are called like operations": """
+        import tensorflow.compat.v1 as tf
+        class Log:
+            def print(self, x):
+                return x
+        log = Log()
+        def computation(x, picture):
+            return log.print(x), picture.resize((4, 4))
+        result = tf.tpu.rewrite(computation, [tf.ones([2]), tf.ones([2])])
+    """,
+    "a TensorFlow 1 name": """
+        import tensorflow as tf
+        from tensorflow.contrib import tpu
+        def computation(x):
+            x = tf.Print(x, [x])  # error: TPU501
+            return tf.py_func(abs, [x], tf.float32)  # error: TPU501
+        result = tpu.rewrite(computation, [tf.ones([2])])
+    """,
+    "a raw operation": """
+        import tensorflow.compat.v1 as tf
+        def computation(x):
+            return tf.raw_ops.AsString(input=x)  # error: TPU501
+        result = tf.tpu.rewrite(computation, [tf.ones([2])])
+    """,
+    "a summary under a writer": """
+        import tensorflow as tf
+        tf.tpu.experimental.initialize_tpu_system()
+        strategy = tf.distribute.TPUStrategy()
+        writer = tf.summary.create_file_writer("gs://logs")
+        @tf.function
+        def train(batch):
+            def step(x):
+                with writer.as_default():
+                    tf.summary.scalar("x", x, step=0)  # error: TPU501
+                return x
+            return strategy.run(step, args=(batch,))
+    """,
+    "a method that a partial hands on": """
+        import functools
+        import tensorflow as tf
+        tf.tpu.experimental.initialize_tpu_system()
+        strategy = tf.distribute.TPUStrategy()
+        class Trainer:
+            def step(self, verbose, x):
+                return tf.io.decode_raw(x, tf.uint8)  # error: TPU501
+            @tf.function
+            def train(self, batch):
+                return strategy.run(functools.partial(self.step, True), args=(batch,))
+    """,
+    "a queue": """
+        import tensorflow.compat.v1 as tf
+        queue = tf.FIFOQueue(2, tf.float32)
+        def computation(x):
+            return x + queue.dequeue()  # error: TPU501
+        result = tf.tpu.rewrite(computation, [tf.ones([2])])
+    """,
+    "operations without arguments, of constants, and of no host": V1
+    + """
+def computation(x, y):
+    now = tf.timestamp()  # error: TPU501
+    word = tf.strings.upper("tpu")  # possible: TPU501
+    tf.print("once")  # error: TPU501
+    return tf.image.extract_glimpse(x, [2, 2], y), now  # possible: TPU501
+"""
+    + REWRITTEN_PAIR,
+    "a table that is filled on the device and asked on the host": V1
+    + """
+def computation(x, y):
+    table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1)
+    found = tf.tpu.outside_compilation(lambda key: table.lookup(key), x)
+    return found, table.lookup(y)  # error: TPU501
+"""
+    + REWRITTEN_PAIR,
+    "a summary beside a writer that only the host has": """
+import tensorflow as tf
+
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect())
+writer = tf.summary.create_file_writer("gs://logs")
+
+def on_host(x):
+    with writer.as_default():
+        tf.summary.scalar("x", x, step=0)
+
+def replica_step(x):
+    tf.compat.v1.tpu.outside_compilation(on_host, x)
+    tf.summary.scalar("x", x, step=0)  # possible: TPU501
+    return x
+
+@tf.function
+def step(x):
+    return strategy.run(replica_step, args=(x,))
+""",
+    "a loop over the GPUs, of which a TPU's host has none": STRATEGY
+    + """
+def step(x):
+    for gpu in tf.config.list_logical_devices("GPU"):
+        tf.as_string(x)
+    return x
+"""
+    + TRAINED,
+    "loops over other devices, and over what lies in a folder of that name": STRATEGY
+    + """
+def step(x):
+    for tpu in tf.config.list_logical_devices("TPU"):
+        tf.as_string(x)  # error: TPU501
+    for device in tf.config.list_logical_devices():
+        tf.as_string(x)  # error: TPU501
+    for name in tf.io.gfile.listdir("GPU"):
+        tf.as_string(x)  # error: TPU501
+    return x
+"""
+    + TRAINED,
+    "in a context that is not seen": V1
+    + """
+from library import somewhere
+
+def computation(x):
+    with somewhere():
+        tf.as_string(x)  # possible: TPU501
+    return x
+"""
+    + REWRITTEN,
+    "soft placement": V1
+    + """
+tf.config.set_soft_device_placement(
+    enabled=True,
+)
+
+def computation(x):
+    tf.as_string(x)
+    return x
+"""
+    + REWRITTEN,
+    "no soft placement": V1
+    + """
+tf.config.set_soft_device_placement(False)
+
+def computation(x):
+    tf.as_string(x)  # error: TPU501
+    return x
+"""
+    + REWRITTEN,
+    "soft placement, but for one flag": V1
+    + """
+import sys
+
+tf.config.set_soft_device_placement(False if "--hard" in sys.argv else True)
+
+def computation(x):
+    tf.as_string(x)  # possible: TPU501
+    return x
+"""
+    + REWRITTEN,
+    "soft placement, where a flag says so": V1
+    + """
+import sys
+
+tf.config.set_soft_device_placement("--soft" in sys.argv)
+
+def computation(x):
+    tf.as_string(x)  # possible: TPU501
+    return x
+"""
+    + REWRITTEN,
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

@@ -1,0 +1,96 @@
+"""Programs with TPU502, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+from tests.rules.openings import REWRITTEN_PAIR, V1
+
+PROGRAMS = {
+    "sizes that follow from shapes": """
+        import tensorflow.compat.v1 as tf
+        def computation(x):
+            rows = tf.shape(x)[0]
+            count = tf.reduce_sum(tf.ones_like(x))
+            a = tf.zeros([rows, tf.size(x)])
+            b = tf.reshape(x, [rows * 2, -1])
+            c = tf.range(x.shape[0])
+            return tf.tile(a, [rows, 1]), b, c, tf.fill([tf.cast(count, tf.int32)], 1.0)
+        result = tf.tpu.rewrite(computation, [tf.ones([2])])
+    """,
+    "a mask with its length": """
+        import tensorflow.compat.v1 as tf
+        def computation(lengths):
+            return tf.sequence_mask(lengths, maxlen=8)
+        result = tf.tpu.rewrite(computation, [tf.constant([2])])
+    """,
+    "a size out of a condition": """
+        import tensorflow.compat.v1 as tf
+        def computation(x):
+            n = tf.cond(tf.reduce_sum(x) > 0.0, lambda: 1, lambda: 2)
+            return tf.one_hot(x, tf.reduce_max(tf.cast(x, tf.int32)))  # error: TPU502
+        result = tf.tpu.rewrite(computation, [tf.ones([2])])
+    """,
+    "sizes under soft placement": """
+import tensorflow as tf
+
+tf.config.set_soft_device_placement(True)
+strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
+
+def replica_step(x):
+    return tf.zeros([tf.reduce_max(x)])
+
+@tf.function
+def step(x):
+    return strategy.run(replica_step, args=(x,))
+""",
+    "sizes that may be constants": V1
+    + """
+import sys
+
+from project import found
+from project.compat import cv, v1
+
+def computation(x, y, **options):
+    size = tf.reduce_max(tf.cast(x, tf.int32))
+    either = size if len(sys.argv) > 1 else 4
+    a = tf.fill([either], 1.0)  # possible: TPU502
+    b = tf.fill([size, either], 1.0)  # possible: TPU502
+    shape = []
+    for _ in found:
+        shape.append(size)
+    c = tf.fill(shape, 1.0)  # possible: TPU502
+    d = tf.sequence_mask([3, 4])
+    e = tf.sequence_mask(**options)
+    f = tf.transpose(x)
+    g = tf.repeat(x, 4)
+    h = cv.resize(x, size)
+    i = tf.initializers.truncated_normal(size)
+    return a, b, c, d, e, f, g, h, i
+"""
+    + REWRITTEN_PAIR,
+    "sizes that are data, by every way to give them": V1
+    + """
+from project.compat import v1
+
+def computation(x, y):
+    size = tf.reduce_max(tf.cast(x, tf.int32))
+    a = tf.sequence_mask(size, maxlen=None)  # error: TPU502
+    b = tf.sequence_mask(size)  # error: TPU502
+    c = v1.reshape(x, [size])  # error: TPU502
+    d = tf.truncated_normal([size])  # error: TPU502
+    e = tf.random.normal([size])  # error: TPU502
+    f = tf.image.resize(x, [size, size])  # error: TPU502
+    g = tf.cond(tf.reshape(y, [size]), lambda: tf.add(x, 1.0), lambda: y)  # error: TPU502
+    return a, b, c, d, e, f, g
+"""
+    + REWRITTEN_PAIR,
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

@@ -1,0 +1,90 @@
+"""TPU506, line by line: which Python in a step shows, keeps or writes what it must not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import certainties
+
+STEP = """
+import logging
+import os
+import random
+
+import tensorflow as tf
+from PIL import Image
+
+strategy = tf.distribute.TPUStrategy()
+kept, shown = [], list()
+
+def step(x):
+    own = []
+    {line}
+    return x
+
+@tf.function
+def train(x):
+    return strategy.run(step, args=(x,))
+"""
+
+SAID = {
+    "a tensor is printed": 'print("loss", x)',
+    "a tensor is logged": 'logging.info("loss %s", x)',
+    "a tensor in an f-string": 'print(f"loss {x}")',
+    "a tensor in a format": 'print("loss {}".format(x))',
+    "a tensor among what is put into a text": 'print("loss %s of %s" % (1, x))',
+    "a tensor is put into a text": 'print("loss %s" % x)',
+    "an item of a dict is printed": 'losses = {"a": x + 1.0}\n    print(losses["a"])',
+    "a tensor is kept": "kept.append(x)",
+    "a tensor is kept at a place": "kept.insert(0, x)",
+    "a tensor is kept in what list() made": "shown.append(x)",
+    "tensors are kept in a tuple": "kept.append((1, x))",
+    "a file is written": 'open("log", "w").close()',
+    "a file is written, the mode by name": 'open("log", mode="ab").close()',
+    "a file of a bucket is written": 'tf.io.gfile.GFile("gs://logs", "w").close()',
+    "a test of a loop on the device shows its counter": (
+        "def more(n):\n        print(n)\n        return n < 3\n"
+        "    tf.while_loop(more, lambda n: [n + 1], [tf.constant(0)])"
+    ),
+    "a number that is drawn": "x = x * random.random()",
+}
+
+SILENT = {
+    "words": 'print("step")',
+    "words beside an operation": 'print("loss", "what") or tf.abs(x, "absolute")',
+    "a shape": "print(x.shape, x.dtype)",
+    "a shape in an f-string": 'print(f"{x.shape}")',
+    "a text that is put together": 'print("a" + "b" % ())',
+    "the result of a call in an f-string": 'print(f"{len(x.shape)}")',
+    "a method that is called format on something else": "print(os.format(x))",
+    "the devices": "found = tf.config.list_logical_devices()\n    print(found)",
+    "what is known of a tensor before it runs": "n = tf.get_static_value(x)\n    print(n)",
+    "the type of floats": "kind = tf.keras.backend.floatx()\n    print(kind)",
+    "a number is kept": "kept.append(1)",
+    "a tensor is kept in a list of the step": "own.append(x)",
+    "a tensor is taken out": "kept.remove(x)",
+    "a file is read": 'open("log").close()',
+    "a file is read, as its mode says": 'open("log", "r").close()',
+    "a file of a mode that is not known": 'open("log", os.environ["MODE"]).close()',
+    "a picture whose mode is no text": 'Image.open("x.png", "a")',
+    "an operation with a name": 'x = tf.round(x, "weights")',
+    "a seed is set": "random.seed(1)",
+    "a number that is drawn for nothing": "random.random()",
+}
+
+
+def lines(line: str, folder: Path) -> list[str]:
+    text = STEP.replace("{line}", line)
+    return certainties(text, folder, "TPU506")
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_visible_effect_of_tracing_is_reported(name: str, tmp_path: Path) -> None:
+    assert lines(SAID[name], tmp_path) == ["definite"]
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_python_without_a_visible_effect_is_silent(name: str, tmp_path: Path) -> None:
+    assert lines(SILENT[name], tmp_path) == []

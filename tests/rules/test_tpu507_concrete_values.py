@@ -1,0 +1,111 @@
+"""Calls that need the value of a tensor: tensors that have none, and the certainty of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, findings, program, reported
+from tests.rules.openings import SYSTEM
+from tpulint.finding import Finding
+
+RUN = """
+@tf.function
+def train(x):
+    return strategy.run(step, args=(x,))
+"""
+PROGRAMS = {
+    "a function that is given away": SYSTEM
+    + """
+import numpy as np
+
+def on_host(x):
+    return np.sum(x) + tf.reduce_sum(x).numpy()
+
+def step(x):
+    return tf.py_function(on_host, [x], tf.float32)  # possible: TPU501
+"""
+    + RUN,
+    "in a try": SYSTEM
+    + """
+import library
+
+def step(x):
+    try:
+        value = tf.reduce_sum(x).numpy()  # possible: TPU507
+    except AttributeError:
+        value = library.guess(x)
+    if x is not None:
+        value = tf.reduce_mean(x).item()  # error: TPU507
+    return value
+"""
+    + RUN,
+    "tests for the kind of a value": SYSTEM
+    + """
+def step(x):
+    if hasattr(x, "numpy"):
+        return x.numpy()
+    return x
+"""
+    + RUN,
+    "tensors with the methods of NumPy": SYSTEM
+    + """
+import numpy as np
+
+tf.experimental.numpy.experimental_enable_numpy_behavior()
+
+def step(x):
+    total = tf.reduce_sum(x)
+    np.clip(total, 0.0, 1.0)
+    return total.item() + total.numpy()  # error: TPU507
+"""
+    + RUN,
+    "shapes, lists and the host": SYSTEM
+    + """
+import math
+import numpy as np
+
+def step(x):
+    half = math.sqrt(x.shape[-1]) * np.prod(x.get_shape().as_list())
+    return x * half * np.sum([2.0, 3.0]) * float(len(x.shape)) * int("3")
+
+def show(x):
+    return train(x).numpy() + np.sum(train(x))
+"""
+    + RUN,
+    "bool, and what an unseen function made": SYSTEM
+    + """
+import library
+
+def step(x):
+    flag = bool(tf.reduce_any(x > 0))  # error: TPU507
+    return library.scaled(x, flag).tolist()  # possible: TPU507
+"""
+    + RUN,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_only_traced_tensors_have_no_value(name: str, tmp_path: Path) -> None:
+    text = PROGRAMS[name]
+    assert reported(text, tmp_path, ["TPU507"]) == expected(text, ["TPU507"])
+
+
+def the_finding(body: str, folder: Path) -> Finding:
+    text = f"import math\n{SYSTEM}\ndef step(x):\n    {body}\n{RUN}"
+    (found,) = [each for each in findings(program(text), folder) if each.code == "TPU507"]
+    return found
+
+
+def test_the_call_is_named(tmp_path: Path) -> None:
+    found = the_finding("return math.sqrt(tf.reduce_sum(x))", tmp_path)
+    assert found.message == (
+        "`math.sqrt()` needs the value of a tensor, which has none while device code is traced:"
+        " use an operation of TensorFlow, or call it outside the step"
+    )
+    steps = [each.message for each in found.trace]
+    assert steps == ["`run` compiles `step`", "needs the value of a tensor"]
+    width = found.span.end.column - found.span.start.column
+    assert (width, found.fix) == (len("math.sqrt(tf.reduce_sum(x))"), None)
+    assert the_finding("return x.numpy()", tmp_path).message.startswith("`.numpy()` needs")

@@ -1,0 +1,150 @@
+"""Tests of Python's on tensors: those that autograph converts, and those that it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+from tests.rules.openings import REWRITTEN, SYSTEM, TRAINED, V1
+
+COMPUTATION = V1 + "import sys\n\ndef library_says(x):\n    return len(sys.argv) > 1\n\n"
+STEP = SYSTEM + "import sys\n"
+PROGRAMS = {
+    "an if in a graph": COMPUTATION
+    + """
+def computation(x):
+    if tf.reduce_any(x > 0.0):  # error: TPU507
+        x = x + 1.0
+    return x
+"""
+    + REWRITTEN,
+    "an expression in a graph": COMPUTATION
+    + """
+def computation(x):
+    return x if tf.reduce_sum(x) > 0.0 else -x  # error: TPU507
+"""
+    + REWRITTEN,
+    "a flag and a tensor": COMPUTATION
+    + """
+def computation(x):
+    if library_says(x) and tf.reduce_any(x > 0.0):  # possible: TPU507
+        x = x + 1.0
+    return x
+"""
+    + REWRITTEN,
+    "a tensor and a flag": COMPUTATION
+    + """
+def computation(x):
+    if tf.reduce_any(x > 0.0) and library_says(x):  # error: TPU507
+        x = x + 1.0
+    return x
+"""
+    + REWRITTEN,
+    "questions that Python answers": COMPUTATION
+    + """
+def computation(x):
+    if x is None or x.shape[0] > 3 or tf.executing_eagerly() or tf.is_tensor(x):
+        return tf.zeros([4])
+    if tf.shape(x)[0] is not None and x.dtype == tf.float32:
+        return x
+    return -x
+"""
+    + REWRITTEN,
+    "a dict of inputs": STEP
+    + """
+@tf.autograph.experimental.do_not_convert
+def step(features):
+    if not features:
+        features = {}
+    if features["labels"] and features["weights"]:
+        return features["labels"]["x"]
+    if tf.nest.is_nested(features["inputs"]):
+        return tf.nest.flatten(features["inputs"])
+    return features["inputs"]
+"""
+    + TRAINED,
+    "a constant": COMPUTATION
+    + """
+def computation(x):
+    if tf.constant(1.0) is not None and library_says(x):
+        return x
+    return -x
+"""
+    + REWRITTEN,
+    "a step that is converted": STEP
+    + """
+def step(x):
+    if tf.reduce_any(x > 0.0):
+        x = x + 1.0
+    while tf.reduce_sum(x) > 1.0:
+        x = x / 2.0
+    return x if tf.reduce_sum(x) > 0.0 else -x
+"""
+    + TRAINED,
+    "a function that is not converted": STEP
+    + """
+@tf.autograph.experimental.do_not_convert
+def step(x):
+    if tf.reduce_any(x > 0.0):  # error: TPU507
+        x = x + 1.0
+    return x
+"""
+    + TRAINED,
+    "a tf.function without autograph": STEP
+    + """
+def step(x):
+    if tf.reduce_any(x > 0.0):  # error: TPU507
+        x = x + 1.0
+    return x
+
+@tf.function(autograph=False)
+def train(x):
+    strategy.run(step, args=(x,))
+
+train(tf.zeros([8]))
+""",
+    "a test in a try": COMPUTATION
+    + """
+def computation(x):
+    try:
+        if tf.reduce_any(x > 0.0):  # possible: TPU507
+            x = x + 1.0
+    except TypeError:
+        pass
+    return x
+"""
+    + REWRITTEN,
+    "a layer's call": STEP
+    + """
+class Layer(tf.keras.layers.Layer):
+    def call(self, x):
+        if tf.reduce_any(x > 0.0):
+            x = x + 1.0
+        return x
+
+with strategy.scope():
+    model = tf.keras.Sequential([Layer()])
+    model.compile("sgd", "mse")
+model.fit(tf.ones([8, 3]), tf.ones([8, 3]))
+""",
+    "a Lambda": STEP
+    + """
+def positive(x):
+    if tf.reduce_any(x > 0.0):  # error: TPU507
+        x = x + 1.0
+    return x
+
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Lambda(positive)])
+    model.compile("sgd", "mse")
+model.fit(tf.ones([8, 3]), tf.ones([8, 3]))
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_conditions_on_tensors(name: str, tmp_path: Path) -> None:
+    text = PROGRAMS[name]
+    assert reported(text, tmp_path, ["TPU507"]) == expected(text, ["TPU507"])

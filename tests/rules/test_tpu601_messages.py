@@ -1,0 +1,28 @@
+"""The messages of TPU601 name the culprit, and the range covers it alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import findings, program, source_of
+from tests.rules.openings import STEP_OF_MODEL_FN
+
+# The end of a model_fn, the message, and the source that the finding covers.
+CASES = {
+    "a captured tensor": (
+        "return spec(mode, loss=loss, host_call=(record, [rows]))",
+        "`record` captures `rate`, a tensor of the TPU computation that is not among the tensors of"
+        " `host_call`: it does not exist on the host, so pass it with them",
+        "rate",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_message_and_the_range_name_the_culprit(name: str, tmp_path: Path) -> None:
+    body, message, culprit = CASES[name]
+    text = STEP_OF_MODEL_FN.replace("{body}", body)
+    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU601"]
+    assert (found.message, source_of(found)) == (message, culprit)

@@ -1,0 +1,86 @@
+"""Programs with TPU601, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+from tests.rules.openings import ESTIMATOR, HOST_CALL, MODEL_FN, V1
+
+PROGRAMS = {
+    "what a collection holds is no tensor by itself": V1
+    + """
+def get_host_call(model_dir):
+    summaries = tf.get_collection("summaries")
+
+    def host_call_fn(step, *values):
+        for i, _ in enumerate(summaries):
+            tf.summary.scalar(summaries[i][0], values[i][0])
+        return step
+
+    step = tf.reshape(tf.train.get_global_step(), [1])
+    return host_call_fn, [step] + [tf.reshape(each[1], [1]) for each in summaries]
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=get_host_call("gs://b"))
+"""
+    + ESTIMATOR,
+    "a variable that the host reads by itself": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    rate = tf.get_variable("rate", [], trainable=False)
+
+    def host_call_fn(losses):
+        return tf.summary.scalar("rate", rate.read_value())
+
+    host_call = (host_call_fn, [tf.reshape(loss, [1])])
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=host_call)
+"""
+    + ESTIMATOR,
+    "a lambda that closes over the loss": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    metric_fn = lambda rows: {"loss": tf.metrics.mean(loss + rows)}  # error: TPU601
+    rows = tf.reduce_mean(features, axis=-1)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(metric_fn, [rows]))
+"""
+    + ESTIMATOR,
+    "a partial that carries a tensor": V1
+    + """
+import functools
+
+def on_host(mean, rows):
+    return tf.summary.scalar("mean", tf.reduce_mean(rows) - mean)  # error: TPU601
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    host_call = (functools.partial(on_host, loss), [tf.reduce_mean(features, axis=-1)])
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=host_call)
+"""
+    + ESTIMATOR,
+    "either a tensor or a number is taken from outside": MODEL_FN
+    + """
+    shown = loss if len(sys.argv) > 1 else 1.0
+    tensors = [rows]
+    def on_host(values):
+        return tf.summary.scalar("loss", shown)  # possible: TPU601
+"""
+    + HOST_CALL,
+    "a tensor from outside goes where it is not seen": MODEL_FN
+    + """
+    tensors = [rows]
+    def on_host(values):
+        return library.summary("loss", loss)  # possible: TPU601
+"""
+    + HOST_CALL,
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

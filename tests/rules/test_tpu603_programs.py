@@ -1,0 +1,110 @@
+"""Programs with TPU603, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+from tests.rules.openings import ESTIMATOR, HOST_CALL, MODEL_FN, V1
+
+PROGRAMS = {
+    "entries with a name and a tensor, of which the host takes the name": V1
+    + """
+import collections
+
+Entry = collections.namedtuple("Entry", "name tensor reduce")
+
+class Summaries:
+    def __init__(self):
+        self.entries = []
+
+    def add(self, name, tensor):
+        self.entries.append(Entry(name, tf.reshape(tensor, [1]), tf.reduce_mean))
+
+    def on_host(self, step, *values):
+        for i, entry in enumerate(self.entries):
+            tf.summary.scalar(entry.name, entry.reduce(values[i]))
+        return step
+
+    def host_call(self):
+        step = tf.expand_dims(tf.train.get_global_step(), 0)
+        return self.on_host, [step] + [each.tensor for each in self.entries]
+
+def model_fn(features, labels, mode, params):
+    summaries = Summaries()
+    loss = tf.reduce_mean(features)
+    summaries.add("loss", loss)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=summaries.host_call())
+"""
+    + ESTIMATOR,
+    "a structure that tf.nest only takes as a pattern": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    inputs = {"loss": tf.reshape(loss, [1]), "rows": tf.reduce_mean(features, axis=-1)}
+
+    def host_call_fn(*flat):
+        values = tf.nest.pack_sequence_as(inputs, flat)
+        return tf.summary.scalar("loss", values["loss"][0])
+
+    host_call = (host_call_fn, tf.nest.flatten(inputs))
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=host_call)
+"""
+    + ESTIMATOR,
+    "a scalar that arithmetic on scalars makes": V1
+    + """
+def metric_fn(value):
+    return {"loss": tf.metrics.mean(value)}
+
+def model_fn(features, labels, mode, params):
+    main = tf.losses.sigmoid_cross_entropy(labels, features)
+    penalty = tf.add_n([tf.nn.l2_loss(each) for each in tf.trainable_variables()])
+    loss = main + 0.5 * tf.cast(penalty, tf.float32)
+    eval_metrics = (metric_fn, [tf.identity(loss)])  # error: TPU603
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=eval_metrics)
+"""
+    + ESTIMATOR,
+    "either a scalar or a vector": MODEL_FN
+    + """
+    tensors = [loss if len(sys.argv) > 1 else rows]  # possible: TPU603
+    def on_host(values):
+        return tf.summary.histogram("values", values)
+"""
+    + HOST_CALL,
+    "a scalar, a number, and a variable that is no step": MODEL_FN
+    + """
+    tensors = [3.0, tf.get_variable("rate", []), loss]  # error: TPU603
+    def on_host(number, rate, values):
+        return tf.summary.histogram("values", values)
+"""
+    + HOST_CALL,
+    "a scalar where each core may get the same": MODEL_FN
+    + """
+    tensors = [loss]  # possible: TPU603
+    def on_host(values):
+        return tf.summary.histogram("values", values)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(on_host, tensors))
+
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=library.config())
+""",
+    "a scalar where each core gets the same": MODEL_FN
+    + """
+    tensors = [loss]
+    def on_host(values):
+        return tf.summary.histogram("values", values)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=(on_host, tensors))
+
+settings = tf.estimator.tpu.TPUConfig(
+    per_host_input_for_training=tf.estimator.tpu.InputPipelineConfig.BROADCAST
+)
+config = tf.estimator.tpu.RunConfig(tpu_config=settings)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=config)
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

@@ -1,0 +1,157 @@
+"""Optimizers of a model_fn that certainly or possibly sum over no replicas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+from tests.rules.openings import ESTIMATOR, V1
+
+FAMILY = ["TPU604"]
+BEGIN = (
+    V1
+    + """
+import library
+import sys
+
+class Decay(tf.train.Optimizer):
+    kind = "decay"
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        return tf.group(*[v.assign_sub(g) for g, v in grads_and_vars])
+
+class Scaled(tf.train.AdamOptimizer):
+    pass
+
+class Shared(tf.tpu.CrossShardOptimizer):
+    pass
+
+class Foreign(library.AdamOptimizer):
+    pass
+
+class Mixed(library.Summing, tf.train.AdamOptimizer):
+    pass
+
+class Plain(object):
+    pass
+
+class Derived(Plain, tf.train.AdamOptimizer):
+    pass
+
+class Saving(tf.train.Saver):
+    pass
+
+class Solver:
+    def minimize(self, loss):
+        return tf.no_op()
+
+class Holding(tf.train.Optimizer):
+    def __init__(self, inner):
+        self.inner = inner
+
+class Totals(tf.train.Optimizer):
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        total = tf.tpu.cross_replica_sum
+        return tf.group(*[v.assign_sub(total(g)) for g, v in grads_and_vars])
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 10))
+"""
+)
+END = (
+    """
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+"""
+    + ESTIMATOR
+)
+# The optimizer, and the certainty that it sums nothing; "" for silence.
+OPTIMIZERS = {
+    "tf.train.AdamOptimizer()": "definite",
+    "tf.keras.optimizers.Adam()": "definite",
+    "Decay(False, 'Decay')": "definite",
+    "Scaled()": "definite",
+    "Shared(tf.train.AdamOptimizer())": "",
+    "Foreign()": "",
+    "Mixed()": "",
+    "Saving()": "",
+    "Derived()": "definite",
+    "Solver()": "",
+    "Totals(False, 'Totals')": "",
+    "Holding(tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer()))": "",
+    "Holding(Shared(tf.train.AdamOptimizer()))": "",
+    "library.AdamOptimizer()": "possible",
+    "library.DistributedOptimizer(tf.train.AdamOptimizer())": "",
+    "library.make()": "",
+    "tf.contrib.opt.ScipyOptimizerInterface(loss)": "",
+    "tf.contrib.opt.MovingAverageOptimizer(tf.train.AdamOptimizer())": "definite",
+    "tf.contrib.opt.MovingAverageOptimizer(tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer()))": (
+        ""
+    ),
+    "tf.contrib.opt.MovingAverageOptimizer(opt=library.make())": "",
+    "tf.contrib.opt.MovingAverageOptimizer(opt=tf.train.AdamOptimizer())": "definite",
+    "tf.contrib.opt.MovingAverageOptimizer(opt=tf.tpu.CrossShardOptimizer(Scaled()))": "",
+    "tf.train.AdamOptimizer() if len(sys.argv) > 1 else Shared(Scaled())": "",
+    "tf.train.AdamOptimizer() if len(sys.argv) > 1 else Scaled()": "possible",
+}
+
+
+@pytest.mark.parametrize("made", OPTIMIZERS)
+def test_an_optimizer_is_as_certainly_bare_as_it_looks(made: str, tmp_path: Path) -> None:
+    update = f"\n    optimizer = {made}\n    train_op = optimizer.minimize(loss)"
+    found = reported(BEGIN + update + END, tmp_path, FAMILY)
+    assert [each.certainty for each in found] == ([OPTIMIZERS[made]] if OPTIMIZERS[made] else [])
+
+
+# The gradients that the optimizer gets, and the certainty that nobody summed them.
+GRADIENTS = {
+    "optimizer.compute_gradients(loss)": "definite",
+    "[(tf.clip_by_norm(g, 1.0), v) for g, v in optimizer.compute_gradients(loss)]": "definite",
+    "zip(tf.gradients(loss, variables), variables)": "definite",
+    "library.gradients(loss)": "possible",
+    "library.pairs()": "possible",
+    "**library.options()": "possible",
+    "[(library.reduced(g), v) for g, v in optimizer.compute_gradients(loss)]": "possible",
+    "[(g, v) for g, v in zip(library.gradients(loss), variables)]": "possible",
+    "*library.gradients(loss)": "possible",
+    "[*library.gradients(loss)]": "possible",
+    "optimizer.compute_gradients(loss) if len(sys.argv) > 1 else library.pairs()": "possible",
+}
+
+
+@pytest.mark.parametrize("given", GRADIENTS)
+def test_unseen_gradients_may_be_summed(given: str, tmp_path: Path) -> None:
+    update = f"""
+    optimizer = tf.train.AdamOptimizer()
+    variables = tf.trainable_variables()
+    train_op = optimizer.apply_gradients({given})"""
+    found = reported(BEGIN + update + END, tmp_path, FAMILY)
+    assert [each.certainty for each in found] == [GRADIENTS[given]]
+
+
+PROGRAMS = {
+    "the loss of another library": BEGIN
+    + """
+    train_op = tf.train.AdamOptimizer().minimize(library.loss(features))  # error: TPU604
+"""
+    + END,
+    "one replica needs no sum": BEGIN
+    + """
+    train_op = tf.train.AdamOptimizer().minimize(loss)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+config = tf.estimator.tpu.RunConfig(tpu_config=tf.estimator.tpu.TPUConfig(num_shards=1))
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=config)
+""",
+    "minimize of nobody": BEGIN
+    + """
+    train_op = library.minimize(loss)
+"""
+    + END,
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)

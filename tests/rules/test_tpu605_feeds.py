@@ -1,0 +1,148 @@
+"""Pipelines that feed a TPU, their readers and their arguments (TPU605)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import certainties
+from tests.rules.openings import STRATEGY, V1
+
+ESTIMATOR = """
+import sys
+import library
+
+def model_fn(features, labels, mode, params):
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=library.loss(features))
+
+config, flag = tf.estimator.tpu.RunConfig(), len(sys.argv) > 1
+given = {"keep": False}
+
+def estimator(**more):
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn, config=config, train_batch_size=64, use_tpu=more.pop("use_tpu", True), **more
+    )
+
+def rows():
+    return tf.data.TFRecordDataset("gs://bucket/rows")
+
+def ragged(params):
+    return rows().batch(params["batch_size"])
+
+def even(params):
+    return rows().batch(params["batch_size"], drop_remainder=True)
+
+def told(params):
+    return rows().batch(8, drop_remainder=params["drop"])
+
+def on_tpu(params):
+    return rows().batch(8, drop_remainder="batch_size" not in params)
+
+def without():
+    return rows().batch(8)
+
+def asked(params=None):
+    return rows().batch(8, drop_remainder=params is None)
+
+def unasked(drop=False):
+    return rows().batch(8, drop_remainder=drop)
+
+def train_and_evaluate(which, train, evaluate):
+    train = tf.estimator.TrainSpec(train, max_steps=9)
+    evaluate = tf.estimator.EvalSpec(input_fn=evaluate)
+    tf.estimator.train_and_evaluate(which, train, evaluate)
+
+"""
+# The statement, and how sure it is that the last batch of a pipeline is smaller.
+ASKED = [
+    ("estimator().train(ragged)", "definite"),
+    ("estimator().train(input_fn=ragged, max_steps=9)", "definite"),
+    ("estimator().train(even)", ""),
+    ("estimator().train(lambda params: ragged(params))", "definite"),
+    ("estimator().train(ragged if flag else even)", ""),
+    ("estimator().evaluate(ragged)", "definite"),
+    ("estimator(eval_on_tpu=True).evaluate(ragged)", "definite"),
+    ("estimator(eval_on_tpu=False).evaluate(ragged)", ""),
+    ("estimator(eval_on_tpu=False).train(ragged)", "definite"),
+    ("estimator(use_tpu=False).train(ragged)", ""),
+    ("estimator(use_tpu=flag).train(ragged)", "definite"),
+    ("estimator().export_saved_model('a', ragged)", ""),
+    ("tf.estimator.Estimator(model_fn).train(ragged)", ""),
+    ("library.Estimator(model_fn).train(ragged)", ""),
+    ("estimator(params={'drop': False}).train(told)", "definite"),
+    ("estimator(params={'drop': True}).train(told)", ""),
+    ("estimator(params=dict(given, drop=False)).train(told)", "definite"),
+    ("estimator(params=given).train(told)", ""),
+    ("estimator(params=given, model_dir='a').train(told)\ngiven['drop'] = False", ""),
+    ("estimator(params=library.params()).train(told)", ""),
+    ("estimator(params={'a': 1}).train(on_tpu)", "definite"),
+    ("estimator().train(on_tpu)", "definite"),
+    ("estimator().train(without)", "definite"),
+    ("estimator().train(asked)", "definite"),
+    ("estimator().train(unasked)", "definite"),
+    ("train_and_evaluate(estimator(), ragged, even)", "definite"),
+    ("train_and_evaluate(estimator(), even, ragged)", "definite"),
+    ("train_and_evaluate(estimator(), even, even)", ""),
+    ("train_and_evaluate(estimator(eval_on_tpu=False), even, ragged)", ""),
+    ("train_and_evaluate(tf.estimator.Estimator(model_fn), ragged, ragged)", ""),
+    ("train_and_evaluate(library.estimator(), ragged, ragged)", ""),
+]
+
+FITTED = """
+import library
+
+mirrored = tf.distribute.MirroredStrategy()
+ragged = tf.data.TFRecordDataset("gs://bucket/rows").batch(4)
+even = tf.data.TFRecordDataset("gs://bucket/rows").batch(4, drop_remainder=True)
+asked = tf.data.TFRecordDataset("gs://bucket/rows").batch(4, drop_remainder=False)
+
+def model(where):
+    with where.scope():
+        return tf.keras.Sequential([tf.keras.layers.Dense(1)])
+
+def make(context):
+    return ragged
+
+"""
+GIVEN = [
+    ("model(strategy).fit(ragged)", "possible"),
+    ("model(strategy).fit(x=ragged, epochs=2)", "possible"),
+    ("model(strategy).fit(even, validation_data=ragged)", ""),
+    ("model(strategy).fit(even, validation_data=asked)", "possible"),
+    ("model(strategy).fit(even)", ""),
+    ("model(strategy).evaluate(ragged)", ""),
+    ("model(strategy).predict(ragged)", ""),
+    ("model(strategy).train_on_batch(ragged)", ""),
+    ("model(mirrored).fit(ragged)", ""),
+    ("tf.keras.Sequential([]).fit(ragged)", ""),
+    ("library.model().fit(ragged)", ""),
+    ("strategy.experimental_distribute_dataset(ragged)", "possible"),
+    ("strategy.experimental_distribute_dataset(even)", ""),
+    ("strategy.experimental_distribute_dataset(dataset=ragged)", "possible"),
+    ("strategy.distribute_datasets_from_function(make)", "possible"),
+    ("strategy.distribute_datasets_from_function(lambda context: ragged)", "possible"),
+    ("strategy.distribute_datasets_from_function(lambda context: even)", ""),
+    ("strategy.experimental_local_results(ragged)", ""),
+    ("mirrored.experimental_distribute_dataset(ragged)", ""),
+    ("mirrored.distribute_datasets_from_function(make)", ""),
+]
+
+
+def certainty_of(text: str, folder: Path) -> str:
+    found = certainties(text, folder, "TPU605")
+    return min(found, default="")  # "definite" comes first
+
+
+@pytest.mark.parametrize(("statement", "certainty"), ASKED)
+def test_the_pipelines_of_an_estimator_are_checked(
+    statement: str, certainty: str, tmp_path: Path
+) -> None:
+    assert certainty_of(V1 + ESTIMATOR + statement, tmp_path) == certainty
+
+
+@pytest.mark.parametrize(("statement", "certainty"), GIVEN)
+def test_the_pipelines_of_a_strategy_are_checked(
+    statement: str, certainty: str, tmp_path: Path
+) -> None:
+    assert certainty_of(STRATEGY + FITTED + statement, tmp_path) == certainty

@@ -1,0 +1,198 @@
+"""Programs with TPU605, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+from tests.rules.openings import ESTIMATOR, INPUT_FN, NETWORK, REMOTE
+
+TRAIN_ESTIMATOR = ESTIMATOR + "\nestimator.train(input_fn, max_steps=1)\n"
+PROGRAMS = {
+    "sparse features that go to a TPU embedding have no static shape": NETWORK
+    + """
+from network import embedding
+
+def input_fn(params):
+    return tf.data.TFRecordDataset("gs://bucket/x").repeat().batch(params["batch_size"])
+
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn,
+    use_tpu=True,
+    train_batch_size=64,
+    embedding_config_spec=embedding,
+    config=tf.estimator.tpu.RunConfig(),
+)
+estimator.train(input_fn, max_steps=1)
+""",
+    "batches that are taken apart again, and batches of windows": NETWORK
+    + """
+def input_fn(params):
+    dataset = tf.data.TFRecordDataset("gs://bucket/x").batch(1000).map(tf.io.decode_raw).unbatch()
+    dataset = dataset.window(8).flat_map(lambda window: window.batch(8))
+    return dataset.repeat().batch(params["batch_size"], True)
+"""
+    + ESTIMATOR
+    + """
+estimator.train(input_fn, max_steps=1)
+""",
+    "a batch that every way ends with, over datasets that are joined": NETWORK
+    + """
+def input_fn(params):
+    left = tf.data.TFRecordDataset("gs://bucket/left").repeat()
+    right = tf.data.TFRecordDataset("gs://bucket/right").repeat()
+    if params["both"]:
+        dataset = tf.data.Dataset.zip((left, right))
+    else:
+        dataset = tf.data.experimental.sample_from_datasets([left, right])
+    return dataset.batch(params["batch_size"], drop_remainder=params["drop"])
+"""
+    + ESTIMATOR
+    + """
+estimator.train(input_fn, max_steps=1)
+""",
+    "a strategy that a flag chooses may be no TPU's": """
+import tensorflow as tf
+
+def train(strategy, dataset):
+    return strategy.experimental_distribute_dataset(dataset.batch(64))
+
+def main(kind):
+    strategy = tf.distribute.MirroredStrategy()
+    return train(strategy, tf.data.Dataset.from_generator(lambda: [1.0], tf.float32))
+""",
+    "a step over an iterator, as TensorFlow 1 returned it": NETWORK
+    + """
+def input_fn(params):
+    dataset = tf.data.TFRecordDataset("gs://bucket/x").repeat()
+    dataset = dataset.batch(params["batch_size"])  # error: TPU605
+    iterator = dataset.make_one_shot_iterator()
+    features, labels = iterator.get_next()
+    return {"x": features}, labels
+"""
+    + ESTIMATOR
+    + """
+estimator.train(input_fn, max_steps=1)
+""",
+    "steps that are set again in branches and in a loop": NETWORK
+    + """
+def input_fn(params):
+    dataset = tf.data.TFRecordDataset("gs://bucket/x")
+    if params["shuffle"]:
+        dataset = dataset.shuffle(100)
+    if params["repeat"]:
+        dataset = dataset.repeat()
+    if params["cache"]:
+        dataset = dataset.cache()
+    for function in params["functions"]:
+        dataset = dataset.map(function)
+    dataset = dataset.batch(params["batch_size"], False)  # error: TPU605
+    options = tf.data.Options()
+    return dataset.with_options(options).prefetch(2)
+"""
+    + ESTIMATOR
+    + """
+estimator.train(input_fn, max_steps=1)
+""",
+    "an object of another module, whose method is the input_fn": """
+# file: project/reading.py
+import tensorflow.compat.v1 as tf
+
+
+class ImageInput:
+    def __init__(self, pattern, is_training):
+        self.pattern = pattern
+        self.is_training = is_training
+
+    def dataset(self):
+        files = tf.data.Dataset.list_files(self.pattern, shuffle=self.is_training)
+        return files.interleave(tf.data.TFRecordDataset, cycle_length=4)
+
+    def input_fn(self, params):
+        dataset = self.dataset()
+        if self.is_training:
+            return dataset.repeat().batch(params["batch_size"], drop_remainder=True)
+        return dataset.batch(params["batch_size"])  # error: TPU605
+
+
+# file: train.py
+import tensorflow.compat.v1 as tf
+
+from network import model_fn
+from project import reading
+
+train, test = [
+    reading.ImageInput(pattern="gs://bucket/x", is_training=is_training)
+    for is_training in [True, False]
+]
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, use_tpu=True, train_batch_size=64, config=tf.estimator.tpu.RunConfig()
+)
+estimator.train(input_fn=train.input_fn, max_steps=1)
+estimator.evaluate(input_fn=test.input_fn, steps=1)
+""",
+    "a dataset of a helper that is applied, for a strategy": "import tensorflow as tf\n"
+    + REMOTE
+    + """
+def batched(size):
+    def apply(dataset):
+        return dataset.batch(size).prefetch(2)  # possible: TPU605
+    return apply
+
+def dataset_fn(context):
+    return tf.data.Dataset.range(100).apply(batched(8))
+
+batches = strategy.distribute_datasets_from_function(dataset_fn)
+""",
+    "batches of which some are not seen, or keep no remainder": INPUT_FN
+    + """
+def input_fn(params):
+    rows = tf.data.TFRecordDataset("gs://bucket/x")
+    return rows.batch(8) if more else library.batches(rows)  # possible: TPU605
+"""
+    + TRAIN_ESTIMATOR,
+    "batches of which one way drops the remainder": INPUT_FN
+    + """
+def input_fn(params):
+    rows = tf.data.TFRecordDataset("gs://bucket/x")
+    return rows.batch(8) if more else rows.batch(8, True)
+"""
+    + TRAIN_ESTIMATOR,
+    "batches of which no way drops the remainder": INPUT_FN
+    + """
+def input_fn(params):
+    rows = tf.data.TFRecordDataset("gs://bucket/x")
+    if more:
+        return rows.batch(8)  # error: TPU605
+    return rows.batch(9)  # error: TPU605
+"""
+    + TRAIN_ESTIMATOR,
+    "a shape that is set by hand": INPUT_FN
+    + """
+def shaped(rows):
+    rows.set_shape([8, 4])
+    return rows
+
+def input_fn(params):
+    return tf.data.TFRecordDataset("gs://bucket/x").batch(8).map(shaped)
+"""
+    + TRAIN_ESTIMATOR,
+    "a shape that is set by hand, for a strategy": "import tensorflow as tf\n"
+    + REMOTE
+    + """
+def shaped(row):
+    return tf.reshape(row, [4])
+
+def dataset_fn(context):
+    return tf.data.Dataset.range(100).map(shaped).batch(8)  # possible: TPU605
+
+batches = strategy.distribute_datasets_from_function(dataset_fn)
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

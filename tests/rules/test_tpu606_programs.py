@@ -1,0 +1,75 @@
+"""Programs with TPU606, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+from tests.rules.openings import NETWORK
+
+PROGRAMS = {
+    "params that get their size where no TPU is meant": NETWORK
+    + """
+def main(flags):
+    params = dict(rate=0.1, mode=flags.mode)
+    if flags.strategy == "mirrored":
+        params["batch_size"] = flags.train_batch_size // flags.gpus
+    elif flags.strategy == "tpu":
+        return tf.estimator.tpu.TPUEstimator(
+            model_fn,
+            params=params,
+            use_tpu=True,
+            train_batch_size=64,
+            config=tf.estimator.tpu.RunConfig(),
+        )
+    return tf.estimator.Estimator(model_fn, params=params)
+""",
+    "params from which the size is taken first": NETWORK
+    + """
+def main(rate):
+    params = {"rate": rate, "batch_size": 64}
+    if "batch_size" in params:
+        del params["batch_size"]
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn,
+        params=params,
+        use_tpu=True,
+        train_batch_size=64,
+        config=tf.estimator.tpu.RunConfig(),
+    )
+""",
+    "params that are built up step by step": NETWORK
+    + """
+def main(flags):
+    params = flags.values()
+    params = dict(params, rate=0.1)
+    params["context"] = flags.context
+    return tf.estimator.tpu.TPUEstimator(
+        model_fn,
+        config=tf.estimator.tpu.RunConfig(),
+        params=params,  # error: TPU606
+        train_batch_size=64,
+    )
+""",
+    "hyperparameters of TensorFlow 1": """
+import tensorflow as tf
+
+from network import model_fn
+
+hparams = tf.contrib.training.HParams(rate=0.1, batch_size=128)
+estimator = tf.contrib.tpu.TPUEstimator(
+    model_fn,
+    params=hparams,  # error: TPU606
+    use_tpu=True,
+    train_batch_size=128,
+    config=tf.contrib.tpu.RunConfig(),
+)
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

@@ -1,0 +1,147 @@
+"""Arguments that a TPUEstimator certainly or possibly refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+from tests.rules.openings import NETWORK
+
+FAMILY = ["TPU606"]
+BEGIN = (
+    NETWORK
+    + """
+import library
+import sys
+
+more = len(sys.argv) > 1
+
+def config(**options):
+    settings = tf.estimator.tpu.TPUConfig(**options)
+    return tf.estimator.tpu.RunConfig(tpu_config=settings)
+
+"""
+)
+# The arguments after the model_fn, and the certainty of the finding; "" for silence.
+PARAMS = {
+    '{"batch_size": 8}': "definite",
+    '{"context": 8}': "definite",
+    '{"batch_size": 8} if more else {"rate": 0.1}': "possible",
+    '{"batch_size": 8} if more else {"batch_size": 9}': "definite",
+    '{"batch_size": 8} if more else None': "possible",
+    '{"rate": 0.1}': "",
+    "tf.contrib.training.HParams(batch_size=8)": "definite",
+    "tf.contrib.training.HParams(rate=0.1)": "",
+    "tf.data.Options(batch_size=8)": "",
+    "library.settings(batch_size=8)": "",
+    "library.params": "",
+    '["batch_size"]': "",
+}
+
+
+@pytest.mark.parametrize("given", PARAMS)
+def test_params_are_refused_as_certainly_as_they_hold_a_reserved_key(
+    given: str, tmp_path: Path
+) -> None:
+    made = f"tf.estimator.tpu.TPUEstimator(model_fn, params={given}, config=config())\n"
+    found = reported(BEGIN + made, tmp_path, FAMILY)
+    assert [each.certainty for each in found] == ([PARAMS[given]] if PARAMS[given] else [])
+
+
+BATCHES = {
+    "train_batch_size=12, config=config()": "possible",
+    "train_batch_size=64, config=config()": "",
+    "train_batch_size=12, config=config(num_shards=5)": "definite",
+    "train_batch_size=15, config=config(num_shards=5)": "",
+    "train_batch_size=12, config=config(num_shards=None)": "possible",
+    "eval_batch_size=12, config=config(num_shards=5)": "possible",
+    "predict_batch_size=12, config=config()": "possible",
+    "train_batch_size=12, config=config(num_shards=len(sys.argv))": "",
+    "train_batch_size=12, config=config(num_cores_per_replica=2)": "",
+    "train_batch_size=12, config=config(num_shards=5, num_cores_per_replica=2)": "definite",
+    "train_batch_size=len(sys.argv), config=config()": "",
+    "train_batch_size=None, config=config(num_shards=5)": "",
+    "train_batch_size=12.5, config=config(num_shards=5)": "",
+    "train_batch_size=12, use_tpu=False, config=config(num_shards=5)": "",
+    "train_batch_size=12, config=library.config(num_shards=5)": "",
+    "train_batch_size=12, config=config(per_host_input_for_training=library.MODE)": "",
+    "train_batch_size=12, config=config("
+    "per_host_input_for_training=tf.estimator.tpu.InputPipelineConfig.BROADCAST)": "",
+}
+
+
+@pytest.mark.parametrize("given", BATCHES)
+def test_batches_are_refused_as_certainly_as_the_replicas_are_counted(
+    given: str, tmp_path: Path
+) -> None:
+    made = f"tf.estimator.tpu.TPUEstimator(model_fn, {given})\n"
+    found = reported(BEGIN + made, tmp_path, FAMILY)
+    assert [each.certainty for each in found] == ([BATCHES[given]] if BATCHES[given] else [])
+
+
+PROGRAMS = {
+    "another library's trainer": BEGIN
+    + """
+trainer = library.Trainer(config=None, train_batch_size=12)
+tf.estimator.Estimator(model_fn, params={"batch_size": 8})
+tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=64, use_tpu=True, config=None)
+""",
+    "options that are not seen": BEGIN
+    + """
+tf.estimator.tpu.TPUEstimator(model_fn, **library.options())
+""",
+    "a key that a loop may put in": BEGIN
+    + """
+params = {"rate": 0.1}
+for name in library.names():
+    params["batch_size"] = 8
+tf.estimator.tpu.TPUEstimator(
+    model_fn,
+    params=params,  # possible: TPU606
+    config=config(),
+)
+""",
+    "one of two dicts, where a loop may put in the key": BEGIN
+    + """
+params, filled = {"batch_size": 8}, {"rate": 0.1}
+for name in library.names():
+    filled["batch_size"] = 8
+tf.estimator.tpu.TPUEstimator(
+    model_fn,
+    params=params if more else filled,  # possible: TPU606
+    config=config(),
+)
+""",
+    "a function that may be called to make it": BEGIN
+    + """
+def make():
+    tf.estimator.tpu.TPUEstimator(
+        model_fn,
+        train_batch_size=12,  # possible: TPU606
+        config=config(num_shards=5),
+    )
+
+def plain():
+    return None
+
+{"make": make, "plain": plain}[sys.argv[1]]()
+""",
+    "a key that is put in for sure, and one after that": BEGIN
+    + """
+params = {"rate": 0.1}
+params["batch_size"] = 8
+tf.estimator.tpu.TPUEstimator(
+    model_fn,
+    params=params,  # error: TPU606
+    config=config(),
+)
+params["context"] = 8
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)

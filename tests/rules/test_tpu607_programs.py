@@ -1,0 +1,191 @@
+"""Programs with TPU607, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+from tests.rules.openings import ESTIMATOR, INPUT_FN, NETWORK, REMOTE
+
+ON_ANOTHER_MACHINE = """
+cluster = tf.distribute.cluster_resolver.TPUClusterResolver.connect("grpc://10.240.1.2:8470")
+config = tf.estimator.tpu.RunConfig(cluster=cluster)
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, use_tpu=True, train_batch_size=64, config=config
+)
+estimator.train(input_fn, max_steps=1)
+"""
+PROGRAMS = {
+    "no other machine is named, and Python runs where the TPU is": NETWORK
+    + """
+from network import rows
+
+def input_fn(params):
+    dataset = tf.data.Dataset.from_generator(rows, tf.float32, [8])
+    return dataset.repeat().batch(params["batch_size"], drop_remainder=True)
+"""
+    + ESTIMATOR
+    + """
+estimator.train(input_fn, max_steps=1)
+""",
+    "a table of an input_fn is made on the host of the TPU": NETWORK
+    + """
+def input_fn(params):
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.TextFileInitializer("gs://bucket/words", tf.string, 0, tf.int64, 1), -1
+    )
+    dataset = tf.data.TextLineDataset("gs://bucket/x").map(lambda line: table.lookup(line))
+    return dataset.repeat().batch(params["batch_size"], drop_remainder=True)
+
+cluster = tf.distribute.cluster_resolver.TPUClusterResolver.connect("grpc://10.240.1.2:8470")
+config = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="gs://bucket/model")
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn, use_tpu=True, train_batch_size=64, config=config
+)
+estimator.train(input_fn, max_steps=1)
+""",
+    "files that the program reads itself, before the pipeline": "import tensorflow as tf\n"
+    + REMOTE
+    + """
+names = [line.strip() for line in open("/content/names.txt")]
+dataset = tf.data.Dataset.from_tensor_slices(names).map(tf.strings.length)
+dataset = dataset.repeat().batch(64, drop_remainder=True)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+model.fit(dataset, steps_per_epoch=10)
+""",
+    "a path that is put together, in a list, for validation": "import tensorflow as tf\n"
+    + REMOTE
+    + """
+ROOT = "/content/drive/%s/"
+
+def dataset(part):
+    files = [ROOT % part + "a.tfrecord", ROOT % part + "b.tfrecord"]
+    records = tf.data.TFRecordDataset(files)  # error: TPU607
+    return records.repeat().batch(64, drop_remainder=True)
+
+def main(part, train):
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+    model.fit(train, steps_per_epoch=10, validation_data=dataset(part))
+""",
+    "Python in the body of an input_fn, outside its dataset": """
+import tensorflow as tf
+
+from network import load, model_fn
+
+
+def input_fn(params):
+    images = tf.py_func(load, [params["batch_size"]], tf.float32)  # error: TPU607
+    images.set_shape([params["batch_size"], 8])
+    return images
+
+
+cluster = tf.contrib.cluster_resolver.TPUClusterResolver("demo-tpu")
+config = tf.contrib.tpu.RunConfig(cluster=cluster)
+estimator = tf.contrib.tpu.TPUEstimator(
+    model_fn, use_tpu=True, train_batch_size=64, config=config
+)
+estimator.train(input_fn=input_fn, max_steps=1)
+""",
+    "files and Python of pipelines that feed no TPU": INPUT_FN
+    + """
+def parse(line):
+    return tf.py_func(library.parse, [line], tf.float32)
+
+shown = tf.data.TextLineDataset("/content/shown.txt").map(parse)
+
+def input_fn(params):
+    rows = tf.data.TFRecordDataset("gs://bucket/x")
+    return rows.batch(8, drop_remainder=True)
+"""
+    + ON_ANOTHER_MACHINE,
+    "files and Python of the pipeline of another machine": INPUT_FN
+    + """
+def parse(line):
+    return tf.py_func(library.parse, [line], tf.float32)  # error: TPU607
+
+def input_fn(params):
+    rows = tf.data.TextLineDataset(["gs://bucket/x", "/content/x.txt"])  # error: TPU607
+    return rows.map(parse).batch(8, drop_remainder=True)
+"""
+    + ON_ANOTHER_MACHINE,
+    "what has the names of readers, tables and generators": INPUT_FN
+    + """
+words = library.Words("/content/words.txt")
+images = library.Images()
+augmented = tf.keras.preprocessing.image.ImageDataGenerator()
+augmented.fit(library.samples())
+
+def parse(line):
+    return words.lookup(line), images.flow(line), augmented.standardize(line)
+
+def input_fn(params):
+    tf.data.TextLineDataset()
+    rows = tf.data.TextLineDataset(*library.names())
+    tf.io.gfile.exists("/content/x.txt")
+    return rows.map(parse).batch(8, drop_remainder=True)
+"""
+    + ON_ANOTHER_MACHINE,
+    "tables and generators of a strategy on another machine": """
+import tensorflow as tf
+
+import library
+"""
+    + REMOTE
+    + """
+table = tf.lookup.StaticHashTable(library.pairs(), -1)
+words = library.Words("/content/words.txt")
+counter = tf.Variable(0)
+augmented = tf.keras.preprocessing.image.ImageDataGenerator()
+
+def parse(line):
+    for _ in library.rounds():
+        line = table.lookup(line)  # error: TPU607
+    return words.lookup(line) + counter.assign_add(1)
+
+rows = tf.data.TextLineDataset("gs://bucket/x").map(parse)
+strategy.experimental_distribute_dataset(rows.batch(8, drop_remainder=True))
+augmented.standardize(library.samples())
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+model.fit(augmented.flow(library.samples()), epochs=2)  # error: TPU607
+""",
+    "folders of checkpoints": INPUT_FN
+    + """
+cluster = tf.distribute.cluster_resolver.TPUClusterResolver.connect("grpc://10.240.1.2:8470")
+there = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="gs://bucket/model")
+here = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="/content/model")  # error: TPU607
+unused = tf.estimator.tpu.RunConfig(cluster=cluster, model_dir="/content/unused")
+local = tf.estimator.tpu.RunConfig(model_dir="/content/model")
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=there)
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=here)
+tf.estimator.tpu.TPUEstimator(model_fn, "gs://bucket/model", config=unused)
+tf.estimator.tpu.TPUEstimator(model_fn, "/content/other", config=there)  # error: TPU607
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=local)
+tf.estimator.tpu.TPUEstimator(model_fn, "/content/other", config=there, use_tpu=False)
+""",
+    "functions of a pipeline that may be called": INPUT_FN
+    + """
+def parse(line):
+    return tf.py_func(library.parse, [line], tf.float32)  # possible: TPU607
+
+def plain(line):
+    return line
+
+def input_fn(params):
+    rows = tf.data.TextLineDataset("gs://bucket/x")
+    return rows.map(parse if more else plain).batch(8, drop_remainder=True)
+"""
+    + ON_ANOTHER_MACHINE,
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

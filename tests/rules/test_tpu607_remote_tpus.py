@@ -1,0 +1,141 @@
+"""TPUs on another machine than the pipeline that feeds them, and the certainty of it.
+
+The pipelines hold a `py_function`, which runs on this machine only.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import certainties
+
+STRATEGY = """
+import sys
+import tensorflow as tf
+from tensorflow.contrib.cluster_resolver import TPUClusterResolver as OldResolver
+import library
+
+NAME = library.read("tpu")
+Resolver = tf.distribute.cluster_resolver.TPUClusterResolver
+resolver = {}
+strategy = tf.distribute.TPUStrategy(resolver)
+
+def decode(x):
+    return tf.py_function(lambda v: v, [x], tf.int64)
+
+dataset = tf.data.Dataset.range(64).map(decode).batch(8, drop_remainder=True)
+strategy.experimental_distribute_dataset(dataset)
+"""
+# The strategy's resolver, and the certainty of the finding.
+RESOLVERS = {
+    'Resolver("node-1")': "definite",
+    'Resolver(tpu="node-1")': "definite",
+    'Resolver("grpc://" + NAME)': "definite",
+    'Resolver("node-" + NAME)': "possible",
+    'Resolver("node-1" if len(sys.argv) > 1 else "node-2")': "possible",
+    'Resolver("node-1") if len(sys.argv) > 1 else Resolver("node-2")': "definite",
+    'Resolver("node-1") if len(sys.argv) > 1 else Resolver("local")': "possible",
+    'Resolver("node-1") if len(sys.argv) > 1 else None': "definite",
+    'Resolver("")': None,
+    'Resolver("local")': None,
+    "Resolver(NAME)": "possible",
+    "Resolver(None)": "possible",
+    "Resolver()": "possible",
+    'Resolver(zone="europe-west4-a")': "definite",
+    'Resolver(project="vision")': "definite",
+    'Resolver("", zone=None)': None,
+    "Resolver(NAME, zone=NAME)": "possible",
+    "OldResolver(NAME)": "definite",
+    "library.resolver()": "possible",
+    'tf.distribute.cluster_resolver.SlurmClusterResolver("node-1")': "possible",
+    "None": "possible",
+}
+ESTIMATOR = """
+import tensorflow.compat.v1 as tf
+from tensorflow.contrib.tpu import RunConfig as OldConfig
+import library
+from network import model_fn
+
+NAME = library.read("tpu")
+Config = tf.estimator.tpu.RunConfig
+Resolver = tf.distribute.cluster_resolver.TPUClusterResolver
+
+def input_fn(params):
+    def decode(x):
+        return tf.py_function(lambda v: v, [x], tf.int64)
+
+    return tf.data.Dataset.range(64).map(decode).batch(8, drop_remainder=True)
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config={})
+estimator.train(input_fn)
+"""
+# The estimator's configuration, and what is said.
+CONFIGS = {
+    'Config(cluster=Resolver("node-1"))': "definite",
+    "Config(cluster=Resolver(NAME))": "possible",
+    'Config(cluster=Resolver("local"))': None,
+    'Config(master="grpc://10.240.1.2:8470")': "definite",
+    'Config(master="")': None,
+    "Config(master=NAME)": "possible",
+    "Config(master=7)": "possible",
+    "Config(cluster=None)": None,
+    "Config()": None,
+    'Config(cluster=Resolver(NAME), master="grpc://10.240.1.2:8470")': "definite",
+    "OldConfig(cluster=Resolver(NAME))": "definite",
+    "OldConfig(master=NAME)": "possible",
+    "library.config()": "possible",
+}
+# Pipelines that lead to the step that calls Python.
+PIPELINES = (
+    "decoded.batch(8)",
+    "tf.data.Dataset.zip((plain, decoded))",
+    'tf.data.Dataset.zip({"x": plain, "y": decoded})',
+    "plain.concatenate(decoded)",
+    "plain.interleave(lambda n: decoded)",
+    "decoded if len(sys.argv) > 1 else plain",
+    "(decoded if len(sys.argv) > 1 else plain).batch(8)",
+)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_local_files_are_reported_through_a_pipeline(pipeline: str, tmp_path: Path) -> None:
+    text = f"""
+import sys
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("node-1")
+strategy = tf.distribute.TPUStrategy(resolver)
+
+def read():
+    yield 1
+
+plain = tf.data.Dataset.range(8)
+decoded = tf.data.Dataset.from_generator(read, tf.int64)
+strategy.experimental_distribute_dataset({pipeline})
+"""
+    assert certainties(text, tmp_path, "TPU607") == ["definite"]
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_the_resolver_of_a_strategy(resolver: str, tmp_path: Path) -> None:
+    found = certainties(STRATEGY.format(resolver), tmp_path, "TPU607")
+    assert found == ([RESOLVERS[resolver]] if RESOLVERS[resolver] else [])
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_configuration_of_an_estimator(config: str, tmp_path: Path) -> None:
+    found = certainties(ESTIMATOR.format(config), tmp_path, "TPU607")
+    assert found == ([CONFIGS[config]] if CONFIGS[config] else [])
+
+
+def test_an_estimator_of_a_library_that_is_not_seen(tmp_path: Path) -> None:
+    text = """
+import tensorflow.compat.v1 as tf
+from library import estimators, model_fn
+
+maker = estimators.of_rate(tf.constant(0.1))
+maker.TPUEstimator(model_fn, use_tpu=True, model_dir="/kaggle/working/model")
+"""
+    assert certainties(text, tmp_path, "TPU607") == ["possible"]

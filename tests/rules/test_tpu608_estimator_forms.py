@@ -1,0 +1,128 @@
+"""Forms that TPUEstimator refuses: pairs, parameters and specifications."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, findings, program, reported
+from tests.rules.openings import ESTIMATOR, V1
+
+SPEC = (
+    V1
+    + """
+import library
+
+def model_fn(features, labels, mode, params):
+    loss, rows = tf.reduce_mean(features), tf.reduce_mean(features, axis=-1)
+    def record(rows):
+        return {}
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, {})
+"""
+    + ESTIMATOR
+)
+PAIRS = {
+    "host_call=record": "is a function without its tensors",
+    "host_call=(record, rows)": "has no list and no dict as its second element",
+    "host_call=(record, [rows], 1)": "has 3 elements",
+    "host_call=([rows], record)": "begins with something that is no function",
+    "host_call=rows": "is a tensor",
+    "eval_metrics={'mean': record}": "is a dict",
+    "eval_metrics=(record, [rows])": None,
+    "eval_metrics=[record, {'rows': rows}]": None,
+    "eval_metrics=None": None,
+    "eval_metrics=(record, tf.nest.flatten([rows]))": None,
+    "eval_metrics=mode.eval_metrics": None,
+    "eval_metrics=library.spec(rows).eval_metrics": None,
+    "eval_metrics=(record, tf.unstack(rows))": None,
+    "eval_metrics=(record, library.sent(rows))": None,
+    "eval_metrics=library.metrics(rows)": None,
+    "eval_metrics=(record, [rows]) if params['x'] else record": None,
+}
+MODEL_FN = """
+def model_fn(features, labels, mode, params):
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
+"""
+PROGRAMS = {
+    "input functions in every call": MODEL_FN
+    + ESTIMATOR
+    + """
+class Reader:
+    def __call__(self):
+        return tf.data.Dataset.range(8)
+
+    def read(self, params):
+        return tf.data.Dataset.range(8)
+
+estimator.train(input_fn=Reader())  # error: TPU608
+estimator.train(Reader().read)
+estimator.predict(lambda: tf.data.Dataset.range(8))  # error: TPU608
+estimator.evaluate(lambda **given: tf.data.Dataset.range(8))
+train = tf.estimator.TrainSpec(lambda: tf.data.Dataset.range(8))
+tf.estimator.train_and_evaluate(estimator, train, None)  # error: TPU608
+""",
+    "a model_fn without params": """
+def model_fn(features, labels, mode):
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
+
+estimator = tf.estimator.tpu.TPUEstimator(
+    model_fn,  # error: TPU608
+    train_batch_size=64,
+)
+""",
+    "no TPU": """
+def model_fn(features, labels, mode):
+    return tf.estimator.EstimatorSpec(mode, loss=tf.reduce_mean(features))
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=False)
+estimator.train(lambda: tf.data.Dataset.range(8))
+""",
+    "decorators and partials that are not seen": MODEL_FN
+    + ESTIMATOR
+    + """
+import functools
+import library
+
+@library.configured
+def input_fn():
+    return tf.data.Dataset.range(8)
+
+def read(path):
+    return tf.data.Dataset.range(8)
+
+estimator.train(input_fn)
+estimator.train(functools.partial(read, path="x"))
+""",
+    "modes of plain specifications": """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    if mode != tf.estimator.ModeKeys.EVAL:
+        return tf.estimator.EstimatorSpec(mode, loss=loss)
+    if params["use_tpu"]:
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+    return tf.estimator.EstimatorSpec(mode, loss=loss)
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, eval_batch_size=8)
+estimator.evaluate(lambda params: tf.data.Dataset.range(8))
+""",
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_pair_is_a_function_and_its_tensors(pair: str, tmp_path: Path) -> None:
+    text = SPEC.replace("loss=loss, {}", f"loss=loss, {pair}")
+    found = [each for each in findings(program(text), tmp_path) if each.code == "TPU608"]
+    kind, fault = pair.split("=")[0], PAIRS[pair]
+    said = "TPUEstimator expects a pair of a function and the list or dict of tensors that it takes"
+    wanted = [] if fault is None else [f"`{kind}` {fault}: {said}"]
+    assert [each.message for each in found] == wanted
+    assert all(each.trace and each.certainty.value == "definite" for each in found)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_functions_take_params_and_evaluations_take_their_specification(
+    name: str, tmp_path: Path
+) -> None:
+    text = V1 + PROGRAMS[name]
+    assert reported(text, tmp_path, ["TPU608"]) == expected(text, ["TPU608"])

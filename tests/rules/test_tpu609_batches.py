@@ -1,0 +1,99 @@
+"""Sizes of batches that input functions choose, and what TPUEstimator asks of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import certainties
+
+PROGRAM = """
+import sys
+import tensorflow.compat.v1 as tf
+import library
+
+tpu = tf.estimator.tpu
+Input = tpu.InputPipelineConfig
+per_core = tpu.TPUConfig(per_host_input_for_training=Input.PER_HOST_V2)
+more = len(sys.argv) > 1
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    update = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer()).minimize(loss)
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=update)
+
+def input_fn(params):
+    dataset = tf.data.Dataset.range(4096).repeat()
+    return dataset.{batch}
+
+config = tpu.RunConfig(tpu_config={config})
+estimator = tpu.TPUEstimator(
+    model_fn, config=config, train_batch_size=256, eval_batch_size=64, params={{"mine": 256}}
+)
+estimator.{use}
+"""
+BATCH = "batch(256, drop_remainder=True)"
+TRAIN = "train(input_fn, max_steps=10)"
+ONE_HOST = "tpu.TPUConfig(num_shards=8)"
+POD = "tpu.TPUConfig(num_shards=64)"
+CASES = {
+    "each core": ("per_core", BATCH, TRAIN, True),
+    "each core, by a parameter of one's own": (
+        "per_core",
+        'batch(params["mine"], drop_remainder=True)',
+        TRAIN,
+        True,
+    ),
+    "each core, by the size that is given": (
+        "per_core",
+        'batch(params["batch_size"], drop_remainder=True)',
+        TRAIN,
+        False,
+    ),
+    "each core of a shard": (
+        "tpu.TPUConfig(per_host_input_for_training=False)",
+        BATCH,
+        TRAIN,
+        True,
+    ),
+    "a batch that is mapped": (
+        "per_core",
+        "apply(tf.data.experimental.map_and_batch(tf.identity, 256, drop_remainder=True))",
+        TRAIN,
+        True,
+    ),
+    "one host": (ONE_HOST, BATCH, TRAIN, False),
+    "one host, of another size": (ONE_HOST, "batch(32, drop_remainder=True)", TRAIN, True),
+    "several hosts": (POD, BATCH, TRAIN, True),
+    "the part of a host": (POD, "batch(32, drop_remainder=True)", TRAIN, False),
+    "hosts that are not counted": ("tpu.TPUConfig()", BATCH, TRAIN, False),
+    "more than there is": ("tpu.TPUConfig()", "batch(512, drop_remainder=True)", TRAIN, True),
+    "an evaluation of a shard's core": (
+        "tpu.TPUConfig(per_host_input_for_training=False)",
+        "batch(64, drop_remainder=True)",
+        "evaluate(input_fn, steps=1)",
+        False,
+    ),
+    "one replica": (
+        "tpu.TPUConfig(num_shards=1, per_host_input_for_training=Input.PER_HOST_V2)",
+        BATCH,
+        TRAIN,
+        False,
+    ),
+    "the same for each core": (
+        "tpu.TPUConfig(per_host_input_for_training=Input.BROADCAST)",
+        BATCH,
+        TRAIN,
+        False,
+    ),
+    "a configuration that is not seen": ("library.config()", BATCH, TRAIN, False),
+    "a size that is not seen": ("per_core", "batch(library.size())", TRAIN, False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sizes_of_batches(name: str, tmp_path: Path) -> None:
+    config, batch, use, found = CASES[name]
+    text = PROGRAM.format(config=config, batch=batch, use=use)
+    assert certainties(text, tmp_path, "TPU609") == ["definite"] * found

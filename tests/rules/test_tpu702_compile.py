@@ -1,0 +1,102 @@
+"""Alarms and silence of TPU702 for what `compile` takes under a scope.
+
+A mark in a program is the finding that is expected there, with its certainty.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+from tests.rules.openings import SYSTEM
+
+NET = "tf.keras.Sequential([tf.keras.layers.Dense(1)])"
+
+PROGRAMS = {
+    "a model and its optimizer": SYSTEM
+    + f"""
+model = {NET}  # error: TPU702
+optimizer = tf.keras.optimizers.Adam()  # error: TPU702
+with strategy.scope():
+    model.compile(optimizer)
+""",
+    "an optimizer alone": SYSTEM
+    + f"""
+optimizer = tf.keras.optimizers.Adam()  # error: TPU702
+with strategy.scope():
+    model = {NET}
+    model.compile(optimizer)
+""",
+    "an optimizer without slots": SYSTEM
+    + f"""
+optimizer = tf.keras.optimizers.SGD(0.1)
+with strategy.scope():
+    model = {NET}
+    model.compile(optimizer)
+""",
+    "a model without an optimizer": SYSTEM
+    + f"""
+model = {NET}  # error: TPU702
+with strategy.scope():
+    model.compile()
+""",
+    "a scope that a flag opens": SYSTEM
+    + f"""
+import contextlib
+import sys
+
+model = {NET}  # possible: TPU702
+with strategy.scope() if len(sys.argv) > 1 else contextlib.nullcontext():
+    model.compile("sgd")
+""",
+    "a strategy that a caller gives": f"""
+import tensorflow as tf
+
+model = {NET}  # possible: TPU702
+
+def main(strategy):
+    steps = 100 if isinstance(strategy, tf.distribute.TPUStrategy) else 1
+    with strategy.scope():
+        model.compile("sgd", steps_per_execution=steps)
+""",
+    "the scope of several GPUs": f"""
+import tensorflow as tf
+
+def on_a_tpu():
+    return tf.distribute.TPUStrategy()
+
+model = {NET}
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model.compile("sgd")
+""",
+    "what is no model": SYSTEM
+    + """
+import library
+
+searcher = library.Searcher()
+with strategy.scope():
+    searcher.compile("sgd")
+""",
+    "a model that is only shown": SYSTEM
+    + f"""
+model = {NET}
+with strategy.scope():
+    model.summary()
+""",
+    "a model that compiles itself": SYSTEM
+    + """
+class Net(tf.keras.Model):
+    def train(self, x):
+        with strategy.scope():
+            self.compile("sgd")
+        self.fit(x)
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_the_certainty_is_the_marked_one(text: str, tmp_path: Path) -> None:
+    assert reported(text, tmp_path, ["TPU702"]) == expected(text, ["TPU702"])

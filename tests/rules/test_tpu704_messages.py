@@ -1,0 +1,35 @@
+"""The messages of TPU704 name what is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import findings, program
+from tests.rules.openings import SYSTEM
+
+CLEARED = "initializing the TPU system clears the TPU: "
+SYSTEMS = {
+    "with strategy.scope():\n    tf.tpu.experimental.initialize_tpu_system(resolver)": (
+        "the variables of the strategy that was built on it are lost",
+        "enters the scope of a strategy on the system",
+    ),
+    "tf.tpu.experimental.initialize_tpu_system(resolver)": (
+        "a strategy was built on it already",
+        "calls `TPUStrategy`",
+    ),
+}
+
+
+@pytest.mark.parametrize("again", SYSTEMS)
+def test_the_message_names_what_is_lost(again: str, tmp_path: Path) -> None:
+    (found,) = findings(program(f"{SYSTEM}\n{again}\n"), tmp_path)
+    said, before = SYSTEMS[again]
+    assert (found.message, found.trace[0].message) == (CLEARED + said, before)
+
+
+def test_a_second_initialization_is_named(tmp_path: Path) -> None:
+    text = SYSTEM.replace("strategy =", "tf.tpu.experimental.initialize_tpu_system(resolver)\nit =")
+    (found,) = findings(program(text), tmp_path)
+    assert found.message == CLEARED + "it was initialized already, and what was made on it is lost"

@@ -1,0 +1,171 @@
+"""Initializations of the TPU system that invalidate something, and their certainty.
+
+A mark in a program is what TPU704 says, and how sure.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import certainties, expected, reported
+from tests.rules.openings import SYSTEM
+
+AGAIN = """
+tf.tpu.experimental.initialize_tpu_system(resolver){}
+"""
+SURE, PERHAPS, SILENT = (
+    AGAIN.format(mark) for mark in ("  # error: TPU704", "  # possible: TPU704", "")
+)
+# Something is made in the scope of one of two resolvers; {} are what these are made with.
+TWO = """
+import sys
+import tensorflow as tf
+from library import found
+
+first = {}
+second = {}
+tf.tpu.experimental.initialize_tpu_system(first)
+strategy = tf.distribute.TPUStrategy(first)
+with strategy.scope():
+    kernel = tf.Variable(1.0)
+"""
+RESOLVER = "tf.distribute.cluster_resolver.TPUClusterResolver"
+
+MADE = {
+    "in the scope": SYSTEM
+    + """
+with strategy.scope():
+    kernel = tf.Variable(1.0)
+"""
+    + SURE,
+    "by a strategy alone": SYSTEM + PERHAPS,
+    "in a function that asks whether there is one already": """
+import sys
+import tensorflow as tf
+
+STRATEGY = None
+
+def connected():
+    global STRATEGY
+    if STRATEGY is not None:
+        return STRATEGY
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    STRATEGY = tf.distribute.TPUStrategy(resolver)
+    return STRATEGY
+
+def train():
+    with connected().scope():
+        return tf.Variable(1.0)
+
+if len(sys.argv) > 1:
+    train()
+train()
+""",
+    "in a scope of GPUs": SYSTEM
+    + """
+mirrored = tf.distribute.MirroredStrategy()
+with mirrored.scope():
+    kernel = tf.Variable(1.0)
+"""
+    + PERHAPS,
+    "in the scope of a strategy that is no TPU's, perhaps": """
+import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+with strategy.scope():
+    kernel = tf.Variable(1.0)
+tf.tpu.experimental.initialize_tpu_system()
+""",
+    "in the scope of something else": """
+import tensorflow as tf
+from library import monitor
+
+with monitor.scope():
+    kernel = tf.Variable(1.0)
+tf.tpu.experimental.initialize_tpu_system()
+""",
+    "before the system was shut down": SYSTEM
+    + """
+with strategy.scope():
+    kernel = tf.Variable(1.0)
+tf.tpu.experimental.shutdown_tpu_system(resolver)
+"""
+    + SILENT,
+    "where a flag says so": SYSTEM
+    + """
+import sys
+
+if len(sys.argv) > 1:
+    with strategy.scope():
+        kernel = tf.Variable(1.0)
+"""
+    + PERHAPS,
+    "in a function that has ended": SYSTEM
+    + """
+def make():
+    with strategy.scope():
+        return tf.Variable(1.0)
+
+make()
+"""
+    + PERHAPS,
+    "in a function that has ended, and here": SYSTEM
+    + """
+def make():
+    with strategy.scope():
+        return tf.Variable(1.0)
+
+make()
+with strategy.scope():
+    kernel = tf.Variable(1.0)
+"""
+    + SURE,
+    "in one of two functions": SYSTEM
+    + """
+import sys
+
+def make():
+    with strategy.scope():
+        kernel = tf.Variable(1.0)
+    tf.tpu.experimental.initialize_tpu_system(resolver)  # possible: TPU704
+    return kernel
+
+{"make": make, "none": tf.no_op, "two": lambda: None}[sys.argv[1]]()
+""",
+}
+# Two resolvers: True where they certainly mean one TPU.
+RESOLVERS = {
+    "by one name": (f'{RESOLVER}("a")', f'{RESOLVER}("a")', True),
+    "by two names": (f'{RESOLVER}("a")', f'{RESOLVER}("b")', False),
+    "by one name and one that is not seen": (f'{RESOLVER}("a")', f"{RESOLVER}(*sys.argv)", False),
+    "by names that are not seen": (
+        f"{RESOLVER}(sys.argv[1])",
+        f"{RESOLVER}(sys.argv[2])",
+        False,
+    ),
+    "by one variable": (f"{RESOLVER}(sys.argv[1])", "first", True),
+    "by a library, twice": ("found.first", "found.second", False),
+    "by a function of a library, twice": ('found("a")', 'found("b")', False),
+    "by no name": ("None", "None", True),
+}
+
+
+@pytest.mark.parametrize("text", MADE.values(), ids=MADE)
+def test_an_initialization_invalidates_what_was_made_before(text: str, tmp_path: Path) -> None:
+    assert reported(text, tmp_path, ["TPU704"]) == expected(text, ["TPU704"])
+
+
+@pytest.mark.parametrize(("first", "second", "one"), RESOLVERS.values(), ids=RESOLVERS)
+def test_one_tpu_or_two(first: str, second: str, one: bool, tmp_path: Path) -> None:
+    text = TWO.format(first, second) + "tf.tpu.experimental.initialize_tpu_system(second)\n"
+    found = certainties(text, tmp_path, "TPU704")
+    assert found == (["definite"] if one else [])
+
+
+def test_without_a_resolver_it_is_the_tpu_of_this_machine(tmp_path: Path) -> None:
+    text = TWO.format("None", "None").replace("_system(first)", "_system()")
+    text += "tf.tpu.experimental.initialize_tpu_system()\n"
+    assert certainties(text, tmp_path, "TPU704") == ["definite"]

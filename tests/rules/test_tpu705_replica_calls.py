@@ -1,0 +1,120 @@
+"""Methods of the strategy on replicas: the receivers, the refusals, and the certainty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, findings, program, reported
+from tests.rules.openings import SYSTEM
+
+RUN = """
+@tf.function
+def train(x):
+    return strategy.run(step, args=(x,))
+
+train(tf.ones([4]))
+"""
+PROGRAMS = {
+    "a merge_call's function, a method and a lambda": SYSTEM
+    + """
+class Adder:
+    def total(self, everywhere, x):
+        return everywhere.reduce("SUM", x, axis=None) + strategy.reduce("SUM", x, axis=None)
+
+def step(x):
+    context = tf.distribute.get_replica_context()
+    context.merge_call(lambda everywhere, y: strategy.gather(y, axis=0), args=(x,))
+    return context.merge_call(Adder().total, args=(x,))
+"""
+    + RUN,
+    "the extended strategy, and the one in force": SYSTEM
+    + """
+def step(x):
+    tf.distribute.get_strategy().reduce("SUM", x, axis=None)  # error: TPU705
+    return strategy.extended.reduce_to("SUM", x, x)  # error: TPU705
+"""
+    + RUN,
+    "methods of others that have the name": SYSTEM
+    + """
+import functools
+import library
+
+def step(x):
+    library.strategies.reduce("SUM", x)
+    return functools.reduce(lambda left, right: left + right, [x, x])
+"""
+    + RUN,
+    "graphs and pipelines of their own": SYSTEM
+    + """
+def step(x):
+    with tf.init_scope():
+        strategy.reduce("SUM", 1.0, axis=None)
+    return x
+"""
+    + RUN,
+    "tests that ask for the context": SYSTEM
+    + """
+def step(x):
+    if not tf.distribute.in_cross_replica_context():
+        return x
+    return strategy.reduce("SUM", x, axis=None)
+"""
+    + RUN,
+    "outside the step": SYSTEM
+    + """
+def step(x):
+    return x
+
+@tf.function
+def train(x):
+    return strategy.reduce("SUM", strategy.run(step, args=(x,)), axis=None)
+
+for batch in strategy.experimental_distribute_dataset(tf.data.Dataset.range(4)):
+    train(batch)
+""",
+    "a strategy that is an attribute": """
+class TpuTrainer:
+    def __init__(self, strategy):
+        self.strategy = strategy
+
+    def step(self, x):
+        self.strategy.extended.reduce_to("SUM", x, x)  # possible: TPU705
+        return self.other.reduce(x)
+
+    def train(self, x):
+        return self.strategy.run(self.step, args=(x,))
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_reported_on_replicas_only(name: str, tmp_path: Path) -> None:
+    text = PROGRAMS[name]
+    assert reported(text, tmp_path, ["TPU705"]) == expected(text, ["TPU705"])
+
+
+def test_the_trace_shows_the_calls_that_lead_there(tmp_path: Path) -> None:
+    text = (
+        SYSTEM
+        + """
+def total(x):
+    return strategy.reduce("SUM", x, axis=None)
+
+def step(x):
+    return total(x)
+"""
+        + RUN
+    )
+    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU705"]
+    assert found.message == (
+        "`reduce` cannot be called in the function given to `run`: sum with `all_reduce`"
+        " of the replica context, or reduce what `run` returns"
+    )
+    assert [step.message for step in found.trace] == [
+        "`run` compiles `step`",
+        "calls `total`",
+        "calls `reduce` on a replica",
+    ]
+    assert found.fix is None

@@ -1,0 +1,112 @@
+"""Switches to eager execution: the steps that they affect, and the certainty of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, findings, program, reported
+from tests.rules.openings import SYSTEM
+
+MODEL = (
+    SYSTEM
+    + """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+"""
+)
+STEP = """
+@tf.function
+def train(x):
+    return strategy.run(lambda y: y, args=(x,))
+
+"""
+PROGRAMS = {
+    "by position, and run by another method": MODEL
+    + """
+model.compile("sgd", "mse", None, None, None, True)  # error: TPU706
+model.predict_on_batch(tf.ones([8, 3]))
+""",
+    "compiled anew": MODEL
+    + """
+model.compile("sgd", "mse", run_eagerly=True)
+model.compile("sgd", "mse")
+model.fit(tf.ones([8, 3]))
+""",
+    "asked for by a test": MODEL
+    + """
+import library
+
+if library.debugs():
+    model.compile("sgd", "mse", run_eagerly=True)
+    tf.config.run_functions_eagerly(True)
+model.fit(tf.ones([8, 3]))
+""",
+    "a model of no TPU's": SYSTEM
+    + """
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse", run_eagerly=True)
+model.fit(tf.ones([8, 3]))
+with tf.distribute.MirroredStrategy().scope():
+    other = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    other.compile("sgd", "mse", run_eagerly=True)
+other.fit(tf.ones([8, 3]))
+""",
+    "the older name, before `fit` and before a step": MODEL
+    + STEP
+    + """
+tf.config.experimental_run_functions_eagerly(True)  # error: TPU706
+model.compile("sgd", "mse")
+model.fit(tf.ones([8, 3]))
+train(tf.ones([4]))
+""",
+    "after the steps": SYSTEM
+    + STEP
+    + """
+train(tf.ones([4]))
+tf.config.run_functions_eagerly(True)
+""",
+    "in the same branch as the step": SYSTEM
+    + STEP
+    + """
+import library
+
+if library.trains():
+    tf.config.run_functions_eagerly(True)  # error: TPU706
+    train(tf.ones([4]))
+""",
+    "methods of others that have the name": SYSTEM
+    + STEP
+    + """
+import library
+
+library.run_functions_eagerly(True)
+train(tf.ones([4]))
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_reported_where_a_step_follows(name: str, tmp_path: Path) -> None:
+    text = PROGRAMS[name]
+    assert reported(text, tmp_path, ["TPU706"]) == expected(text, ["TPU706"])
+
+
+def test_the_step_is_named(tmp_path: Path) -> None:
+    text = (
+        SYSTEM + STEP + "def main():\n    tf.config.run_functions_eagerly(True)\n    train(1.0)\n\n"
+        "main()\n"
+    )
+    (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU706"]
+    assert found.message == (
+        "`run_functions_eagerly(True)` removes the tf.function around `run`: a"
+        " TPUStrategy does not run a step eagerly"
+    )
+    assert [step.message for step in found.trace] == [
+        "asks for eager execution",
+        "calls `train`",
+        "`run` runs its step eagerly",
+    ]
+    width = found.span.end.column - found.span.start.column
+    assert width == len("tf.config.run_functions_eagerly(True)")

@@ -1,0 +1,61 @@
+"""Strategies on TPU systems: those that something initializes, or may, and the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import certainties
+
+RESOLVER = "tf.distribute.cluster_resolver.TPUClusterResolver"
+PROGRAM = f"""
+import os
+import sys
+import tensorflow as tf
+import library
+
+resolver = {RESOLVER}()
+{{before}}
+strategy = tf.distribute.{{strategy}}(resolver)
+
+@tf.function
+def train(x):
+    return strategy.run(lambda x: x * 2.0, args=(x,))
+
+{{use}}
+"""
+USE = "train(tf.ones([4]))"
+IN_MAIN = f"def main():\n    {USE}\n\nmain()"
+IN_A_FUNCTION = "def evaluate():\n    return strategy.run(tf.ones, args=([4],))"
+PROGRAMS = {
+    "nothing": ("", "TPUStrategy", USE, True),
+    "in a main": ("", "TPUStrategy", IN_MAIN, True),
+    "calls of Python's": ("os.makedirs('logs')", "experimental.TPUStrategy", USE, True),
+    "another strategy": ("", "MirroredStrategy", USE, False),
+    "an initialization": (
+        "tf.tpu.experimental.initialize_tpu_system(resolver)",
+        "TPUStrategy",
+        USE,
+        False,
+    ),
+    "one under a flag": (
+        "if len(sys.argv) > 1:\n    tf.tpu.experimental.initialize_tpu_system(resolver)",
+        "TPUStrategy",
+        USE,
+        False,
+    ),
+    "a resolver that does it": (f"resolver = {RESOLVER}.connect()", "TPUStrategy", USE, False),
+    "a library that takes the resolver": ("library.start(resolver)", "TPUStrategy", USE, False),
+    "a library that says so": ("library.init_devices()", "TPUStrategy", USE, False),
+    "a resolver that is not seen": ("resolver = library.found", "TPUStrategy", USE, False),
+    "no step": ("", "TPUStrategy", "", False),
+    "a function that nothing calls": ("", "TPUStrategy", IN_A_FUNCTION, False),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_systems(name: str, tmp_path: Path) -> None:
+    before, strategy, use, found = PROGRAMS[name]
+    text = PROGRAM.format(before=before, strategy=strategy, use=use)
+    assert certainties(text, tmp_path, "TPU707") == ["definite"] * found

@@ -1,0 +1,115 @@
+"""Embeddings on a TPU: where they are made and called, and the certainty of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+from tests.rules.openings import SYSTEM
+
+OPENING = (
+    SYSTEM
+    + """
+tpu_embedding = tf.tpu.experimental.embedding
+
+def make():
+    return tpu_embedding.TPUEmbedding(feature_config=None, optimizer=None)
+"""
+)
+MADE = """
+with strategy.scope():
+    embedding = make()
+"""
+PROGRAMS = {
+    "a scope that is entered by hand": OPENING
+    + """
+strategy.scope().__enter__()
+embedding = make()
+embedding.enqueue(tf.zeros([8], tf.int32))
+""",
+    "the scope of another strategy": (OPENING + MADE).replace("TPUStrategy", "MirroredStrategy")
+    + """
+def feed(features):
+    embedding.enqueue(features)
+""",
+    "an object that nothing calls": OPENING + "\nembedding = make()\n",
+    "a function that a step may call": OPENING
+    + MADE
+    + """
+def read():
+    strategy.run(lambda: tf.zeros([8]))
+    return embedding.dequeue()
+""",
+    "features that are only put into another structure": OPENING
+    + MADE
+    + """
+def step(features):
+    embedding.enqueue(tf.nest.flatten(features))
+
+@tf.function
+def train(features):
+    strategy.run(step, args=(features,))
+
+train(tf.zeros([8], tf.int32))
+""",
+    "a layer of a library": SYSTEM
+    + """
+import tensorflow_recommenders as tfrs
+
+embedding = tfrs.layers.embedding.TPUEmbedding(None, None)
+embedding.enqueue(tf.zeros([8], tf.int32))
+""",
+    "the inputs of a functional model": SYSTEM
+    + """
+class Lookup(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.embedding = tf.tpu.experimental.embedding.TPUEmbedding(None, None)
+
+    def call(self, features):
+        self.embedding.enqueue(features)
+        return self.embedding.dequeue()
+
+with strategy.scope():
+    inputs = {"a": tf.keras.Input(()), "b": tf.keras.Input(())}
+    model = tf.keras.Model(inputs, Lookup()(inputs))
+
+@tf.function
+def train(a, b):
+    strategy.run(model, args=({"a": a, "b": b},))
+
+train(tf.zeros([8], tf.int32), tf.zeros([8], tf.int32))
+""",
+    "a loop around the feed of the host": OPENING
+    + MADE
+    + """
+@tf.function
+def train(features):
+    for _ in tf.range(3):
+        embedding.enqueue(features)
+        strategy.run(lambda: embedding.dequeue())
+
+train(tf.zeros([8], tf.int32))
+""",
+    "a tf.function in the step": OPENING
+    + MADE
+    + """
+@tf.function
+def feed(features):
+    embedding.enqueue(features)  # error: TPU709
+
+@tf.function
+def train(features):
+    strategy.run(feed, args=(features,))
+
+train(tf.zeros([8], tf.int32))
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_embeddings(name: str, tmp_path: Path) -> None:
+    text = PROGRAMS[name]
+    assert reported(text, tmp_path, ["TPU709"]) == expected(text, ["TPU709"])

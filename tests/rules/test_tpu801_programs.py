@@ -1,0 +1,103 @@
+"""Programs with TPU801, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+
+PROGRAMS = {
+    "an alias that is something else in one place": """
+        import tensorflow as tf
+        from compat import tf1 as tf
+        def build():
+            return tf.estimator.tpu.CrossShardOptimizer()
+    """,
+    "an alias that is rebound to the older interface": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: train.py
+        import tensorflow as tf
+        tf = tf.compat.v1
+        def average(x):
+            return tf.tpu.cross_replica_sum(x)
+    """,
+    "a module whose names are set": """
+        import tensorflow as tf
+        setattr(tf.estimator.tpu, "CrossShardOptimizer", object)
+        def build():
+            return tf.estimator.tpu.CrossShardOptimizer()
+    """,
+    "one of two imports": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: train.py
+        try:
+            import tensorflow.compat.v1 as tf
+        except ImportError:
+            import tensorflow as tf
+        def average(x):
+            return tf.tpu.cross_replica_sum(x)
+    """,
+    "what TensorBoard brings": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: train.py
+        import tensorflow as tf
+        def log(x):
+            tf.summary.scalar("x", x, step=0)
+    """,
+    "a parameter of the alias's name": """
+        import tensorflow as tf
+        def build(tf):
+            return tf.estimator.tpu.CrossShardOptimizer()
+    """,
+    "a keyword that is collected": """
+        import tensorflow as tf
+        model = tf.keras.Model(inputs=[], outputs=[], name="m")
+        config = tf.estimator.tpu.TPUConfig(num_shards=8)
+        strategy = tf.distribute.TPUStrategy(None, experimental_device_assignment=None)
+    """,
+    "a keyword of the other generation's function of that name": """
+        # file: requirements.txt
+        tensorflow==1.14
+        # file: train.py
+        import tensorflow as tf
+        def write(strategy, loss, step):
+            strategy.run(tf.abs)
+            tf.summary.scalar("loss", loss, step=step)  # possible: TPU801
+    """,
+    "many names of a module that is not there": """
+        import tensorflow.compat.v1 as tf
+        cell = tf.contrib.rnn.LSTMCell(4)  # error: TPU801
+        other = tf.contrib.rnn.GRUCell(4)
+    """,
+    "a module of an old release that the table does not hold": """
+        # file: requirements.txt
+        tensorflow==1.15
+        # file: train.py
+        import tensorflow as tf
+        from tensorflow.python.tpu import tpu_tricks  # possible: TPU801
+        tf.contrib.tpu.average_of_all(tf.zeros([4]))  # possible: TPU801
+    """,
+    "several names in one import": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: train.py
+        from tensorflow.distribute import (
+            MirroredStrategy,
+            TPUStrategie,  # error: TPU801
+        )
+    """,
+    "a constant of a class that has none such": """
+        import tensorflow as tf
+        mode = tf.estimator.ModeKeys.TRAINING  # error: TPU801
+    """,
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

@@ -1,0 +1,77 @@
+"""Findings at a requirement that allows releases without the names that a project uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.rules.analysis import findings, program, reported
+from tpulint.config import Config
+from tpulint.finding import Certainty, Finding
+from tpulint.pipeline import driver
+
+PROJECT = """
+# file: setup.py
+from setuptools import setup
+
+setup(
+    name="trainer",
+    install_requires=["numpy", "tensorflow>=1.12"],
+)
+# file: trainer/model.py
+import tensorflow as tf
+from tensorflow.contrib import tpu as contrib_tpu
+
+
+def model_fn(features, labels, mode, params):
+    layer = tf.keras.layers.experimental.SyncBatchNormalization()
+    return contrib_tpu.TPUEstimatorSpec(mode, loss=tf.contrib.tpu.cross_replica_sum(layer))
+
+
+def train(strategy, step):
+    strategy.experimental_run_v2(step)
+"""
+MESSAGE = (
+    "`tensorflow>=1.12` allows TensorFlow 2.0 to 2.21, where 4 names used here no longer exist:"
+    " `tensorflow.contrib.tpu` (trainer/model.py:2), `tf.contrib.tpu.cross_replica_sum`"
+    " (trainer/model.py:7), `experimental_run_v2` (trainer/model.py:11), and 1 more;"
+    " `--target-tensorflow` lists each"
+)
+
+
+def removed(folder: Path) -> list[Finding]:
+    every = findings(program(PROJECT), folder)
+    return [each for each in every if each.code == "TPU802"]
+
+
+def test_an_open_requirement_is_one_finding(tmp_path: Path) -> None:
+    (found,) = removed(tmp_path)
+    assert found.message == MESSAGE
+    assert found.certainty is Certainty.POSSIBLE
+    assert found.span.filename == str(tmp_path / "setup.py")
+    assert (found.span.start, found.span.end) == ((5, 33), (5, 49))
+    assert [step.span.start.row for step in found.trace] == [2, 7, 11]
+
+
+def test_a_configured_release_names_each_place(tmp_path: Path) -> None:
+    removed(tmp_path)
+    config = Config(root=str(tmp_path), jobs=1, target_tensorflow="2.18")
+    request = driver.Request(config, frozenset(["TPU802"]), (str(tmp_path),))
+    found = driver.check(*driver.prepare(request), {}).findings
+    assert sorted(each.span.start.row for each in found) == [2, 6, 7, 11]
+
+
+def test_a_file_by_itself_names_each_place(tmp_path: Path) -> None:
+    removed(tmp_path)
+    (tmp_path / "trainer" / "other.py").write_text("import tensorflow as tf\n", encoding="utf-8")
+    for name, count in (("model.py", 1), ("other.py", 0)):
+        config = Config(root=str(tmp_path), certainty=Certainty.POSSIBLE, jobs=1)
+        path = str(tmp_path / "trainer" / name)
+        request = driver.Request(config, frozenset(["TPU802"]), (path,))
+        assert len(driver.check(*driver.prepare(request), {}).findings) == count
+
+
+def test_a_single_release_is_not_open(tmp_path: Path) -> None:
+    pinned = PROJECT.replace("tensorflow>=1.12", "tensorflow==2.18")
+    assert {each.filename for each in reported(pinned, tmp_path, ["TPU802"])} == {
+        "trainer/model.py"
+    }

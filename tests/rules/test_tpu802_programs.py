@@ -1,0 +1,145 @@
+"""Programs with TPU802, and programs like them without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+
+PROGRAMS = {
+    "a test of the version that returns": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: train.py
+        import tensorflow as tf
+        def average(x):
+            if tf.__version__ < "2":
+                return tf.contrib.tpu.cross_replica_sum(x)
+            return tf.compat.v1.tpu.cross_replica_sum(x)
+    """,
+    "what follows a return for the new version": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: train.py
+        import tensorflow as tf
+        from packaging import version
+        NEW = version.parse(tf.__version__).major > 1
+        def average(strategy, step):
+            if tf_version_2 := NEW:
+                return strategy.run(step)
+            return strategy.experimental_run_v2(step)
+    """,
+    "a method of the file's own": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: train.py
+        import tensorflow as tf
+        class Strategy:
+            def experimental_run_v2(self, step):
+                return step()
+        def train(strategy):
+            return strategy.experimental_run_v2(tf.no_op)
+    """,
+    "tf.contrib.summary, which is a module in the package": """
+        # file: requirements.txt
+        tensorflow==1.15
+        # file: train.py
+        from tensorflow.contrib import summary as contrib_summary
+        import tensorflow as tf
+        def log(x):
+            contrib_summary.scalar("x", x)
+            tf.contrib.summary.flush()
+    """,
+    "a project that requires nothing": """
+        import tensorflow as tf
+        from tensorflow.contrib import tpu
+        def average(strategy, step, x):
+            tf.tpu.cross_replica_sum(x)
+            return strategy.experimental_run_v2(step, args=(tpu.core(0),))
+    """,
+    "a keyword of TensorFlow 2 under its other name": """
+        # file: requirements.txt
+        tensorflow==1.15
+        # file: train.py
+        import tensorflow.compat.v2 as tf
+        def write(loss, step):
+            tf.compat.v2.summary.scalar("loss", loss, step=step)
+            tf.summary.image("image", loss, step=step)
+    """,
+    "a nearer requirement of any release": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: samples/requirements.txt
+        tensorflow
+        # file: samples/train.py
+        def train(strategy, step):
+            import tensorflow as tf
+            strategy.experimental_run_v2(step)
+    """,
+    "a package whose last release has the name": """
+        # file: requirements.txt
+        tensorflow-gpu>=2.4
+        # file: train.py
+        import tensorflow as tf
+        layer = tf.keras.layers.experimental.SyncBatchNormalization()
+    """,
+    "a name of TensorFlow 2 where the project's top requires TensorFlow 1": """
+        # file: requirements.txt
+        tensorflow==1.15
+        # file: tf2/train.py
+        import tensorflow as tf
+        gpus = tf.config.list_physical_devices("GPU")
+        writer = tf.summary.create_file_writer("logs")
+    """,
+    "a method of what may be no strategy": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: train.py
+        import tensorflow as tf
+        def train(trainer, step):
+            trainer.experimental_run_v2(step)  # possible: TPU802
+    """,
+    "a function whose caller asks for the version": """
+        # file: requirements.txt
+        tensorflow==2.12
+        # file: train.py
+        import tensorflow as tf
+        def average(x):
+            return tf.contrib.tpu.cross_replica_sum(x)  # possible: TPU802
+        def main(x):
+            if tf.__version__ < "2":
+                return average(x)
+            return tf.compat.v1.tpu.cross_replica_sum(x)
+    """,
+    "modules of TensorFlow's own that are gone": """
+        # file: requirements.txt
+        tensorflow==2.18
+        # file: train.py
+        from tensorflow.python.tpu import tpu_estimator  # error: TPU802
+        spec = tpu_estimator.TPUEstimatorSpec
+    """,
+    "a strategy held by an object": """
+        # file: requirements.txt
+        tensorflow-cpu==2.6.0
+        # file: train.py
+        import tensorflow as tf
+        class Trainer:
+            def step(self):
+                self._strategy.experimental_run_v2(self.one)  # error: TPU802
+    """,
+    "the requirement of a folder above": """
+        # file: requirements.txt
+        tensorflow==2.8.1
+        # file: pkg/deep/train.py
+        import tensorflow as tf
+        def train(strategy, step):
+            strategy.experimental_run_v2(step)  # error: TPU802
+    """,
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)

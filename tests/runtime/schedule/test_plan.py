@@ -1,0 +1,122 @@
+"""The plan of a region: its segments, in an order in which they can be built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from tests.runtime.execute.tensorflows_marks import marked_by_tensorflow, outside_compilation
+from tpulint.runtime.extract.program import extract
+from tpulint.runtime.extract.region import key_of
+from tpulint.runtime.extract.segments import Side
+from tpulint.runtime.schedule.options import Options
+from tpulint.runtime.schedule.plan import Plan, plan
+from tpulint.runtime.schedule.schedule import Schedule, schedule
+
+
+def planned(computation: Callable[[Any], Any]) -> Plan:
+    with tf.Graph().as_default():
+        marked = marked_by_tensorflow(computation, [[tf.constant([1.0, 2.0])]])
+        return plan(extract(marked).region)
+
+
+def scheduled(computation: Callable[[Any], Any], **options: Any) -> Schedule:
+    with tf.Graph().as_default():
+        variable = tf.compat.v1.get_variable("v", [], use_resource=True)
+        given = [[tf.constant(1.0)]]
+        marked = marked_by_tensorflow(lambda x: computation(variable, x), given)
+        return schedule(extract(marked), Options(**options))
+
+
+def sides(found: Plan) -> list[Side]:
+    """The sides of the segments that do something."""
+    plain = {"Const", "Identity", "NoOp"}
+    return [each.side for each in found.segments if any(op.type not in plain for op in each.ops)]
+
+
+def test_the_device_alone_is_one_segment() -> None:
+    assert sides(planned(lambda x: tf.exp(tf.abs(x)))) == [Side.DEVICE]
+
+
+def test_a_cluster_cuts_the_device_in_two() -> None:
+    found = planned(lambda x: tf.exp(outside_compilation(tf.sin, tf.abs(x))))
+    assert sides(found) == [Side.DEVICE, Side.HOST, Side.DEVICE]
+
+
+def test_what_needs_nothing_of_the_cluster_is_in_the_first_segment() -> None:
+    found = planned(lambda x: tf.tan(x) + outside_compilation(tf.sin, tf.abs(x)))
+    first, *_ = (each for each in found.segments if each.side is Side.DEVICE)
+    assert {"Abs", "Tan"} <= {op.type for op in first.ops}
+    assert sides(found) == [Side.DEVICE, Side.HOST, Side.DEVICE]
+
+
+def test_each_operation_is_in_one_segment_and_after_what_it_needs() -> None:
+    found = planned(lambda x: tf.exp(outside_compilation(tf.sin, tf.abs(x))) + tf.tan(x))
+    done: set[str] = set()
+    for segment in found.segments:
+        own = {op.name for op in segment.ops if op.type != "Const"}
+        assert own.isdisjoint(done)
+        for name in own:
+            assert found.before[name] <= done | own
+        done |= own
+    assert done == {op.name for op in found.region.ops if op.type != "Const"}
+
+
+def test_a_conditional_with_a_cluster_holds_the_plans_of_its_branches() -> None:
+    def computation(x: Any) -> Any:
+        return tf.cond(
+            tf.reduce_sum(x) > 0.0, lambda: outside_compilation(tf.sin, x), lambda: tf.exp(x)
+        )
+
+    with tf.Graph().as_default():
+        tf.compat.v1.enable_control_flow_v2()
+        found = planned(computation)
+    (branches,) = found.nested.values()
+    assert sorted(tuple(side.value for side in sides(each)) for each in branches) == [
+        ("device",),
+        ("host",),
+    ]
+
+
+def test_deferred_operations_are_planned_apart() -> None:
+    with tf.Graph().as_default():
+        given = [[tf.constant([1.0, 2.0])]]
+        marked = marked_by_tensorflow(lambda x: outside_compilation(tf.sin, tf.abs(x)), given)
+        region = extract(marked).region
+        late = {key_of(region, op) for op in region.ops if region.cluster_of(op) is not None}
+        found = plan(region, late)
+    assert found.deferred is not None
+    assert sides(found) == [Side.DEVICE] and sides(found.deferred) == [Side.HOST]
+
+
+def test_a_cluster_that_nobody_waits_for_runs_after_the_device_program() -> None:
+    def computation(v: Any, x: Any) -> Any:
+        updated = v.assign_add(x)
+        with tf.control_dependencies([updated]):
+            outside_compilation(lambda a: tf.print(a, v.read_value()), x * 2.0)
+        return x
+
+    found = scheduled(computation)
+    assert sides(found.after) == [Side.HOST]
+    assert Side.HOST not in sides(found.during)
+
+
+def test_a_cluster_that_needs_nothing_of_the_device_runs_before_it() -> None:
+    def computation(v: Any, x: Any) -> Any:
+        return v.assign_add(outside_compilation(lambda: v.read_value() * 2.0), read_value=True)
+
+    found = scheduled(computation)
+    assert sides(found.before) == [Side.HOST]
+    assert not found.verdicts.deadlocks
+
+
+def test_a_cluster_in_the_middle_never_runs() -> None:
+    def computation(v: Any, x: Any) -> Any:
+        y = v.assign_add(x, read_value=True)
+        return outside_compilation(lambda a: a + v.read_value(), y) * 2.0
+
+    (deadlock,) = scheduled(computation).verdicts.deadlocks.values()
+    assert deadlock.fault(0).rule == "TPU101"
+    assert not scheduled(computation, host_variables="snapshot").verdicts.deadlocks

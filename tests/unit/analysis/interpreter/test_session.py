@@ -1,0 +1,86 @@
+"""The budgets of a reading, and its own failures."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from tests.unit.analysis.reading import interpreter, program
+from tpulint.analysis.domain.objects import Function
+from tpulint.analysis.interpreter.interpreter import Interpreter
+from tpulint.analysis.interpreter.session import CALLS, DEPTH, VISITS
+
+MANY = "    return " + " + ".join(f"name{number}" for number in range(60)) + "\n"
+
+
+def functions(text: str) -> tuple[Interpreter, list[Function]]:
+    reader, module = interpreter(text)
+    values = reader.module_env(module).names.values()
+    return reader, [each for each in values if isinstance(each, Function)]
+
+
+def test_a_large_function_is_read_a_few_times_in_a_run() -> None:
+    reader, (large,) = functions(f"def large():\n{MANY}")
+    reader.new_run()
+    assert [reader.may_enter(large) for _ in range(VISITS + 1)] == [True] * VISITS + [False]
+    assert reader.reasons(large) == ["read often enough"]
+
+
+def test_a_small_function_is_read_more_often() -> None:
+    reader, (small,) = functions("def small(x):\n    return x\n")
+    reader.new_run()
+    assert all(reader.may_enter(small) for _ in range(2 * VISITS))
+
+
+def test_each_run_has_fresh_budgets() -> None:
+    reader, (large,) = functions(f"def large():\n{MANY}")
+    reader.new_run()
+    while reader.may_enter(large):
+        pass
+    reader.new_run()
+    assert reader.may_enter(large)
+
+
+def test_recursion_goes_two_deep() -> None:
+    reader, (again,) = functions("def again(x):\n    return again(x)\n")
+    reader.new_run()
+    with reader.entered(again):
+        assert reader.may_enter(again)
+        with reader.entered(again):
+            assert not reader.may_enter(again)
+    assert reader.reasons(again) == ["recursion"]
+    assert not reader.is_active(again)
+
+
+def test_calls_go_so_deep() -> None:
+    text = "".join(f"def f{number}():\n    pass\n" for number in range(DEPTH + 2))
+    reader, found = functions(text)
+    reader.new_run()
+    with ExitStack() as calls:
+        for each in found[:DEPTH]:
+            calls.enter_context(reader.entered(each))
+        assert reader.may_enter(found[DEPTH])
+        calls.enter_context(reader.entered(found[DEPTH]))
+        assert not reader.may_enter(found[DEPTH + 1])
+    assert reader.skipped() == {f"calls more than {DEPTH} deep": 1}
+
+
+def test_a_run_reads_so_many_calls() -> None:
+    text = "".join(f"def f{number}():\n    pass\n" for number in range(CALLS // 10))
+    reader, found = functions(text)
+    reader.new_run()
+    assert all(reader.may_enter(each) for each in found for _ in range(10))
+    assert not reader.may_enter(found[0])
+    assert reader.reasons(found[0]) == [f"more than {CALLS:,} calls in one run"]
+
+
+def test_a_failure_of_the_reader_costs_what_is_being_read() -> None:
+    reader, _ = functions("")
+    with reader.guarded("main.py: train"):
+        raise KeyError("x")
+    (failure,) = reader.failures
+    assert (failure.reading, type(failure.error)) == ("main.py: train", KeyError)
+    assert str(failure).startswith("internal error while reading main.py: train: KeyError: 'x' (")
+
+
+def test_a_program_that_is_read_has_no_failure() -> None:
+    assert not program("import tensorflow as tf\ntf.compat.v1.tpu.rewrite(tf.abs)\n").failures

@@ -1,0 +1,46 @@
+"""A call is answered by the same family of models, however few of them are asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.pages import pages, write
+from tpulint.analysis.domain.values import Value
+from tpulint.analysis.models import registry
+from tpulint.analysis.models.call import Answer, Call
+from tpulint.pipeline.analyze import understand
+
+
+def test_the_families_that_go_by_names_are_families() -> None:
+    assert registry.NAMED.keys() <= set(registry.FAMILIES)
+    asked = registry.asked(registry.FAMILIES, "TPUEstimator")
+    assert registry.estimators.answer in asked
+    assert len(asked) < len(registry.FAMILIES)
+
+
+def test_who_is_passed_by_has_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples of all pages are read with every family asked about every call."""
+    answered: set[tuple[int, str]] = set()
+
+    def watched(number: int, family: Answer) -> Answer:
+        def answer(this: Call) -> Value | None:
+            found = family(this)
+            if found is not None:
+                answered.add((number, this.name))
+            return found
+
+        return answer
+
+    every = tuple(watched(*each) for each in enumerate(registry.FAMILIES))
+    monkeypatch.setattr(registry, "FAMILIES", every)
+    for page in pages():
+        for block in page.blocks[:2]:
+            folder = tmp_path / page.code / str(block.line)
+            folder.mkdir(parents=True)
+            understand([str(folder / name) for name in write(block, folder)])
+    monkeypatch.undo()
+    assert len({number for number, _ in answered}) > len(registry.FAMILIES) / 2
+    for number, name in answered:
+        assert registry.FAMILIES[number] in registry.asked(registry.FAMILIES, name)

@@ -1,0 +1,53 @@
+"""Read programs that tests write, without files and without rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import dedent
+
+from tpulint.analysis.build_program import link
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Module
+from tpulint.analysis.domain.values import Value
+from tpulint.analysis.interpreter.interpreter import Interpreter
+from tpulint.analysis.models.registry import Models
+from tpulint.analysis.options import Settings
+from tpulint.analysis.resolver.files import Files
+from tpulint.analysis.resolver.project import Project
+from tpulint.source import Source, read_source
+from tpulint.syntax.summary_cache import Store
+
+FOLDER = "/program"
+MAIN = f"{FOLDER}/main.py"
+
+
+def program(text: str, **modules: str) -> Program:
+    """Return the program of the module `text`, and of those that it imports."""
+    given = _given(text, modules)
+    return link([_source(MAIN, given)], (MAIN,), Files(given), Settings(), Store(None, 1))
+
+
+def interpreter(text: str, **modules: str) -> tuple[Interpreter, Module]:
+    """Return an interpreter that has read nothing yet, and the module `text`."""
+    given = _given(text, modules)
+    project = Project(Store(None, 1).one, Files(given), tuple(given))
+    module = project.module(MAIN)
+    assert module is not None
+    return Interpreter(project, Settings(), Models(())), module
+
+
+def names(text: str, **modules: str) -> Mapping[str, Value]:
+    """Return the values of the names of the module `text`, once it has run."""
+    reader, module = interpreter(text, **modules)
+    found = reader.module_env(module).names
+    assert not reader.failures
+    return found
+
+
+def _given(text: str, modules: Mapping[str, str]) -> dict[str, bytes]:
+    texts = {MAIN: text} | {f"{FOLDER}/{name}.py": each for name, each in modules.items()}
+    return {path: dedent(each).encode() for path, each in texts.items()}
+
+
+def _source(path: str, given: Mapping[str, bytes]) -> Source:
+    return read_source(path, given[path])

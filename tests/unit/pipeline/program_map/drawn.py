@@ -1,0 +1,59 @@
+"""The maps of programs written in tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+from tpulint.config import Config
+from tpulint.output.context import Context
+from tpulint.output.program_map.model import ComputationMap, Cycle, Edge, Node, ProgramMap
+from tpulint.pipeline.program_map import Found, draw
+from tpulint.pipeline.request import Request
+
+MAIN = "program.py"
+
+
+def found(text: str, folder: Path, function: str | None = None) -> Found:
+    """Return the map of a program, or of one of its functions, with its sources."""
+    path = folder / MAIN
+    path.write_text(dedent(text).lstrip("\n"), encoding="utf-8")
+    return of_file(path, function)
+
+
+def of_file(path: Path, function: str | None = None) -> Found:
+    config = Config(root=str(path.parent), jobs=1)
+    return draw(Request(config, frozenset(), (str(path),)), function)
+
+
+def drawn(text: str, folder: Path, function: str | None = None) -> ComputationMap:
+    """Return the only computation of a program."""
+    (only,) = found(text, folder, function).program.computations
+    return only
+
+
+def context_of(made: Found, folder: Path) -> Context:
+    return Context(str(folder), made.sources)
+
+
+def node(drawn: ComputationMap, title: str) -> Node:
+    """Return the only node whose title begins like that."""
+    (only,) = [each for each in drawn.nodes if each.title.startswith(title)]
+    return only
+
+
+def edge(drawn: ComputationMap, source: str, target: str) -> Edge | None:
+    """Return the edge between the nodes of those titles."""
+    return drawn.edge(node(drawn, source).key, node(drawn, target).key)
+
+
+def closes(cycle: Cycle) -> bool:
+    """Return whether each leg begins where the one before it ends, the first after the last."""
+    return all(
+        one.target == other.source
+        for one, other in zip(cycle.waits, [*cycle.waits[1:], cycle.waits[0]])
+    )
+
+
+def all_edges(program: ProgramMap) -> list[Edge]:
+    return [edge for each in program.computations for edge in each.edges]

@@ -1,0 +1,214 @@
+"""The contents of a map: lanes, what crosses, variables, and what is folded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.pipeline.program_map.drawn import drawn, edge, found, node
+from tests.unit.pipeline.program_map.programs import LAYERS, LOOP, SENT, VARIABLES
+from tpulint.output.program_map.model import CLUSTER, SEGMENT, Crossing
+from tpulint.pipeline.program_map import computation as drawing
+
+
+def test_tensors_cross_with_their_names_and_sizes(tmp_path: Path) -> None:
+    made = drawn(SENT, tmp_path)
+    sends = edge(made, "outside_compilation(log)", "log")
+    assert sends is not None
+    assert sends.crossings == (
+        Crossing("images", "float32 (8, 128)", 4096),
+        Crossing("count", "int32 ()", 4),
+    )
+    returns = edge(made, "log", "outside_compilation(log)")
+    assert returns is not None
+    assert len(returns.crossings) == 1
+
+
+def test_what_the_device_does_is_cut_at_the_calls_of_host_clusters(tmp_path: Path) -> None:
+    made = drawn(SENT, tmp_path)
+    assert [each.title.split(":")[0] for each in made.nodes] == [
+        "rewrite",
+        "device segment 1",
+        "outside_compilation(log)",
+        "log",
+        "device segment 2",
+    ]
+    call = node(made, "outside_compilation(log)")
+    assert [each.text for each in call.lines] == ["waits for log"]
+
+
+def test_a_cluster_that_is_opened_again_is_one_box(tmp_path: Path) -> None:
+    made = drawn(LAYERS, tmp_path)
+    boxes = [each for each in made.nodes if each.kind == CLUSTER]
+    assert sorted(each.times for each in boxes) == [1, 2]  # in the loop, and below it
+
+
+def test_a_loop_is_around_what_is_in_it(tmp_path: Path) -> None:
+    made = drawn(LOOP, tmp_path)
+    (region,) = made.regions
+    assert region.title == "loop on the device"
+    inside = {each.title.split(":")[0] for each in made.nodes if each.regions == (region.key,)}
+    assert {"outside_compilation(note)", "note"} <= inside
+    segments = [each for each in made.nodes if each.kind == SEGMENT]
+    assert [bool(each.regions) for each in segments] == [False, True, False]
+
+
+def test_a_large_program_is_folded_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "FOLDED", 2)
+    loop = LOOP.replace("tf.tpu.outside_compilation(note, tf.square(x))", "tf.square(x)")
+    made = drawn(loop, tmp_path)
+    assert not made.regions
+    assert made.left_out[0].startswith("1 body of branches and loops without a host cluster")
+    assert [each.title for each in made.nodes if each.kind == SEGMENT]
+    held = drawn(LOOP, tmp_path)
+    assert held.regions, "what holds a host cluster is kept"
+
+
+def test_boxes_beyond_the_most_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "MOST", 2)
+    made = drawn(SENT, tmp_path)
+    assert len([each for each in made.nodes if each.kind not in ("entry", "input")]) == 2
+    assert made.left_out == ("2 more boxes: name a function to see its part",)
+    keys = {each.key for each in made.nodes}
+    assert {key for each in made.edges for key in (each.source, each.target)} <= keys
+
+
+def test_variables_are_shown_with_who_touches_them(tmp_path: Path) -> None:
+    made = drawn(VARIABLES, tmp_path)
+    touched = {
+        each.name: {(touch.lane, touch.mode) for touch in each.touches} for each in made.variables
+    }
+    assert touched == {
+        "shared": {("device", "write"), ("host", "read")},
+        "hosts": {("host", "read")},
+        "own": {("device", "read")},
+    }
+    assert list(touched) == ["shared", "hosts", "own"], "what both touch comes first"
+
+
+def test_variables_of_the_device_alone_are_counted_where_they_are_many(tmp_path: Path) -> None:
+    made = drawn(
+        """
+        import tensorflow.compat.v1 as tf
+
+        weights = [tf.get_variable("a", []), tf.get_variable("b", []), tf.get_variable("c", []),
+                   tf.get_variable("d", []), tf.get_variable("e", []), tf.get_variable("f", []),
+                   tf.get_variable("g", []), tf.get_variable("h", [])]
+
+        def step(x):
+            a, b, c, d, e, f, g, h = weights
+            return x * a * b * c * d * e * f * g * h
+
+        tf.tpu.rewrite(step, [tf.zeros([])])
+        """,
+        tmp_path,
+    )
+    assert len(made.variables) == 6
+    assert made.left_out == ("2 more variables that only the device touches: g, h",)
+
+
+def test_a_head_and_a_tail_cluster_are_called_so(tmp_path: Path) -> None:
+    made = drawn(
+        """
+        import tensorflow.compat.v1 as tf
+
+        def first():
+            return tf.constant(1.0)
+
+        def last(x):
+            tf.print(x)
+
+        def step(x):
+            y = tf.tpu.outside_compilation(first)
+            z = tf.square(y + x)
+            tf.tpu.outside_compilation(last, z)
+            return z
+
+        tf.tpu.rewrite(step, [tf.zeros([])])
+        """,
+        tmp_path,
+    )
+    words = {each.title: each.lines[0].text for each in made.nodes if each.kind == "call"}
+    assert words == {
+        "outside_compilation(first)": "first runs before the device program",
+        "outside_compilation(last)": "nobody waits for last",
+    }
+
+
+def test_input_pipelines_and_what_leaves_by_the_outfeed_are_shown(tmp_path: Path) -> None:
+    made = drawn(
+        """
+        import tensorflow.compat.v1 as tf
+
+        def input_fn(params):
+            data = tf.data.TFRecordDataset("gs://bucket/data").repeat()
+            return data.batch(params["batch_size"], drop_remainder=True)
+
+        def host_call_fn(loss):
+            return tf.summary.scalar("loss", loss[0])
+
+        def model_fn(features, labels, mode, params):
+            loss = tf.reduce_mean(features)
+            call = (host_call_fn, [tf.reshape(loss, [1])])
+            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, host_call=call)
+
+        config = tf.estimator.tpu.RunConfig()
+        estimator = tf.estimator.tpu.TPUEstimator(
+            model_fn, config=config, use_tpu=True, train_batch_size=8)
+        estimator.train(input_fn, steps=1)
+        """,
+        tmp_path,
+    )
+    pipeline = node(made, "input pipeline of train")
+    assert "TFRecordDataset" in pipeline.lines[-1].text
+    assert (
+        node(made, "host_call(host_call_fn)").lines[0].text.startswith("goes through the outfeed")
+    )
+    assert edge(made, "host_call(host_call_fn)", "host_call_fn") is not None
+    assert made.title == "model_fn, compiled by a TPUEstimator"
+
+
+def test_a_computation_that_is_reached_twice_is_shown_once(tmp_path: Path) -> None:
+    made = found(SENT + "\n    build(tf.zeros([4]))\n", tmp_path)
+    assert len(made.program.computations) == 1
+
+
+def test_what_soft_placement_moves_is_on_the_host(tmp_path: Path) -> None:
+    soft = """
+        import tensorflow as tf
+
+        tf.config.set_soft_device_placement(True)
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        strategy = tf.distribute.TPUStrategy(resolver)
+
+        @tf.function
+        def step():
+            loss = tf.zeros([8])
+            tf.print(loss)
+            return tf.square(loss)
+
+        strategy.run(step)
+    """
+    made = drawn(soft, tmp_path)
+    call, host = (each for each in made.nodes if each.title == "print")
+    assert (call.lane, host.lane) == ("device", "host")
+    assert call.lines[0].text == "has no TPU kernel: soft placement moves it to the host"
+    assert host.lines[0].text == "PrintV2"
+    sends = made.edge(call.key, host.key)
+    assert sends is not None
+    assert sends.crossings == (Crossing("loss", "float32 (8)", 32),)
+    hard = drawn(soft.replace("tf.config.set_soft", "# tf.config.set_soft"), tmp_path)
+    assert not [each for each in hard.nodes if each.title == "print"]
+
+
+def test_what_is_given_to_a_computation_has_its_size(tmp_path: Path) -> None:
+    inputs = edge(drawn(SENT, tmp_path), "rewrite", "device segment 1")
+    assert inputs is not None
+    assert inputs.crossings == (Crossing("x", "float32 (4)", 16),)
+    replicated = SENT.replace("tf.tpu.rewrite(step, [x])", "tf.tpu.replicate(step, [[x], [x]])")
+    inputs = edge(drawn(replicated, tmp_path), "replicate", "device segment 1")
+    assert inputs is not None
+    assert inputs.crossings == (Crossing("x", "float32 (4)", 16),)

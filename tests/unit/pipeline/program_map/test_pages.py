@@ -1,0 +1,73 @@
+"""The maps of the rules' pages: a deadlock has its cycle, and nothing else has one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.pages import Block, pages, write
+from tests.unit.pipeline.program_map.drawn import closes, of_file
+from tpulint.config import ConfigError
+from tpulint.finding import Certainty
+from tpulint.output.program_map.model import ComputationMap
+
+DEADLOCKS = ("TPU101", "TPU105")
+BLOCKS = [
+    block
+    for page in pages()
+    if page.code.startswith(("TPU1", "TPU2", "TPU3", "TPU5", "TPU6"))
+    for block in page.blocks
+]
+
+
+def drawn_of(block: Block, folder: Path) -> list[ComputationMap]:
+    """Return the maps of all files of a block; of some there is nothing to show."""
+    made: list[ComputationMap] = []
+    write(block, folder)
+    for name in block.files:
+        if name.endswith(".py"):
+            try:
+                made += of_file(folder / name).program.computations
+            except ConfigError as error:
+                assert "nothing to map" in str(error) or "cannot be parsed" in str(error)
+    return made
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=[each.name for each in BLOCKS])
+def test_a_cycle_is_there_where_a_deadlock_is_reported(block: Block, tmp_path: Path) -> None:
+    made = drawn_of(block, tmp_path)
+    cycles = [cycle for each in made for cycle in each.cycles]
+    expected = {(each.code, each.certainty) for each in block.expected}
+    if ("TPU101", "definite") in expected:
+        assert any(each.certainty is Certainty.DEFINITE for each in cycles)
+    if not any(code in DEADLOCKS for code, _ in expected):
+        assert not cycles
+    for each in made:
+        assert_is_whole(each)
+        assert_is_red(each)
+
+
+def assert_is_red(drawn: ComputationMap) -> None:
+    """The legs are between boxes that are there, and the arrow to the host is marked."""
+    keys = {each.key for each in drawn.nodes} | {each.key for each in drawn.variables}
+    for cycle in drawn.cycles:
+        assert closes(cycle)
+        assert cycle.nodes <= keys
+        assert {each.lane for each in cycle.waits} == {"device", "host"}
+        assert any(
+            edge.alarm
+            for wait in cycle.waits
+            if (edge := drawn.edge(wait.source, wait.target)) is not None
+        )
+
+
+def assert_is_whole(drawn: ComputationMap) -> None:
+    """Every edge joins boxes, and every region and touched box is known."""
+    keys = [each.key for each in drawn.nodes]
+    assert len(keys) == len(set(keys))
+    assert {key for edge in drawn.edges for key in (edge.source, edge.target)} <= set(keys)
+    regions = {each.key for each in drawn.regions}
+    assert {key for each in drawn.nodes for key in each.regions} == regions
+    touched = {touch.node for each in drawn.variables for touch in each.touches}
+    assert touched <= {*keys, ""}

@@ -1,0 +1,32 @@
+"""The memory of the last runs belongs to one version of the tool."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import tpulint
+from tpulint.pipeline.version import SUFFIXES, package_hash
+
+
+def test_every_file_of_the_analyzer_belongs_to_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "tpulint"
+    ignored = shutil.ignore_patterns("runtime", "__pycache__")
+    shutil.copytree(Path(tpulint.__file__).parent, package, ignore=ignored)
+    monkeypatch.setattr(tpulint, "__file__", str(package / "__init__.py"))
+    hash_now = package_hash.__wrapped__
+    before = hash_now()
+    assert hash_now() == before
+    files = [each for each in package.rglob("*") if each.suffix in SUFFIXES]
+    for path in files[:: len(files) // 7]:
+        data = path.read_bytes()
+        path.write_bytes(data + b"\n")
+        assert hash_now() != before
+        path.write_bytes(data)
+        assert hash_now() == before
+    files[0].unlink()
+    assert hash_now() != before

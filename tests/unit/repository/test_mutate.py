@@ -1,0 +1,174 @@
+"""Mutants: sites are found, faults are seeded and counted."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from scripts.mutate.draw import Mutant, batches, drawn, sites_under
+from scripts.mutate.measure import Checked, Result
+from scripts.mutate.operators import OPERATORS, Operator
+from scripts.mutate.report import report
+from scripts.mutate.seed import seeded
+from scripts.mutate.sites import Site, sites_of
+from tpulint.finding import Certainty
+
+PROGRAM = '''\
+import tensorflow.compat.v1 as tf
+
+
+def model_fn(features, labels, mode, params):
+    """Train."""
+    loss = tf.reduce_mean(features["é"] - labels)
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1))
+    train_op = optimizer.minimize(loss, tf.train.get_or_create_global_step())
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+def input_fn(params):
+    rows = tf.data.Dataset.range(100).repeat()
+    return rows.batch(params["batch_size"], drop_remainder=True)
+
+
+def main(unused):
+    params = {"rate": 0.1}
+    config = tf.estimator.tpu.RunConfig(tpu_config=tf.estimator.tpu.TPUConfig(100, 8))
+    estimator = tf.estimator.tpu.TPUEstimator(
+        model_fn, config=config, use_tpu=True, train_batch_size=8, params=params
+    )
+    estimator.train(input_fn, max_steps=1)
+
+
+if __name__ == "__main__":
+    tf.app.run(main)
+'''
+STEPS = """\
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+
+
+@tf.function
+def train(x):
+    def step(x):
+        return x * 2.0
+
+    return strategy.run(step, args=(x,))
+
+
+train(tf.constant(1.0))
+"""
+KINDS = {
+    "spec",
+    "train spec",
+    "spec call",
+    "cross shard",
+    "drop remainder",
+    "estimator",
+    "step",
+    "nested step",
+    "compiled loop",
+}
+
+
+def every_mutant(filename: str, text: str) -> list[Mutant]:
+    return drawn({filename: text}, sites_of(filename, text), each=99, a_file=999)
+
+
+def test_each_kind_of_site_is_found() -> None:
+    kinds = {each.kind for text in (PROGRAM, STEPS) for each in sites_of("a.py", text)}
+    assert kinds == KINDS
+    assert {kind for each in OPERATORS for kind in each.kinds} == KINDS
+
+
+def test_a_package_that_never_uses_a_tpu_has_no_sites(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM.replace("use_tpu=True", "use_tpu=False"))
+    assert sites_under(tmp_path) == ({}, [])
+
+
+def test_a_broken_file_has_no_sites() -> None:
+    assert sites_of("a.py", "import tensorflow as tf\nprint 1\n") == []
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda each: each.name)
+def test_each_operator_changes_a_program_and_leaves_it_python(operator: Operator) -> None:
+    written = [
+        seeded(text, site, operator)
+        for text in (PROGRAM, STEPS)
+        for site in sites_of("a.py", text)
+        if site.kind in operator.kinds
+    ]
+    assert any(each not in (None, PROGRAM, STEPS) for each in written)
+    for each in written:
+        assert each is None or ast.parse(each)
+
+
+def test_a_replaced_expression_is_all_that_changes() -> None:
+    (site,) = [each for each in sites_of("a.py", PROGRAM) if each.kind == "cross shard"]
+    (operator,) = [each for each in OPERATORS if each.kinds == ("cross shard",)]
+    optimizer = "tf.train.GradientDescentOptimizer(0.1)"
+    expected = PROGRAM.replace(f"tf.tpu.CrossShardOptimizer({optimizer})", optimizer)
+    assert seeded(PROGRAM, site, operator) == expected
+
+
+def test_a_keyword_behind_letters_of_two_bytes_is_replaced() -> None:
+    text = 'import tensorflow as tf\ntf.TPUEstimator("é", params=params)\n'
+    (site,) = sites_of("a.py", text)
+    (operator,) = [each for each in OPERATORS if each.kinds == ("estimator",)]
+    expected = text.replace("params=params", "params=dict(params, batch_size=8)")
+    assert seeded(text, site, operator) == expected
+
+
+def test_the_draw_keeps_its_bounds_and_repeats_itself() -> None:
+    sites = sites_of("a.py", PROGRAM)
+    few = drawn({"a.py": PROGRAM}, sites, each=1, a_file=5)
+    assert len(few) == 5
+    assert len({each.operator.name for each in few}) == 5
+    assert few == drawn({"a.py": PROGRAM}, sites, each=1, a_file=5)
+
+
+def test_a_batch_holds_no_file_twice() -> None:
+    mutants = every_mutant("a.py", PROGRAM) + every_mutant("b.py", STEPS)
+    found = batches(mutants)
+    assert sum(map(len, found)) == len(mutants)
+    for each in found:
+        assert len({mutant.site.filename for mutant in each}) == len(each)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
+    folder = tmp_path_factory.mktemp("mutants")
+    for name, text in (("one", PROGRAM), ("two", STEPS)):
+        (folder / name).mkdir()
+        (folder / name / "program.py").write_text(text, encoding="utf-8")
+        (folder / name / "test_program.py").write_text(text, encoding="utf-8")
+    texts, sites = sites_under(folder)
+    assert {Path(each).name for each in texts} == {"program.py"}
+    checked = Checked(folder, ["one", "two"], folder / "cache")
+    mutants = drawn(texts, sites, each=99, a_file=99)
+    return [each for batch in batches(mutants) for each in checked.results(batch)]
+
+
+def test_every_fault_in_a_plain_program_is_found(results: list[Result]) -> None:
+    assert [label(each) for each in results if each.certainty is None] == []
+
+
+def test_what_always_happens_in_a_plain_program_is_definite(results: list[Result]) -> None:
+    always = [each for each in results if each.mutant.always]
+    assert [label(each) for each in always if each.certainty is not Certainty.DEFINITE] == []
+
+
+def test_the_page_counts_what_was_found(results: list[Result]) -> None:
+    page = report(results, {"the rule is silent": 3})
+    assert f"| all | {len(results)} | {len(results)} (100 %) |" in page
+    assert "| the rule is silent | 3 |" in page
+
+
+def label(result: Result) -> str:
+    site: Site = result.mutant.site
+    return f"{result.mutant.operator.name} at {site.kind}"

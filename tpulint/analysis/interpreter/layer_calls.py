@@ -1,0 +1,52 @@
+"""Calls of Keras layers: the arguments that Keras adds, and the models that such calls build."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tpulint.analysis.domain.events import Argument, LayerCall
+from tpulint.analysis.domain.objects import Function
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.values import UNKNOWN, Opaque, Value
+from tpulint.analysis.interpreter import transfer
+from tpulint.analysis.interpreter.frame import Frame
+from tpulint.knowledge.keras import TRAINING
+
+Arguments = tuple[Argument, ...]
+
+
+def with_training(frame: Frame, call: Function, args: Arguments, site: Site) -> Arguments:
+    """Return what the method `call` of a layer is given: Keras fills `training` in, or drops it."""
+    code = call.code.parameters
+    names = [each.name for each in code.named]
+    if TRAINING not in names:
+        if code.star_star is not None:
+            return args
+        return tuple(each for each in args if each.keyword != TRAINING)
+    plain = sum(each.keyword is None for each in args)
+    given = any(each.keyword == TRAINING or each.star for each in args)
+    if given or plain >= names.index(TRAINING):  # `self` is not among `args`
+        return args
+    around = frame.env.names.get(TRAINING, Opaque(TRAINING, is_static=True))
+    return (*args, Argument(TRAINING, "", around, site))
+
+
+def is_symbolic(args: Arguments) -> bool:
+    """Return whether a layer is called with these to put a model together."""
+    return any(each.layer is not None for one in args for each in tensors(one.value))
+
+
+def noted(frame: Frame, layer: Value, args: Arguments, site: Site, found: Value) -> Value:
+    """Return `found`, the result of calling `layer`, as a part of the model that is built by it.
+
+    That is so where a symbolic tensor is given; elsewhere the result stays as it is.
+    """
+    given = [each for one in args for each in tensors(one.value)]
+    sources = tuple(each.layer for each in given if each.layer is not None)
+    if not sources or frame.context.computation is not None:
+        return found
+    made = LayerCall(layer, args, site, frame.context, sources)
+    if found is UNKNOWN or isinstance(found, Opaque):
+        found = transfer.flow(frame, given, site)
+    return transfer.each_tensor(found, lambda tensor: replace(tensor, layer=made))

@@ -1,0 +1,1 @@
+"""Edits that repair a fault: of a call, an argument, a decorator, a block."""

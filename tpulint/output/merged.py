@@ -1,0 +1,82 @@
+"""One report made of those of several shards: what one run over all files would have written."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Row = dict[str, Any]
+
+
+class Unmergeable(ValueError):
+    """A report that is none of tpulint's in JSON, JSON lines or SARIF, or of another format."""
+
+
+def merged(texts: Sequence[str]) -> tuple[str, int]:
+    """Return the report and the number of its findings. Raises Unmergeable."""
+    formats = {format_of(text) for text in texts}
+    if len(formats) != 1:
+        raise Unmergeable("the reports are of different formats")
+    return formats.pop()(texts)
+
+
+def format_of(text: str) -> Callable[[Sequence[str]], tuple[str, int]]:
+    """Return what merges reports in the format of `text`. Raises Unmergeable."""
+    try:
+        whole = json.loads(text)
+    except ValueError:
+        return merged_lines
+    if isinstance(whole, list):
+        return merged_json
+    return merged_sarif if "runs" in whole else merged_lines
+
+
+def merged_json(texts: Sequence[str]) -> tuple[str, int]:
+    rows = united([row for text in texts for row in json.loads(text)], place)
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n", len(rows)
+
+
+def merged_lines(texts: Sequence[str]) -> tuple[str, int]:
+    try:
+        found = [json.loads(line) for text in texts for line in text.splitlines()]
+        rows = united(found, place)
+    except (ValueError, KeyError, TypeError):
+        raise Unmergeable("a report is neither JSON, nor JSON lines, nor SARIF") from None
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), len(rows)
+
+
+def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
+    runs = [json.loads(text)["runs"][0] for text in texts]
+    rules = {rule["id"]: rule for run in runs for rule in run["tool"]["driver"]["rules"]}
+    codes = sorted(rules)
+    results = [row for run in runs for row in run["results"]]
+    for row in results:
+        row["ruleIndex"] = codes.index(row["ruleId"])
+    whole = json.loads(texts[0])
+    (run,) = whole["runs"]
+    run["tool"]["driver"]["rules"] = [rules[code] for code in codes]
+    run["results"] = united(results, place_in_sarif)
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n", len(run["results"])
+
+
+def united(rows: Sequence[Row], key: Callable[[Row], tuple[object, ...]]) -> list[Row]:
+    """Return the rows in order, each once: one in a requirement file is found by several shards."""
+    different = {json.dumps(row, sort_keys=True): row for row in rows}
+    return sorted(different.values(), key=key)
+
+
+def place(row: Row) -> tuple[object, ...]:
+    """Return the place of a finding, by which a run sorts."""
+    rows = [(row[end]["row"], row[end]["column"]) for end in ("location", "end_location")]
+    return row["filename"], row["cell"] or 0, *rows, row["code"]
+
+
+def place_in_sarif(row: Row) -> tuple[object, ...]:
+    """Return the place of a result. That in a notebook has no columns, and keeps its order."""
+    physical = row["locations"][0]["physicalLocation"]
+    region = physical["region"]
+    ends = [region.get(key, 0) for key in ("startLine", "startColumn", "endLine", "endColumn")]
+    in_columns = [row["ruleId"]] if "startColumn" in region else []
+    return urllib.parse.unquote(physical["artifactLocation"]["uri"]), *ends, *in_columns

@@ -1,0 +1,19 @@
+"""The map of a TPU program: its model, the one layout of its pictures, and a renderer a format."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import cast
+
+from tpulint.output.context import Context
+from tpulint.output.program_map.model import ProgramMap
+
+Renderer = Callable[[ProgramMap, Context], str]
+FORMATS = ("text", "mermaid", "svg", "html")
+
+
+def load(name: str) -> Renderer:
+    """The renderer of the format `name`; its module is imported only now."""
+    module = importlib.import_module(f"tpulint.output.program_map.{name}")
+    return cast(Renderer, module.render)

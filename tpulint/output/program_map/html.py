@@ -1,0 +1,140 @@
+"""The map as one page that needs nothing else: pictures to zoom, and the source they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from tpulint.finding import Location, Span
+from tpulint.output.context import Context
+from tpulint.output.excerpt import shown
+from tpulint.output.html import STYLE, page
+from tpulint.output.program_map.figure import FIGURE_STYLE, figure
+from tpulint.output.program_map.model import ComputationMap, ProgramMap
+from tpulint.output.program_map.style import SVG_STYLE
+from tpulint.output.program_map.svg import Link
+
+AROUND = 2  # rows before and after those that a picture leads to
+LONGEST = 40  # rows of one place
+OWN_STYLE = """
+.tools { display: flex; gap: .4rem; }
+.tools button { font: inherit; min-width: 2.2rem; }
+figure:focus-visible { outline: 2px solid; }
+.source { padding: .5rem 0; }
+.source span { display: block; padding: 0 .5rem; white-space: pre; width: max-content;
+  min-width: 100%; box-sizing: border-box; }
+.source span:target { background: #58f4; }
+.source b { display: inline-block; font-weight: normal; min-width: 3rem; user-select: none; }
+h1, h3 { overflow-wrap: anywhere; }
+"""
+MAP_STYLE = STYLE + FIGURE_STYLE + OWN_STYLE + SVG_STYLE
+# Zoom by the buttons, by + - 0 and by Ctrl and the wheel; move by dragging. Links work without it.
+SCRIPT = """
+for (const figure of document.querySelectorAll("figure")) {
+  let scale = 1, start = null, moved = false;
+  const zoom = (factor) => {
+    scale = factor ? Math.min(Math.max(scale * factor, .25), 6) : 1;
+    for (const picture of figure.querySelectorAll("svg")) {
+      picture.style.maxWidth = scale === 1 ? "" : "none";
+      picture.style.width = scale === 1 ? "" : picture.viewBox.baseVal.width * scale + "px";
+    }
+  };
+  const factors = {"+": 1.25, "=": 1.25, "-": .8, "0": 0};
+  for (const button of figure.previousElementSibling.querySelectorAll("button"))
+    button.addEventListener("click", () => zoom(factors[button.dataset.zoom]));
+  figure.addEventListener("keydown", (event) => {
+    if (event.key in factors && !event.ctrlKey && !event.metaKey) zoom(factors[event.key]);
+  });
+  figure.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1);
+  }, {passive: false});
+  figure.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "mouse" && event.button === 0)
+      start = [event.clientX + figure.scrollLeft, event.clientY + window.scrollY];
+    moved = false;
+  });
+  figure.addEventListener("pointermove", (event) => {
+    if (!start || !event.buttons) return;
+    const x = start[0] - event.clientX, y = start[1] - event.clientY;
+    moved = moved || Math.abs(x - figure.scrollLeft) + Math.abs(y - window.scrollY) > 4;
+    if (moved) { figure.scrollLeft = x; window.scrollTo(window.scrollX, y); }
+  });
+  figure.addEventListener("pointerup", () => { start = null; });
+  figure.addEventListener("dragstart", (event) => event.preventDefault());
+  figure.addEventListener("click", (event) => { if (moved) event.preventDefault(); }, true);
+}
+"""
+
+
+def render(found: ProgramMap, context: Context) -> str:
+    """Return the page."""
+    sources = Sources(context)
+    sections = [
+        section(each, context, f"m{number}", sources.link)
+        for number, each in enumerate(found.computations)
+    ]
+    if found.left_out:
+        rows = "".join(f"<li>{escape(shown(each))}</li>\n" for each in found.left_out)
+        sections.append(f"<p>Not shown, {len(found.left_out)} more:</p>\n<ul>\n{rows}</ul>\n")
+    body = f"{''.join(sections)}{sources.html()}<script>{SCRIPT}</script>\n"
+    return page(f"Map of {escape(shown(found.subject))}", body, MAP_STYLE)
+
+
+def section(drawn: ComputationMap, context: Context, key: str, link: Link) -> str:
+    """Return one computation with the buttons of its picture."""
+    buttons = "".join(
+        f'<button type="button" data-zoom="{sign}" aria-label="{label}">{text}</button>'
+        for sign, label, text in (
+            ("+", "zoom in", "+"),
+            ("-", "zoom out", "\N{MINUS SIGN}"),
+            ("0", "fit to the page", "fit"),
+        )
+    )
+    return (
+        f"<section>\n<h2>{escape(shown(drawn.title))}</h2>\n"
+        f'<div class="tools">{buttons}</div>\n'
+        f"{figure(drawn, context, key, link, focus=True)}</section>\n"
+    )
+
+
+class Sources:
+    """The places that a page leads to; it shows the rows around them."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._rows: dict[str, set[int]] = {}
+
+    def link(self, span: Span) -> str | None:
+        """Return the address in the page of the first row of `span`."""
+        source = self.context.sources.get(span.filename)
+        if source is None or not 0 < span.start.row <= len(source.lines):
+            return None
+        last = min(span.end.row, span.start.row + LONGEST, len(source.lines))
+        self._rows.setdefault(span.filename, set()).update(
+            range(max(span.start.row - AROUND, 1), min(last + AROUND, len(source.lines)) + 1)
+        )
+        return f"#{self._key(span.filename)}-{span.start.row}"
+
+    def html(self) -> str:
+        """Return the rows by file; for when every link is made."""
+        blocks = [
+            f'<h3>{escape(shown(name))}</h3>\n<pre class="source" tabindex="0">'
+            f"{''.join(self._file(name, sorted(rows)))}</pre>\n"
+            for name, rows in self._rows.items()
+        ]
+        return f"<h2>Source</h2>\n{''.join(blocks)}" if blocks else ""
+
+    def _key(self, filename: str) -> str:
+        return f"f{list(self._rows).index(filename)}"
+
+    def _file(self, filename: str, rows: Iterable[int]) -> Iterable[str]:
+        before = 0
+        for row in rows:
+            if before and row > before + 1:
+                yield "<span>\N{MIDLINE HORIZONTAL ELLIPSIS}</span>"
+            before = row
+            _, place = self.context.place(filename, Location(row, 1))
+            text = escape(shown(self.context.line(filename, row)))
+            yield f'<span id="{self._key(filename)}-{row}"><b>{place.row}</b>{text}</span>'

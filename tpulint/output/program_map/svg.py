@@ -1,0 +1,121 @@
+"""The map as one picture that needs nothing else, in light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from xml.sax.saxutils import escape as escaped
+from xml.sax.saxutils import quoteattr
+
+from tpulint.finding import Span
+from tpulint.output.context import Context
+from tpulint.output.program_map.drawing import Arrow, Box, Drawing, Words
+from tpulint.output.program_map.layout import drawing
+from tpulint.output.program_map.model import ProgramMap
+from tpulint.output.program_map.style import SVG_STYLE
+
+Link = Callable[[Span], "str | None"]
+SEPARATION = 24.0
+
+
+def render(found: ProgramMap, context: Context) -> str:
+    """Return the pictures of all computations below each other."""
+    drawings = [drawing(each, context) for each in found.computations]
+    width = max((each.width for each in drawings), default=400.0)
+    parts, y = [], 0.0
+    for number, each in enumerate(drawings):
+        y += 30
+        parts.append(_text(Words(14, y - 8, each.title, "title")))
+        parts.append(f'<g transform="translate(0 {_number(y)})">{body(each, f"m{number}")}</g>')
+        y += each.height + SEPARATION
+    if found.left_out:
+        more = f"not shown: {len(found.left_out)} more computations"
+        parts.append(_text(Words(14, y, more, "muted")))
+        y += SEPARATION
+    title = f"Map of {found.subject}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="tpumap" {_size(width, y)} role="img" '
+        f"aria-label={quoteattr(title)}>\n<title>{escaped(title)}</title>\n"
+        f'<style>{SVG_STYLE}</style>\n<rect class="ground" width="100%" height="100%"/>\n'
+        f"{''.join(parts)}\n</svg>\n"
+    )
+
+
+def inline(made: Drawing, key: str, name: str, link: Link) -> str:
+    """Return a picture for a page; what it shows leads where `link` says."""
+    return (
+        f'<svg class="tpumap {name}" {_size(made.width, made.height)} role="group" '
+        f"aria-label={quoteattr(made.title)}>{body(made, key, link)}</svg>"
+    )
+
+
+def body(made: Drawing, key: str, link: Link = lambda span: None) -> str:
+    """Return the elements of a picture; `key` makes the names in it unique."""
+    parts = [_heads(key)]
+    parts += [_box(each, link) for each in made.frames[::-1]]
+    parts += [_arrow(each, key) for each in made.arrows if "alarm" not in each.style]
+    parts += [_box(each, link) for each in made.boxes]
+    parts += [_arrow(each, key) for each in made.arrows if "alarm" in each.style]
+    parts += [_text(each) for each in made.words]
+    return "\n".join(parts)
+
+
+def _heads(key: str) -> str:
+    """The heads of arrows: in the colour of what is usual, and in that of an alarm."""
+    return "<defs>" + "".join(_head(key, name) for name in ("", "alarm")) + "</defs>"
+
+
+def _head(key: str, name: str) -> str:
+    return (
+        f'<marker id="{key}{name}head" class="head {name}" viewBox="0 0 10 10" refX="9" refY="5" '
+        'markerWidth="8" markerHeight="8" orient="auto-start-reverse" '
+        'markerUnits="userSpaceOnUse"><path d="M0 0 10 5 0 10z"/></marker>'
+    )
+
+
+def _arrow(arrow: Arrow, key: str) -> str:
+    points = " ".join(f"{_number(x)},{_number(y)}" for x, y in arrow.points)
+    head = f"url(#{key}{'alarm' if 'alarm' in arrow.style else ''}head)"
+    start = f' marker-start="{head}"' if arrow.ends in ("start", "both") else ""
+    end = f' marker-end="{head}"' if arrow.ends in ("end", "both") else ""
+    return f'<polyline class="arrow {arrow.style}" points="{points}"{start}{end}/>'
+
+
+def _box(box: Box, link: Link) -> str:
+    corners = (
+        f'x="{_number(box.x)}" y="{_number(box.y)}" width="{_number(box.width)}" '
+        f'height="{_number(box.height)}"'
+    )
+    rectangle = f'<rect class="box" {corners} rx="6"/>'
+    words = "".join(_lines(box, link))
+    return f'<g class="{box.style}">{_linked(rectangle, box.span, link)}{words}</g>'
+
+
+def _lines(box: Box, link: Link) -> Iterator[str]:
+    for each in box.words:
+        yield _linked(_text(each), each.span or box.span, link)
+
+
+def _linked(element: str, span: Span | None, link: Link) -> str:
+    goal = link(span) if span is not None else None
+    return element if goal is None else f"<a href={quoteattr(goal)}>{element}</a>"
+
+
+def _text(words: Words) -> str:
+    anchor = "" if words.anchor == "start" else f' text-anchor="{words.anchor}"'
+    tip = f"<title>{escaped(words.full)}</title>" if words.full else ""
+    style = f' class="{words.style}"' if words.style else ""
+    return (
+        f'<text x="{_number(words.x)}" y="{_number(words.y)}"{anchor}{style} '
+        f'xml:space="preserve">{tip}{escaped(words.text)}</text>'
+    )
+
+
+def _size(width: float, height: float) -> str:
+    return (
+        f'viewBox="0 0 {_number(width)} {_number(height)}" '
+        f'width="{_number(width)}" height="{_number(height)}"'
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,194 @@
+"""`tpulint map`: the map of what a file, or one of its functions, gives to a TPU."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tpulint.analysis.domain.events import Cluster, Computation
+from tpulint.analysis.domain.program import Program
+from tpulint.config import ConfigError
+from tpulint.config.readers import nearest
+from tpulint.output.program_map.model import ComputationMap, ProgramMap
+from tpulint.pipeline import driver
+from tpulint.pipeline.jobs import Run
+from tpulint.pipeline.program_map.computation import map_of
+from tpulint.pipeline.program_map.part import Definition, Part, definitions
+from tpulint.pipeline.programs import programs, understand_job
+from tpulint.pipeline.request import Request, settings_of
+from tpulint.pipeline.screen import read, screen
+from tpulint.source import Source, UnreadableSource, read_all, read_source
+
+MOST = 8  # computations of a map
+LEAST = 2  # boxes of a computation of which nothing is seen
+NAMED = 12  # functions in an error
+
+
+class Found(NamedTuple):
+    """A map, the sources of the files it leads to, and lines for standard error."""
+
+    program: ProgramMap
+    sources: dict[str, Source]
+    messages: tuple[str, ...]
+
+
+def draw(request: Request, function: str | None) -> Found:
+    """Return the map of the one path of `request`, or of the function of that name in it.
+
+    Raises ConfigError for a file that cannot be read, a function that is not there, and where
+    there is nothing to show.
+    """
+    task, _ = driver.prepare(request)
+    (filename,) = task.filenames
+    known = _read(filename)
+    path = os.path.abspath(filename)
+    part = Part(path, [each for each in known if function and each.is_called(function)])
+    understood, messages = _programs(task, filename)
+    pairs = [(program, each) for program in understood for each in program.computations]
+    if function is None:
+        shown = _built_here(pairs, path)
+    else:
+        shown = _through(pairs, part) if part.meant else []
+    if not shown:
+        raise ConfigError(_nothing(filename, function, pairs, path, known))
+    maps = _drawn(shown, part)
+    left_out = [f"{each.title} ({_place(each)})" for each in maps[MOST:]]
+    subject = filename if function is None else f"{filename}:{function}"
+    found = ProgramMap(subject, tuple(maps[:MOST]), tuple(left_out))
+    return Found(found, read_all(sorted(_files(found)), {}), tuple(messages))
+
+
+def _read(filename: str) -> list[Definition]:
+    """Return the functions and classes of the file. Raises ConfigError where it is no Python."""
+    try:
+        return list(definitions(read_source(filename, read(filename)).text))
+    except OSError as error:
+        raise ConfigError(f"{filename}: cannot read the file: {error.strerror}") from None
+    except UnreadableSource as error:
+        raise ConfigError(f"{filename}: {error.reason}") from None
+    except SyntaxError as error:
+        where = f" at line {error.lineno}" if error.lineno else ""
+        raise ConfigError(f"{filename}: cannot be parsed: {error.msg}{where}") from None
+
+
+def _programs(task: driver.Task, filename: str) -> tuple[list[Program], list[str]]:
+    """Read the programs that reach the file, and the lines for standard error."""
+    request = task.request
+    config = request.config_of(filename)
+    settings = settings_of(config)
+    ordered = tuple(sorted((*task.filenames, *task.context), key=os.path.abspath))
+    context = frozenset(task.context)
+    run = Run(ordered, context, {}, request.codes, settings, request.cache)
+    found: list[Program] = []
+    messages: list[str] = []
+    for job in programs(run, screen(ordered, {}, settings, context)):
+        understanding = understand_job(run, job)
+        messages += understanding.messages
+        if understanding.program is not None:
+            found.append(understanding.program)
+    return found, messages
+
+
+Pair = tuple[Program, Computation]
+
+
+def _built_here(pairs: Sequence[Pair], path: str) -> list[Pair]:
+    """The computations that are built in the file; where there are none, those that reach it."""
+    built = [pair for pair in pairs if pair[1].site.module.path == path]
+    return built or [pair for pair in pairs if _reaches(pair[1], path)]
+
+
+def _reaches(computation: Computation, path: str) -> bool:
+    sites = itertools.chain(
+        (each.site for each in computation.calls),
+        (each.site for each in computation.accesses),
+        (each.site for each in computation.clusters),
+    )
+    return any(each.module.path == path for each in sites)
+
+
+def _through(pairs: Sequence[Pair], part: Part) -> list[Pair]:
+    """The computations that the part builds, or whose device or host code it holds."""
+    return [
+        (program, each)
+        for program, each in pairs
+        if part.builds(each)
+        or any(map(part.has_cluster, each.clusters))
+        or any(part.has(one.context, one.site) for one in each.calls)
+    ]
+
+
+def _drawn(pairs: Sequence[Pair], part: Part) -> list[ComputationMap]:
+    """Draw each computation once: the same one may be reached in several ways.
+
+    Of several readings the one with most to show counts, and one of a function that is not seen
+    says nothing where another does.
+    """
+    drawn: dict[tuple[object, str], ComputationMap] = {}
+    for program, computation in pairs:
+        made = map_of(program, computation, part)
+        key = computation.site, repr(computation.callee)
+        known = drawn.get(key)
+        if known is None or _weight(made) > _weight(known):
+            drawn[key] = made
+    sites = {site for (site, _), made in drawn.items() if len(made.nodes) > LEAST}
+    return [
+        made for (site, _), made in drawn.items() if len(made.nodes) > LEAST or site not in sites
+    ]
+
+
+def _weight(made: ComputationMap) -> tuple[int, int, int]:
+    return len(made.cycles), len(made.nodes), len(made.variables)
+
+
+def _nothing(
+    filename: str,
+    function: str | None,
+    pairs: Sequence[Pair],
+    path: str,
+    known: Sequence[Definition],
+) -> str:
+    """Return why there is nothing to show, and what to ask instead."""
+    clusters = [cluster for _, each in pairs for cluster in each.clusters]
+    having = [each.name for each in known if _opens(each, clusters, path)]
+    listed = ", ".join(having[:NAMED]) + (", ..." if len(having) > NAMED else "")
+    hint = f"; functions with a host cluster: {listed}" if having else ""
+    if function is None:
+        return (
+            f"{filename}: nothing to map: no TPU computation that was read is built in it or"
+            f" reaches it (`tpulint explain {filename}` shows what was read)"
+        )
+    if not any(each.is_called(function) for each in known):
+        near = nearest(function, [name for each in known for name in _names(each)])
+        return f"{filename}: there is no function '{function}'{near}{hint}"
+    return f"{filename}: nothing to map: no TPU computation leads to '{function}'{hint}"
+
+
+def _names(known: Definition) -> list[str]:
+    return [known.name, known.name.rpartition(".")[2]]
+
+
+def _opens(known: Definition, clusters: Sequence[Cluster], path: str) -> bool:
+    part = Part(path, [known])
+    return any(map(part.has_cluster, clusters))
+
+
+def _place(drawn: ComputationMap) -> str:
+    return f"{drawn.span.filename}:{drawn.span.start.row}" if drawn.span else ""
+
+
+def _files(program: ProgramMap) -> set[str]:
+    """The files that the map leads to."""
+    found = set()
+    for drawn in program.computations:
+        spans = [drawn.span, *(each.span for each in drawn.regions)]
+        for node in drawn.nodes:
+            spans += [node.span, *(line.span for line in node.lines)]
+        for variable in drawn.variables:
+            spans += [variable.span, *(touch.span for touch in variable.touches)]
+        for cycle in drawn.cycles:
+            spans += [wait.span for wait in cycle.waits]
+        found |= {span.filename for span in spans if span is not None}
+    return found

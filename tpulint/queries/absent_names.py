@@ -1,0 +1,128 @@
+"""Names of TensorFlow's API that the target lacks, and their successors (TPU801 and TPU802)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.names.api_names import Spelled, having_of, is_missing
+from tpulint.finding import Certainty
+from tpulint.knowledge import names
+from tpulint.knowledge.renames import methods, renamed
+from tpulint.syntax.api_spellings import ATTRIBUTE, METHOD
+
+LOOSE = ("tensorflow.contrib", "tensorflow.python")
+# Modules that are in the wheel beside the public API, whose names the table holds.
+BESIDE = (
+    "tensorflow.distribute.experimental.rpc.kernels",
+    "tensorflow.distribute.experimental.rpc.proto",
+)
+STRATEGY = re.compile(r"strateg|distribution|replicator", re.IGNORECASE)
+
+
+class Absent(NamedTuple):
+    """A name that fails: `gone` where earlier releases have it.
+
+    now: its successor on the target, or "". same: the successor is the same code.
+    """
+
+    spelled: Spelled
+    certainty: Certainty
+    gone: bool
+    now: str
+    same: bool
+
+
+def absent(program: Program) -> Iterator[Absent]:
+    """The names that fail, each where Python would raise first.
+
+    Where a module has another one in no release, and nothing is known of what took its place,
+    the first name in a file is enough.
+    """
+    reported: set[tuple[str, str]] = set()
+    for each in sorted(program.spelled, key=lambda each: each.span):
+        if each.name.place == ATTRIBUTE and _fails_at_import(each):
+            continue
+        if each.name.paths[0].startswith(BESIDE):
+            continue
+        now, same = successor(each) or ("", False)
+        if not now and _is_for_the_next_generation(each):
+            continue
+        module = next((one for one in names.NEVER if each.name.paths[0].startswith(one)), None)
+        if module is not None and not now:
+            if (each.span.filename, module) in reported:
+                continue
+            reported.add((each.span.filename, module))
+        yield Absent(each, _certainty(each), _is_gone(each), now, same)
+
+
+def _fails_at_import(spelled: Spelled) -> bool:
+    """Return whether the alias itself stands for what is missing: then its import is the fault."""
+    bases = spelled.aliases.get(spelled.name.root, ())
+    return all(is_missing(having_of(base), spelled.target) for base in bases)
+
+
+def _is_for_the_next_generation(spelled: Spelled) -> bool:
+    """Return whether the file is TensorFlow 2's, in a project that requires TensorFlow 1.
+
+    Projects with both have one requirement at their top, and run such files with another release.
+    """
+    second = names.generation(2)
+    is_second = spelled.having != 0 and spelled.having & ~second == 0
+    return is_second and not spelled.target.configured and not spelled.target.mask & second
+
+
+def _certainty(spelled: Spelled) -> Certainty:
+    """Definite where no release that the file is for has the name, and nothing says otherwise."""
+    name = spelled.name
+    fails = spelled.having & spelled.target.mask == 0
+    if not spelled.having and any(path.startswith(LOOSE) for path in name.paths):
+        fails = False  # older releases than the table's had more there, and a source tree has
+    if name.place == METHOD:
+        fails = fails and STRATEGY.search(name.receiver) is not None
+    if spelled.having and name.inside and spelled.asks:
+        fails = False  # its caller may have asked for the version
+    if spelled.having and not spelled.target.configured:
+        fails = fails and _is_of_its_generation(spelled)
+    return Certainty.DEFINITE if fails else Certainty.POSSIBLE
+
+
+def _is_of_its_generation(spelled: Spelled) -> bool:
+    """Return whether some release of the major version that the project requires has the name.
+
+    Else the file was written for the other one, and may be run with it after all.
+    """
+    required = names.generation(1 if spelled.target.newest & names.generation(1) else 2)
+    return bool(spelled.having & required) and _is_gone(spelled)
+
+
+def _is_gone(spelled: Spelled) -> bool:
+    """Return whether the last release with the name is older than the newest that is used."""
+    return 0 < spelled.having < spelled.target.newest
+
+
+def first_without(spelled: Spelled) -> str:
+    """The first release in the table after the last that has the name."""
+    return names.releases()[spelled.having.bit_length()]
+
+
+def first_with(spelled: Spelled) -> str:
+    """The first release in the table that has the name."""
+    return names.releases()[(spelled.having & -spelled.having).bit_length() - 1]
+
+
+def newest(mask: int) -> str:
+    """The last release of a mask."""
+    return names.releases()[mask.bit_length() - 1]
+
+
+def successor(spelled: Spelled) -> tuple[str, bool] | None:
+    """Return the name's successor on the target, and whether it is the same code."""
+    lost = spelled.target.mask & ~spelled.having
+    if spelled.name.place == METHOD:
+        method = methods()[spelled.name.paths[0]]
+        there = names.having(f"{method.on}.{method.new}") & lost
+        return (method.new, True) if there else None
+    return renamed(spelled.name.paths[0], lost)

@@ -1,0 +1,59 @@
+"""Find collectives under traced control flow, and the condition that decides on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tpulint.analysis.domain.context import Scope
+from tpulint.analysis.domain.events import ApiCall, Computation, Tensor, Variable
+from tpulint.analysis.domain.objects import ExternalObject
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.uniformity import uniform
+from tpulint.analysis.domain.values import Const, Value, options
+from tpulint.knowledge import seam
+
+# Keras' way to say that gradients are already summed, in older and newer releases.
+ALONE = {"experimental_aggregate_gradients": False, "skip_gradients_aggregation": True}
+
+
+def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tuple[Scope, ...]]]:
+    """Collectives of device code, each with the traced control flow around it."""
+    for computation in program.computations:
+        for call in computation.calls:
+            scopes = call.context.control()
+            if scopes and call.context.on_device and synchronizes(computation, call):
+                yield computation, call, scopes
+
+
+def synchronizes(computation: Computation, call: ApiCall) -> bool:
+    """Return whether replicas wait for one another in `call`."""
+    if call.last in seam.COLLECTIVES:
+        return True
+    if call.last not in ("apply_gradients", "minimize"):
+        return False
+    alone = any(
+        each.keyword in ALONE and each.value == Const(ALONE[each.keyword])
+        for each in call.arguments
+    )
+    wrapped = isinstance(call.receiver, ExternalObject) and "CrossShard" in call.receiver.path
+    return wrapped or (computation.kind in seam.STRATEGY_RUN and not alone)
+
+
+def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
+    """The tensors and variables that decide, but for those that all replicas have alike."""
+    found: list[Tensor | Variable] = []
+    for scope in scopes:
+        payload = scope.payload
+        if not isinstance(payload, Value):
+            continue
+        parts: list[Tensor | Variable] = [
+            each for each in options(payload) if isinstance(each, Variable)
+        ]
+        found += [each for each in [*parts, *tensors(payload)] if not uniform([each])]
+    return found
+
+
+def differs(decider: Tensor | Variable) -> bool:
+    """Return whether each replica has its own of it."""
+    return isinstance(decider, Tensor) and decider.per_replica

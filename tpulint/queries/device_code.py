@@ -1,0 +1,77 @@
+"""The calls that are compiled for the device, and the certainty of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.context import COMPUTATION, LOOP, WHILE, WITH, Scope
+from tpulint.analysis.domain.effects import CLEARS, GRAPH, INIT_SCOPE, UNSEEN
+from tpulint.analysis.domain.events import ApiCall, Computation, Context
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import Const
+from tpulint.analysis.soft_placement import ON
+from tpulint.finding import Certainty
+
+# Contexts that lead out of the computation: what is built in them is not the device's.
+LEADS_OUT = frozenset([CLEARS, GRAPH, INIT_SCOPE])
+DEVICES = ("list_logical_devices", "list_physical_devices")
+GPU = Const("GPU")
+
+
+def device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
+    """Every call of something outside the project that is compiled for the device."""
+    for computation in program.computations:
+        gpus = {
+            call.site
+            for call in computation.calls
+            if call.last in DEVICES and any(each.value == GPU for each in call.arguments)
+        }
+        compiled: dict[tuple[Scope, ...], bool] = {}  # many calls are in few places
+        for call in computation.calls:
+            scopes = call.context.scopes
+            if scopes not in compiled:
+                compiled[scopes] = is_compiled(call.context) and not _is_over(gpus, call.context)
+            if compiled[scopes]:
+                yield computation, call
+
+
+def compiled_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
+    """Yield those of the calls that no soft placement moves to the host instead."""
+    for computation, call in device_calls(program):
+        if not placed_softly(program, computation):
+            yield computation, call
+
+
+def is_compiled(context: Context) -> bool:
+    """Return whether what is built at `context` is the device's, as far as one sees."""
+    return context.on_device and LEADS_OUT.isdisjoint(_contexts(context))
+
+
+def _contexts(context: Context) -> list[object]:
+    return [each.effect for each in context.since(COMPUTATION) if each.kind == WITH]
+
+
+def _is_over(gpus: set[Site], context: Context) -> bool:
+    """Return whether a loop around `context` runs over the GPUs, of which a TPU host has none."""
+    loops = [each for each in context.since(COMPUTATION) if each.kind in (LOOP, WHILE)]
+    return any(getattr(each.payload, "site", None) in gpus for each in loops)
+
+
+def placed_softly(program: Program, computation: Computation) -> bool:
+    """Return whether every program that runs this moves what has no kernel to the host."""
+    return placement(program, computation) == ON
+
+
+def placement(program: Program, computation: Computation) -> str | None:
+    """The soft placement of the programs that run the computation, found where each starts."""
+    calls = computation.context.call_chain
+    first = calls[0].site if calls else computation.site
+    return program.soft_placement.get(first.module.path)
+
+
+def certainty(program: Program, computation: Computation, context: Context) -> Certainty:
+    """Return the certainty that an operation built at `context` is compiled for a TPU."""
+    sure = computation.certainty is Certainty.DEFINITE and not context.is_guess
+    sure = sure and UNSEEN not in _contexts(context) and not placement(program, computation)
+    return Certainty.DEFINITE if sure else Certainty.POSSIBLE

@@ -1,0 +1,32 @@
+"""Summaries of TensorFlow 1 that an Estimator merges, or that nobody fetches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.events import ApiCall, Computation
+from tpulint.analysis.domain.program import Program
+from tpulint.knowledge.operations import Built
+
+# Functions that a model_fn calls to drop the summaries that its helpers made.
+EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
+V1_SUMMARIES = frozenset(
+    ["ScalarSummary", "HistogramSummary", "ImageSummary", "AudioSummaryV2", "TensorSummaryV2"]
+)
+
+
+def is_left_out(built: Built, call: ApiCall, computation: Computation, emptied: set[str]) -> bool:
+    """Return whether nobody fetches a summary of TensorFlow 1: only an Estimator merges them."""
+    merged = computation.kind == "model_fn" and _folder(call) not in emptied
+    return V1_SUMMARIES.issuperset(built.operations) and not merged
+
+
+def folders_that_empty(program: Program) -> Iterator[str]:
+    """The folders of code that takes summaries away again: their model_fns are read apart."""
+    for calls in (program.calls, *(computation.calls for computation in program.computations)):
+        yield from (_folder(each) for each in calls if each.last in EMPTIES)
+
+
+def _folder(call: ApiCall) -> str:
+    return os.path.dirname(call.site.module.path)

@@ -1,0 +1,102 @@
+"""TPU609: an input_fn makes batches of another size than TPUEstimator asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tpulint.analysis.domain.events import ApiCall
+from tpulint.analysis.domain.objects import ExternalObject
+from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.values import NONE, Const, External, Opaque, Value
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty
+from tpulint.knowledge.estimators import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
+from tpulint.queries.estimators import broadcasts, may_have_one_replica, on_tpu, setting
+from tpulint.queries.input_pipelines import data_of, last_batches
+from tpulint.rules.base import Report
+
+# The position of a batch's size among the arguments, where it is not the first.
+POSITIONS = {"map_and_batch": 1, "map_and_batch_with_legacy_function": 1}
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """The certainty and the words of what is wrong with a size."""
+
+    certainty: Certainty
+    harm: str
+
+
+def check(program: Program, report: Report) -> None:
+    makers = {id(each.result): each for each in program.named.get("TPUEstimator", ())}
+    for feed in program.feeds:
+        estimator = makers.get(id(feed.owner))
+        if estimator is None or not on_tpu(estimator) or broadcasts(estimator) is not False:
+            continue
+        for batch in last_batches(data_of(program, feed)):
+            wrong = None if batch is None else judged(feed, estimator, batch)
+            if batch is not None and wrong is not None:
+                report(
+                    batch.site.span,
+                    f'{wrong.harm}: take `params["batch_size"]`',
+                    certainty=wrong.certainty,
+                    trace=(
+                        traces.step(HOST_LANE, estimator.site, "says how large a batch is"),
+                        traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
+                        traces.step(HOST_LANE, batch.site, "makes batches of its own size"),
+                    ),
+                )
+
+
+def judged(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> Wrong | None:
+    """Return what is wrong with the size of the batches, None where that is nothing."""
+    keyword, position = BATCH_SIZES[feed.kind]
+    asked = estimator.argument(keyword, position)
+    size = batch.argument("batch_size", POSITIONS.get(batch.last, 0))
+    if asked is None or size is None or may_have_one_replica(estimator):
+        return None
+    sure = not (feed.context.is_guess or estimator.context.is_guess)
+    certainty = Certainty.DEFINITE if sure else Certainty.POSSIBLE
+    hosts = known_hosts(estimator)
+    if is_same(size, asked.value):
+        if feeds_each_core(feed, estimator):
+            return Wrong(certainty, f"each core gets a batch as large as all of `{keyword}`")
+        if hosts == "several":
+            return Wrong(certainty, f"each host gets a batch as large as all of `{keyword}`")
+        return None
+    batched, whole = _number(size), _number(asked.value)
+    if batched is None or whole is None or feeds_each_core(feed, estimator):
+        return None
+    if batched > whole or (hosts == "one" and batched != whole):
+        return Wrong(
+            certainty, f"a host's batch of {batched} is not its part of `{keyword}={whole}`"
+        )
+    return None  # it may be right for as many hosts
+
+
+def feeds_each_core(feed: Feed, estimator: ApiCall) -> bool:
+    """Return whether the input_fn is called for each core, or its batches go to one each."""
+    mode = setting(estimator, "per_host_input_for_training", 3)
+    if isinstance(mode, External) and mode.last in PER_CORE:
+        return feed.kind == "train" or mode.last == "PER_HOST_V2"
+    return mode == Const(False) and feed.kind == "train"
+
+
+def known_hosts(estimator: ApiCall) -> str | None:
+    """Return whether the TPU has "one" host or "several"; None where that is not said."""
+    shards = _number(setting(estimator, "num_shards", 1))
+    if shards is None or setting(estimator, "num_cores_per_replica", 2) != NONE:
+        return None
+    return "one" if shards <= CORES_OF_A_HOST else "several"
+
+
+def is_same(one: Value, other: Value) -> bool:
+    """Return whether both are one constant, one flag, or one thing that is not known."""
+    if isinstance(one, Opaque):
+        return one is other
+    return isinstance(one, (Const, External)) and one == other
+
+
+def _number(value: Value) -> int | None:
+    found = value.value if isinstance(value, Const) else None
+    return found if type(found) is int else None

@@ -1,0 +1,91 @@
+"""TPU707: a TPUStrategy runs a step, and nothing in the program has initialized the TPU system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.context import UNSEEN_CALLER
+from tpulint.analysis.domain.events import ApiCall, Computation
+from tpulint.analysis.domain.keras_models import is_model
+from tpulint.analysis.domain.objects import ExternalObject, Instance
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import NONE, Strategy, Value
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty
+from tpulint.knowledge import seam
+from tpulint.knowledge.seam import is_tensorflow
+from tpulint.knowledge.strategies import INITIALIZING_WORDS
+from tpulint.queries.eager_calls import is_built_in_graph
+from tpulint.rules.base import Report
+
+# Parts of names of unseen functions that may initialize the system.
+MAY_INITIALIZE = re.compile(r"tpu|init|connect|setup|strateg|device|accelerator|runtime")
+
+
+def check(program: Program, report: Report) -> None:
+    reported: set[int] = set()
+    for computation, made in candidates(program):
+        if id(made) not in reported and not may_be_initialized(program):
+            reported.add(id(made))
+            report(
+                made.site.span,
+                f"`{made.last}` on a TPU system that nothing initializes, so that its first step is"
+                " refused: call `tf.tpu.experimental.initialize_tpu_system(resolver)` before",
+                certainty=Certainty.DEFINITE,
+                trace=(
+                    traces.step(HOST_LANE, made.site, f"makes the `{made.last}`"),
+                    traces.entry(computation),
+                ),
+            )
+
+
+def candidates(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
+    """The steps that certainly run on a TPU, each with the call that made its strategy."""
+    for computation in program.computations:
+        if computation.kind not in seam.STRATEGY_RUN or is_built_in_graph(computation):
+            continue
+        if computation.certainty is Certainty.POSSIBLE or computation.context.is_guess:
+            continue
+        strategy = strategy_behind(computation.call.receiver)
+        for made in program.calls:
+            is_its_maker = made.result is strategy and made.last in seam.TPU_STRATEGIES
+            if is_its_maker and is_seen(computation, made):
+                yield computation, made
+
+
+def strategy_behind(receiver: Value | None) -> Strategy | None:
+    """The strategy whose `run` it is, or under whose scope the model was made that is fitted."""
+    if isinstance(receiver, (ExternalObject, Instance)) and is_model(receiver):
+        return receiver.context.strategy if receiver.context is not None else None
+    return receiver if isinstance(receiver, Strategy) else None
+
+
+def is_seen(computation: Computation, made: ApiCall) -> bool:
+    """Return whether all that ran before is seen: no function is around that nothing calls."""
+    given = made.argument("tpu_cluster_resolver", 0)
+    if given is not None and given.value != NONE and not isinstance(given.value, ExternalObject):
+        return False
+    return not any(
+        scope.kind == UNSEEN_CALLER
+        for context in (computation.context, made.context)
+        for scope in context.scopes
+    )
+
+
+def may_be_initialized(program: Program) -> bool:
+    """Return whether anything initializes the system, or something unseen may."""
+    if any(word in module.text for module in program.modules for word in INITIALIZING_WORDS):
+        return True
+    return any(
+        MAY_INITIALIZE.search(call.path.lower()) or takes_resolver(call)
+        for call in program.calls
+        if not is_tensorflow(call.path) and call.receiver is None
+    )
+
+
+def takes_resolver(call: ApiCall) -> bool:
+    values = [each.value for each in call.arguments]
+    return any(
+        isinstance(each, ExternalObject) and each.last == "TPUClusterResolver" for each in values
+    )

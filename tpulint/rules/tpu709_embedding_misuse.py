@@ -1,0 +1,111 @@
+"""TPU709: a TPUEmbedding is made, fed or read where TensorFlow refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.context import COMPUTATION, COND, FUNCTION, UNSEEN_CALLER, WHILE
+from tpulint.analysis.domain.events import ApiCall, Computation, Tensor
+from tpulint.analysis.domain.objects import ExternalObject
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.structures import told_apart
+from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes.strategies import in_scope
+from tpulint.diagnostics.trace_steps import path_to_site
+from tpulint.finding import HOST_LANE, Certainty
+from tpulint.knowledge.strategies import (
+    EMBEDDING,
+    EMBEDDING_MODULES,
+    EMBEDDINGS_ON_CORES,
+    OF_EMBEDDINGS,
+)
+from tpulint.queries.strategy_scopes import Scopes
+from tpulint.rules.base import Report
+
+
+def check(program: Program, report: Report) -> None:
+    scopes = Scopes(program)
+    reported: set[Site] = set()
+    for call, made in uses(program):
+        sure = None if scopes.by_hand else scopes.is_outside(made.context, None)
+        if sure is not None:
+            if made.site not in reported:
+                reported.add(made.site)
+                made_outside(call, made, sure, report)
+        elif call.context.computation is None:
+            if call.last in EMBEDDINGS_ON_CORES and not is_called_by_unseen(call):
+                on_host(call, report)
+        elif call.last == "enqueue" and call.context.on_device:
+            in_step(call.context.computation, call, report)
+
+
+def uses(program: Program) -> Iterator[tuple[ApiCall, ExternalObject]]:
+    """The calls of methods of embeddings, each with the object."""
+    for call in program.all_calls():
+        made = call.receiver
+        if call.last in OF_EMBEDDINGS and isinstance(made, ExternalObject):
+            home, _, last = made.path.rpartition(".")
+            if last == EMBEDDING and home.endswith(tuple(EMBEDDING_MODULES)):
+                yield call, made
+
+
+def made_outside(call: ApiCall, made: ExternalObject, sure: Certainty, report: Report) -> None:
+    if call.context.is_guess:
+        sure = Certainty.POSSIBLE
+    report(
+        made.site.span,
+        f"the `{EMBEDDING}` is created outside `strategy.scope()`: `{call.last}` is refused where"
+        " it was not created under a TPUStrategy",
+        certainty=sure,
+        trace=(
+            traces.step(HOST_LANE, made.site, f"makes the `{EMBEDDING}` under no scope"),
+            traces.step(HOST_LANE, call.site, f"calls its `{call.last}`"),
+        ),
+        fix=in_scope(made.site),
+    )
+
+
+def on_host(call: ApiCall, report: Report) -> None:
+    report(
+        call.site.span,
+        f"`{call.last}` of a `{EMBEDDING}` is an operation of the TPU's cores, but no step is"
+        " around it: call it in the function given to `run`",
+        certainty=Certainty.POSSIBLE if call.context.is_guess else Certainty.DEFINITE,
+        trace=(traces.step(HOST_LANE, call.site, f"calls `{call.last}` on the host"),),
+    )
+
+
+def is_called_by_unseen(call: ApiCall) -> bool:
+    """Return whether a function is around that nothing calls: its caller may be a step."""
+    return any(each.kind == UNSEEN_CALLER for each in call.context.scopes)
+
+
+def in_step(computation: Computation, call: ApiCall, report: Report) -> None:
+    """`enqueue` in a step is moved to the host, if that can be done."""
+    why = refusal(computation, call)
+    if why is not None:
+        sure = computation.certainty
+        report(
+            call.site.span,
+            f"`enqueue` of a `{EMBEDDING}` {why}: call it before `{computation.kind}`",
+            certainty=Certainty.POSSIBLE if call.context.is_guess else sure,
+            trace=path_to_site(computation, call.context, call.site, "calls `enqueue` in the step"),
+        )
+
+
+def refusal(computation: Computation, call: ApiCall) -> str | None:
+    """Return why the step's `enqueue` is refused, None where it is not, or not for sure."""
+    if any(each.kind in (COND, WHILE, FUNCTION) for each in call.context.since(COMPUTATION)):
+        return "cannot be lifted out of control flow or of a tf.function in a step"
+    given = call.argument("features", 0)
+    handed = {each.site for each in computation.calls if ".nest." in each.path}
+    if given is not None and any(
+        is_made_here(each) and each.site not in handed for each, _ in told_apart(given.value)
+    ):
+        return "takes only what the step was given, not what it computes"
+    return None
+
+
+def is_made_here(tensor: Tensor) -> bool:
+    return tensor.made is not None and tensor.made.on_device and tensor.computed

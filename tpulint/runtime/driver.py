@@ -1,0 +1,60 @@
+"""The order of a TPU computation: mark it, extract its program, schedule it, execute it.
+
+Each step is one function, called from here only. A fault of the program is an error of
+`tpulint.runtime.errors`, which names the rule; a fault of tpulint's own is an `InternalError`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.execute.step import execute
+from tpulint.runtime.extract.program import extract
+from tpulint.runtime.fetching import guard_fetches
+from tpulint.runtime.internal import ours, partly_ours
+from tpulint.runtime.mark.marked import Marked, Mode, Ran
+from tpulint.runtime.mark.replicate import Outcome, mark, warn_of_idle_padding
+from tpulint.runtime.mark.request import Request
+from tpulint.runtime.mark.validate import check
+from tpulint.runtime.schedule.options import Options
+from tpulint.runtime.schedule.schedule import schedule
+
+
+def run(request: Request, mode: Mode, options: Options) -> tuple[Outcome, Ran] | None:
+    """Mark the computation of `request`, and build the step that runs it.
+
+    None where there are no replicas. The step is in the graph that is being built.
+    """
+    with partly_ours():
+        outcome = mark(request, mode)
+    if outcome is None:
+        return None
+    check(outcome.context, outcome.marked, request.device_assignment)
+    warn_of_idle_padding(request, outcome)
+    if mode == "graph":
+        guard_fetches(outcome.marked.graph)
+    with apart_from_the_users_nodes():
+        return outcome, run_marked(outcome.marked, options)
+
+
+@tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+def run_marked(marked: Marked, options: Options) -> Ran:
+    """Build the step that runs `marked`, of which gradients see the marked nodes only."""
+    with tfi.no_recording(), ours():
+        program = extract(marked)
+        scheduled = schedule(program, options)
+        for warning in scheduled.warnings:
+            warnings.warn(warning, stacklevel=2)
+        return execute(scheduled)
+
+
+@contextmanager
+def apart_from_the_users_nodes() -> Iterator[None]:
+    """Keep operations made in the context out of the user's name, device and colocation scopes."""
+    with tf.name_scope("tpulint/"), tf.device(None), tfi.no_colocation():
+        yield

@@ -1,0 +1,41 @@
+"""Operations of the graph that call Python when they are reached."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime.execute.raising import safely
+from tpulint.runtime.extract.region import Operation, Tensor
+
+_stopped = threading.Event()
+
+
+class Stopped(Exception):
+    """Raised in the graph where every step is to end."""
+
+
+def stop() -> None:
+    """Make every step fail at its next such operation, until `resume`."""
+    _stopped.set()
+
+
+def resume() -> None:
+    """Let steps run again."""
+    _stopped.clear()
+
+
+def call_python(function: Callable[..., Any], given: Sequence[Tensor] = ()) -> Operation:
+    """Return an operation that calls `function` with the values of `given`."""
+    called = safely(function)
+
+    def call(*values: Any) -> bool:
+        if _stopped.is_set():
+            raise Stopped("the program is being ended")
+        called(*values)
+        return True
+
+    return tf.numpy_function(call, list(given), tf.bool, stateful=True).op

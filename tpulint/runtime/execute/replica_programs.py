@@ -1,0 +1,88 @@
+"""The programs of all replicas, in the order of the schedule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.execute.compose import Composer
+from tpulint.runtime.execute.copies import make_copies, write_back
+from tpulint.runtime.execute.deadline import Deadline
+from tpulint.runtime.execute.exchanges import Exchanges
+from tpulint.runtime.execute.feeds import Feeds
+from tpulint.runtime.execute.initialized import refused_until_initialized
+from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration, token_after
+from tpulint.runtime.execute.probes import Probes
+from tpulint.runtime.execute.rendezvous import Rendezvous
+from tpulint.runtime.execute.replicas import Replicas
+from tpulint.runtime.execute.step_mutex import StepMutex
+from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.region import Tensor
+from tpulint.runtime.extract.sizes import cut, cut_sizes
+from tpulint.runtime.schedule.locks import Verdicts
+from tpulint.runtime.schedule.schedule import Schedule
+
+
+def run_replicas(
+    scheduled: Schedule,
+    around: Places,
+) -> list[Tensor]:
+    """Return a token, which has a value when all has run, and the outputs, replica by replica."""
+    program, verdicts, options = scheduled.program, scheduled.verdicts, scheduled.options
+    rendezvous = Rendezvous(scheduled.collectives, all_of_them=options.deadline is not None)
+    exchanges = Exchanges(scheduled.collectives, program.num_replicas)
+    fed = Feeds(scheduled.feeds, program.marked)
+    places = tuple(
+        Places(
+            _inputs(program, replica, around),
+            replica=tf.constant(replica),
+            iteration=no_iteration(),
+            queues=exchanges.queues(replica),
+            feeds=fed.queues(replica),
+            handles={name: name for name in program.region.inputs},
+        )
+        for replica in range(program.num_replicas)
+    )
+    probes = Probes()
+    deadline = Deadline(options.deadline, rendezvous.waits, fed, probes.started)
+    shares = [scheduled.collectives, verdicts.queued, fed.may_wait, deadline.watches, probes.wanted]
+    mutex = StepMutex(needed=any(shares))
+    with tf.control_dependencies(mutex.acquire()):
+        cleared = [*rendezvous.begin(), *exchanges.begin([here.queues for here in places])]
+        ready = refused_until_initialized(program.marked)
+        first = tf.group(ready, probes.begin(), deadline.begin(), mutex.acquire())
+    composer = Composer(verdicts, rendezvous, exchanges, probes, deadline, fed)
+    replicas = Replicas(composer, places)
+    watching = deadline.watch([first])
+    serving = exchanges.run([first, *cleared])
+    started = [first, *replicas.run(scheduled.before, [first])]
+    copies, filled = make_copies(scheduled.copied, places, started)
+    held = replicas.run(scheduled.during, [*started, *filled, *cleared])
+    released = [*held, *write_back(copies, held)]
+    ended = [*released, *replicas.run(scheduled.after, released)]
+    for later in composer.deferred:
+        with tf.control_dependencies(mutex.acquire()):
+            tensorflow_internals.add_control_inputs(first, [later.forgotten()])
+        ended.append(
+            later.run(places[0], ended, replace(composer, verdicts=Verdicts(), deferred=[]).build)
+        )
+    ended += [*exchanges.stop(ended), *serving, *deadline.end(ended), *watching]
+    token = token_after([*ended, *mutex.release(ended)])
+    outputs = [
+        constant_or_image(program.region, out.name, here, on_host=False)
+        for here in places
+        for out in program.region.outputs
+    ]
+    return [token, *outputs]
+
+
+def _inputs(program: Program, replica: int, around: Places) -> dict[str, Tensor]:
+    """Return the tensors of `replica` for the inputs of the region."""
+    tensors = {
+        name: around.tensors[given[replica].name] for name, given in program.boundary.items()
+    }
+    for one in cut_sizes(program.region):
+        tensors[one.name] = cut(tensors[one.name], one.dimension, tensors[one.size])
+    return tensors

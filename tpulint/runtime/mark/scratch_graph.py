@@ -1,0 +1,141 @@
+"""The graph in which a computation of a tf.function is marked."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.mark.attributes import bool_attr
+
+Graph = Any
+Operation = Any
+Tensor = Any
+
+
+class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
+    """A FuncGraph inside the user's FuncGraph that continues from its current state.
+
+    It draws names from the user's graph, and starts with its name scope, devices and control
+    dependencies, so that operations are made as they would have been there. Tensors that it
+    captures from outside the user's graph are captured there first, as they would have been.
+    `counterparts` maps the operations that represent one of the user's graph to that one: captured
+    placeholders, and no-ops for operations without outputs. They have the same names.
+    """
+
+    def __init__(self, users_graph: Graph) -> None:
+        super().__init__(users_graph.name)
+        self.users_graph = users_graph
+        self.counterparts: dict[str, Operation] = {}
+        self._waits: list[tuple[Any, Any]] = []
+        self._names_in_use = users_graph._names_in_use
+        self._name_stack = users_graph._name_stack
+        # True if bodies of loops and branches get automatic control dependencies.
+        self._add_control_dependencies = users_graph._add_control_dependencies
+
+    @contextlib.contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Enter the graph, with the devices and control dependencies of the user's."""
+        users = self.users_graph
+        with self.as_default(), contextlib.ExitStack() as waiting, _counting_seeds_on(users, self):
+            self._device_function_stack = users._device_function_stack.copy()
+            self._colocation_stack = users._colocation_stack.copy()
+            for scope in users._control_dependencies_stack:
+                ours = self.control_dependencies(scope.control_inputs)
+                waiting.enter_context(ours)
+                self._waits.append((scope, ours))
+            yield
+
+    def capture(self, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
+        graph = None if tfi.is_eager_tensor(tensor) else tensor.graph
+        if graph is self:
+            return tensor
+        if graph is not self.users_graph:
+            with _as_if_here(self, self.users_graph):
+                tensor = self.users_graph.capture(tensor, name=name)
+        with self._naming(tensor.op.name if tensor.value_index == 0 else None), tfi.no_recording():
+            placeholder = super().capture(tensor, shape=shape)
+        tfi.same_on_tapes(placeholder, tensor)
+        self.counterparts[placeholder.op.name] = tensor.op
+        for users, ours in self._waits:
+            # An operation with an input that was made in such a scope already waits through that.
+            if users.op_in_group(tensor.op):
+                ours.add_op(placeholder.op)
+        return placeholder
+
+    def control_dependencies(self, control_inputs: Any) -> Any:
+        if control_inputs is None:
+            return super().control_dependencies(None)
+        return super().control_dependencies([self._counterpart(c) for c in control_inputs])
+
+    def _counterpart(self, control_input: Any) -> Any:
+        op = getattr(control_input, "op", control_input)
+        if not isinstance(op, tf.Operation) or op.graph is not self.users_graph:
+            return control_input
+        op._set_attr("_has_manual_control_dependencies", bool_attr(True))
+        if op.outputs:
+            return self.capture(op.outputs[0]).op
+        if op.name not in self.counterparts:
+            with self._naming(op.name), super().control_dependencies(None):
+                tf.no_op(name=op.name)
+            self.counterparts[op.name] = op
+        return self.get_operation_by_name(op.name)
+
+    @contextlib.contextmanager
+    def _naming(self, name: str | None) -> Iterator[None]:
+        """Give the next operation exactly `name`, which the user's graph has taken."""
+        saved = self._name_stack, self._names_in_use
+        self._name_stack = "" if name else "tpulint/captured"
+        self._names_in_use = {} if name else self._names_in_use
+        try:
+            yield
+        finally:
+            self._name_stack, self._names_in_use = saved
+
+
+def captured_by_scratch_graphs() -> contextlib.AbstractContextManager[None]:
+    """Return a context in which functions in a scratch graph capture its placeholders.
+
+    Otherwise a branch that takes a tensor of the user's twice would get two arguments.
+    """
+    original = tfi.FuncGraph.capture
+
+    @functools.wraps(original)
+    def capture(graph: Graph, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
+        if not tfi.is_eager_tensor(tensor):
+            for around in tfi.graphs_outwards(graph.outer_graph):
+                if isinstance(around, ScratchGraph) and tensor.graph is around.users_graph:
+                    with tf.Graph.as_default(around):
+                        tensor = around.capture(tensor)
+        return original(graph, tensor, name=name, shape=shape)
+
+    return tfi.patched("tensorflow.python.framework.func_graph.FuncGraph.capture", capture)
+
+
+@contextlib.contextmanager
+def _counting_seeds_on(users: Graph, scratch: Graph) -> Iterator[None]:
+    """Give random operations in `scratch` the seeds that they would have got in `users`."""
+    counts = tfi.random_seed._graph_to_seed_dict
+    counts[scratch] = counts.get(users, 0)
+    try:
+        yield
+    finally:
+        counts[users] = counts[scratch]
+
+
+@contextlib.contextmanager
+def _as_if_here(here: Graph, graph: Graph) -> Iterator[None]:
+    """Make `graph` the default, with the name scope and devices that `here` is in."""
+    saved = graph._name_stack, graph._device_function_stack, graph._colocation_stack
+    graph._name_stack = here._name_stack
+    graph._device_function_stack = here._device_function_stack
+    graph._colocation_stack = here._colocation_stack
+    try:
+        with tf.Graph.as_default(graph):
+            yield
+    finally:
+        graph._name_stack, graph._device_function_stack, graph._colocation_stack = saved

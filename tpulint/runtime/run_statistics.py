@@ -1,0 +1,129 @@
+"""The record that `tpulint run` keeps of a program that it runs on an emulated TPU."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulated import emulated_tpu
+from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
+from tpulint.runtime.execute import callbacks, thread_starvation
+from tpulint.runtime.execute.probes import Event, Unfinished, unfinished, watched_by
+from tpulint.runtime.execute.raising import faults_sent_to
+from tpulint.runtime.stepping import options
+
+FEEDS = ("infeed", "outfeed")
+"""The lanes in which the device takes from queues of the host, and puts into them."""
+
+
+@dataclass
+class Total:
+    """One lane of one computation, over all its steps and replicas.
+
+    `place` is the user's line that made it, None where no line of the user's did; `round_trips`
+    counts the runs of a host cluster that gave bytes back to the device.
+    """
+
+    place: str | None
+    runs: int = 0
+    round_trips: int = 0
+    bytes_to_host: int = 0
+    bytes_to_device: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Totals:
+    """The lanes of one computation by name, its steps, and the last step of each replica."""
+
+    lanes: dict[str, Total] = field(default_factory=dict)
+    steps: set[int] = field(default_factory=set)
+    last: dict[int, int] = field(default_factory=dict)
+
+
+class Watch:
+    """A record of the run: sums, not events, because a program may run for days."""
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self._cancel = cancel
+        self.computations: dict[str | None, Totals] = {}
+        self.warnings: dict[tuple[str, str | None], RuntimeFaultWarning] = {}
+        self.first_fault: RuntimeFault | None = None
+        """The first that a step has raised, whatever the program has seen of it."""
+        self._lock = threading.Lock()
+
+    def add(self, event: Event) -> None:
+        """Add a segment that has run."""
+        with self._lock:
+            computation = self.computations.setdefault(event.computation, Totals())
+            computation.steps.add(event.step)
+            total = computation.lanes.setdefault(event.lane, Total(event.place))
+            total.seconds += event.end - event.start
+            if event.lane == "device":
+                # Its segments are one program, which runs once a step on each replica.
+                total.runs += computation.last.get(event.replica) != event.step
+                computation.last[event.replica] = event.step
+            else:
+                total.runs += 1
+                total.round_trips += event.bytes_out > 0 and event.lane not in FEEDS
+                total.bytes_to_host += event.bytes_in
+                total.bytes_to_device += event.bytes_out
+
+    def warn(self, warning: RuntimeFaultWarning) -> None:
+        """Keep the first warning of its kind at its place."""
+        with self._lock:
+            self.warnings.setdefault((warning.rule, warning.place), warning)
+
+    def fail(self, fault: RuntimeFault) -> None:
+        """Keep the first fault."""
+        with self._lock:
+            self.first_fault = self.first_fault or fault
+
+    def unfinished(self) -> list[Unfinished]:
+        """Return the host clusters that had not ended when their step failed."""
+        return unfinished()
+
+    def stop(self, thread: int) -> None:
+        """End the steps that run now, and those of the sessions that the Python thread runs.
+
+        Segments compiled by XLA run on, and so do Python functions of host clusters.
+        """
+        callbacks.stop()
+        self._cancel()
+        tfi.close_sessions_of_thread(thread)
+
+    def resume(self) -> None:
+        """Let steps run again."""
+        callbacks.resume()
+
+    def host_functions(self) -> list[str]:
+        """Return the user's lines that Python functions of graphs are at now."""
+        return thread_starvation.host_functions()
+
+
+@contextmanager
+def running(
+    num_replicas: int | None, topology: str | None, deadline: float | None = None
+) -> Iterator[Watch]:
+    """Emulate a TPU in the context, and watch the computations that run on it.
+
+    `deadline` is the longest that a step may take, in seconds.
+
+    Raises:
+        ValueError: there is no such topology, or no such number of replicas.
+    """
+    with (
+        emulated_tpu(num_replicas, topology=topology),
+        tfi.cancellable_calls() as cancel,
+        options(deadline=deadline),
+    ):
+        watch = Watch(cancel)
+        with (
+            watched_by(watch.add),
+            warnings_sent_to(watch.warn),
+            faults_sent_to(watch.fail),
+        ):
+            yield watch

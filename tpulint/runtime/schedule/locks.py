@@ -1,0 +1,181 @@
+"""The effect of the device program's locks on the host clusters that touch its variables.
+
+The device program holds each variable that it touches from its start to its end, and waits for
+every cluster whose result it takes. So a host operation that touches such a variable runs before,
+after (nothing on the device waits for it), or never: the wait-for graph has a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tpulint.runtime.errors import DeadlockError, DeviceVariableError, StaleVariableWarning
+from tpulint.runtime.extract.effects import Touch
+from tpulint.runtime.extract.host_order import HostOrder, host_order
+from tpulint.runtime.extract.region import Key, Operation, Region, key_of, sources_of
+from tpulint.runtime.schedule.options import Options
+from tpulint.runtime.schedule.variables import Variable
+from tpulint.runtime.schedule.wait_graph import Wait, WaitGraph
+from tpulint.runtime.source_location import place_of_operation
+
+DEVICE = "device"
+
+
+@dataclass(frozen=True, eq=False)
+class Deadlock:
+    """`cycle` closes when a host operation waits for `variable`."""
+
+    variable: Variable
+    cycle: tuple[Wait, ...]
+
+    def fault(self, replica: int) -> DeadlockError:
+        """Return the error that describes the cycle in the program of `replica`."""
+        return DeadlockError(
+            f"Deadlock in replica {replica} over the variable '{self.variable.name}': "
+            "its lanes wait for each other\n" + "\n".join(f"  {wait}" for wait in self.cycle),
+            place=self.cycle[0].place,
+            rule="TPU105" if self.variable.is_global_step else "TPU101",
+        )
+
+
+@dataclass(eq=False)
+class Verdicts:
+    """The verdicts on operations of host clusters, by `key_of`."""
+
+    before: set[Key] = field(default_factory=set)
+    """They run before the device program."""
+    after: set[Key] = field(default_factory=set)
+    """They run after it."""
+    queued: set[Key] = field(default_factory=set)
+    """They are in a body, and run after it as often as they were reached."""
+    deadlocks: dict[Key, Deadlock] = field(default_factory=dict)
+    """They never run."""
+    warnings: list[StaleVariableWarning] = field(default_factory=list)
+
+
+def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdicts:
+    """Return the verdicts on all host accesses of variables that the device touches."""
+    verdicts = Verdicts()
+    orders = {id(top): host_order(top, is_top=True)}
+    for variable in variables:
+        for touch in variable.on_host:
+            if variable.of_strategy:
+                raise DeviceVariableError(
+                    f"The variable '{variable.name}' of a TPUStrategy scope is touched "
+                    "in a host cluster",
+                    place=place_of_operation(touch.op),
+                )
+            if not variable.on_device:
+                continue
+            region = touch.region
+            if id(region) not in orders:
+                orders[id(region)] = host_order(region, is_top=False)
+            order, name = orders[id(region)], touch.anchor.name
+            key = key_of(region, touch.anchor)
+            if name in order.heads:
+                verdicts.before.add(key)
+                if _comes_too_early(top, variable, touch):
+                    verdicts.warnings.append(_stale(variable, touch))
+            elif options.host_variables == "snapshot":
+                if name in order.tails:
+                    verdicts.after.update(_with_followers(touch))
+                else:
+                    verdicts.warnings.append(_stale(variable, touch))
+            elif name in order.awaited:
+                verdicts.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, order))
+            else:
+                late = verdicts.after if region is top else verdicts.queued
+                late.update(_with_followers(touch))
+                if touch.writes or _misses_a_write(top, variable, touch, name in order.tails):
+                    verdicts.warnings.append(_stale(variable, touch))
+    return verdicts
+
+
+def _comes_too_early(top: Region, variable: Variable, head: Touch) -> bool:
+    """Return whether the device touches `variable` before `head` in program order alone."""
+    place = top.position[head.top.name]
+    return any(
+        (touch.writes or head.writes) and top.position[touch.top.name] < place
+        for touch in variable.on_device
+    )
+
+
+def _misses_a_write(top: Region, variable: Variable, read: Touch, is_tail: bool) -> bool:
+    """Return whether the device writes `variable`, for a tail after it in program order."""
+    place = top.position[read.top.name]
+    return any(
+        touch.writes and (not is_tail or top.position[touch.top.name] > place)
+        for touch in variable.on_device
+    )
+
+
+def _stale(variable: Variable, touch: Touch) -> StaleVariableWarning:
+    does = "writes" if touch.writes else "reads"
+    return StaleVariableWarning(
+        f"A host cluster {does} the variable '{variable.name}', which the device program touches: "
+        "neither sees in time what the other writes",
+        place=place_of_operation(touch.op),
+    )
+
+
+def _cycle(variable: Variable, touch: Touch, order: HostOrder) -> tuple[Wait, ...]:
+    """Return the cycle that closes when `touch`, awaited by the device, waits for the variable."""
+    graph = WaitGraph()
+    lock = f"variable '{variable.name}'"
+    holder = variable.on_device[0].op
+    held = f"held by the {DEVICE} program, which touches it, until that ends"
+    graph.add(Wait(lock, DEVICE, held, place_of_operation(holder)))
+    graph.add(*_waits(touch.region, order))
+    return graph.add(
+        Wait(
+            _lane(touch.region, touch.anchor),
+            lock,
+            f"waits for the variable '{variable.name}'",
+            place_of_operation(touch.op),
+        )
+    )
+
+
+def _waits(region: Region, order: HostOrder) -> Iterator[Wait]:
+    """Yield the waits of the device for awaited clusters, and of these for one another."""
+    for op in region.ops:
+        for source in sources_of(op):
+            if source.name not in order.awaited:
+                continue
+            lane = _lane(region, source)
+            if region.cluster_of(op) is None or op.name in order.tails:  # the device gives it out
+                yield Wait(DEVICE, lane, f"waits for the result of {lane}", place_of_operation(op))
+            elif op.name in order.awaited and region.cluster_of(op) != region.cluster_of(source):
+                yield Wait(_lane(region, op), lane, f"waits for {lane}", place_of_operation(op))
+    for tensor in region.outputs:
+        if tensor.op.name in order.awaited:
+            lane = _lane(region, tensor.op)
+            yield Wait(
+                DEVICE, lane, f"waits for the result of {lane}", place_of_operation(tensor.op)
+            )
+
+
+def _lane(region: Region, op: Operation) -> str:
+    return f"host cluster {region.cluster_of(op)}"
+
+
+def _followers(region: Region) -> Mapping[str, list[Operation]]:
+    followers: dict[str, list[Operation]] = {}
+    for op in region.ops:
+        for source in sources_of(op):
+            followers.setdefault(source.name, []).append(op)
+    return followers
+
+
+def _with_followers(touch: Touch) -> set[Key]:
+    """Return the keys of the operation of `touch` and of all host operations that need it."""
+    followers = _followers(touch.region)
+    found = {touch.anchor.name}
+    unread = [touch.anchor]
+    while unread:
+        for op in followers.get(unread.pop().name, ()):
+            if op.name not in found and touch.region.cluster_of(op) is not None:
+                found.add(op.name)
+                unread.append(op)
+    return {(id(touch.region.graph), name) for name in found}

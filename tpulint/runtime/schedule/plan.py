@@ -1,0 +1,74 @@
+"""The plan of a region: its segments, in an order in which they can be built."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
+
+from tpulint.runtime.extract.bodies import bodies
+from tpulint.runtime.extract.order import order
+from tpulint.runtime.extract.region import Key, Operation, Region, key_of
+from tpulint.runtime.extract.segments import Segment, Side, cut, side_of
+from tpulint.runtime.extract.subregions import part
+from tpulint.runtime.extract.tensor_lists import operations_on_crossing_lists
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The segments of `region`; `before` names for each operation those that must run first.
+
+    Constants are in every segment that takes them, and in no order.
+    """
+
+    region: Region
+    segments: tuple[Segment, ...]
+    before: Mapping[str, frozenset[str]]
+    nested: Mapping[str, tuple[Plan, ...]] = field(default_factory=dict)
+    """The plans of the bodies of each operation that holds both sides, by its name."""
+    deferred: Plan | None = None
+    """The operations of the body that run only when the device program has ended."""
+
+
+def plan(region: Region, deferred: Container[Key] = ()) -> Plan:
+    """Cut `region` and the bodies in it; operations in `deferred` are planned apart."""
+    late = [op for op in region.ops if key_of(region, op) in deferred]
+    later = plan(part(region, late.__contains__)) if late else None
+    if late:
+        region = part(region, lambda op: op not in late)
+    sides = {op.name: side_of(region, op) for op in region.ops}
+    planned = _cut(region, sides)
+    lists = operations_on_crossing_lists(region, planned.segments)
+    plain = {name: Side.PLAIN for name in lists if sides[name] is Side.DEVICE}
+    planned = _cut(region, sides | plain) if plain else planned
+    nested = {
+        op.name: tuple(plan(body, deferred) for body in bodies(region, op))
+        for segment in planned.segments
+        if segment.side is Side.CONTROL
+        for op in segment.ops
+    }
+    return replace(planned, nested=nested, deferred=later)
+
+
+def _cut(region: Region, sides: Mapping[str, Side]) -> Plan:
+    def side(op: Operation) -> Side:
+        return sides[op.name]
+
+    constants = frozenset(op.name for op in region.ops if op.type == "Const")
+    ordered = order(region, side)
+    before = {name: earlier - constants for name, earlier in ordered.items()}
+    rest = [op for op in region.ops if op.name not in constants]
+    segments = cut(rest, before, side, region.cluster_of)
+    return Plan(region, tuple(with_constants(segment) for segment in segments), before)
+
+
+def with_constants(segment: Segment) -> Segment:
+    """Return `segment` with the constants that its operations take."""
+    if segment.side in (Side.CONTROL, Side.COLLECTIVE, Side.FEED):
+        return segment
+    constants = {
+        tensor.op.name: tensor.op
+        for op in segment.ops
+        for tensor in op.inputs
+        if tensor.op.type == "Const"
+    }
+    return replace(segment, ops=(*constants.values(), *segment.ops))

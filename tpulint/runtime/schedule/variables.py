@@ -1,0 +1,108 @@
+"""The variables that a computation touches: their owners, their names, and their holders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.extract.effects import Touch, touches
+from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.region import Tensor
+from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.schedule.options import Options
+
+_GLOBAL_STEP = re.compile(r"(^|/)(global_step|iterations?)(_\d+)?$")
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A variable that the device program touches; `handle` names its handle in the computation."""
+
+    handle: str
+    name: str
+    of_strategy: bool
+    """A strategy's: each replica has its own."""
+    shared: bool
+    """One for all replicas."""
+    on_device: tuple[Touch, ...]
+    on_host: tuple[Touch, ...]
+
+    @property
+    def device_writes(self) -> bool:
+        """Return whether the device program may write it."""
+        return any(touch.writes for touch in self.on_device)
+
+    @property
+    def host_writes(self) -> bool:
+        """Return whether a host cluster may write it."""
+        return any(touch.writes for touch in self.on_host)
+
+    @property
+    def is_global_step(self) -> bool:
+        """Return whether it counts the steps: the global step, or an optimizer's iterations."""
+        return bool(_GLOBAL_STEP.search(self.name))
+
+    def is_copied(self, replicas: int, options: Options) -> bool:
+        """Return whether each replica's device program works on a copy of its own.
+
+        It does where it could otherwise see the writes of another replica or of a host cluster.
+        """
+        if not self.shared or not self.on_device:
+            return False
+        if self.device_writes and replicas > 1:
+            return True
+        return options.host_variables == "snapshot" and (self.device_writes or self.host_writes)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of its value, as an operation on the device has it."""
+        attrs = [touch.region.nodes[touch.op.name].attr for touch in self.on_device]
+        kinds = [attr[name].type for attr in attrs for name in ("dtype", "T") if name in attr]
+        return tf.as_dtype(kinds[0])
+
+
+def variables_of(program: Program) -> tuple[Variable, ...]:
+    """Return the variables that either side of `program` touches, in the order of their handles."""
+    by_handle: dict[str, list[Touch]] = {}
+    for touch in touches(program.region):
+        by_handle.setdefault(touch.variable, []).append(touch)
+    names = _names(program.marked)
+    return tuple(
+        Variable(
+            handle=handle,
+            name=_name(handle, program.boundary[handle][0], names),
+            of_strategy=handle in program.of_strategy,
+            shared=len({tensor.name for tensor in program.boundary[handle]}) == 1
+            and handle not in program.of_strategy,
+            on_device=tuple(touch for touch in found if not touch.on_host),
+            on_host=tuple(touch for touch in found if touch.on_host),
+        )
+        for handle, found in by_handle.items()
+    )
+
+
+def _names(marked: Marked) -> Mapping[int, str]:
+    """Return the names of the variables whose handles the graph captures, by the handle's id."""
+    return {
+        id(variable.handle): variable.name.partition(":")[0]
+        for graph in tensorflow_internals.graphs_outwards(marked.graph)
+        for variable in tensorflow_internals.watched_variables(graph)
+    }
+
+
+def _name(handle: str, tensor: Tensor, names: Mapping[int, str]) -> str:
+    """Return the user's name for the variable, found through the graphs that capture its handle."""
+    while id(tensor) not in names:
+        graph = getattr(tensor, "graph", None)
+        captures = getattr(graph, "captures", ())
+        outer = [user for user, inner in captures if inner.name == tensor.name]
+        if not outer:
+            op_name: str = tensor.op.name if graph is not None else handle.partition(":")[0]
+            return op_name.removesuffix("/handle")
+        (tensor,) = outer
+    return names[id(tensor)]

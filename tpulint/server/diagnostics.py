@@ -1,0 +1,174 @@
+"""Diagnostics: pushed where the client does not pull them, and always to a notebook's cells."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from lsprotocol import types
+from pygls.capabilities import get_capability
+
+from tpulint.codes import CODES
+from tpulint.finding import Certainty, Finding, Severity
+from tpulint.server.documents import Documents, Place
+from tpulint.server.language_server import Server
+from tpulint.server.places import Units, path_of, range_in
+from tpulint.server.project import Project, Snapshot
+from tpulint.source import Source
+
+SOURCE = "tpulint"
+OPTIONS = types.DiagnosticOptions(
+    identifier=SOURCE, inter_file_dependencies=True, workspace_diagnostics=True
+)
+SEVERITIES = {
+    (Severity.ERROR, Certainty.DEFINITE): types.DiagnosticSeverity.Error,
+    (Severity.ERROR, Certainty.POSSIBLE): types.DiagnosticSeverity.Warning,
+    (Severity.WARNING, Certainty.DEFINITE): types.DiagnosticSeverity.Warning,
+    (Severity.WARNING, Certainty.POSSIBLE): types.DiagnosticSeverity.Information,
+}
+TAGS = {"TPU002": types.DiagnosticTag.Unnecessary, "TPU405": types.DiagnosticTag.Deprecated}
+
+
+def register(server: Server) -> None:
+    server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, OPTIONS)(pull)
+    server.feature(types.WORKSPACE_DIAGNOSTIC)(pull_all)
+    server.listeners.append(publish)
+
+
+async def pull(
+    ls: Server, params: types.DocumentDiagnosticParams
+) -> types.DocumentDiagnosticReport:
+    """Answer with what is found in the newest text."""
+    uri = params.text_document.uri
+    document = await ls.document(uri)
+    found: list[types.Diagnostic] = []
+    if document is not None and document.place.cell is None:  # cells get theirs unasked
+        found = in_document(ls, document.snapshot, document.place)
+    return report(found, params.previous_result_id)
+
+
+def report(
+    found: list[types.Diagnostic], before: str | None
+) -> types.RelatedFullDocumentDiagnosticReport | types.RelatedUnchangedDocumentDiagnosticReport:
+    result_id = id_of(found)
+    if result_id == before:
+        return types.RelatedUnchangedDocumentDiagnosticReport(result_id=result_id)
+    return types.RelatedFullDocumentDiagnosticReport(items=found, result_id=result_id)
+
+
+async def pull_all(
+    ls: Server, params: types.WorkspaceDiagnosticParams
+) -> types.WorkspaceDiagnosticReport:
+    """Answer with what is found in the files of all folders, and in those that had something."""
+    before = {each.uri: each.value for each in params.previous_result_ids}
+    found: dict[str, list[types.Diagnostic]] = {}
+    for scheduled in ls.every_folder():
+        snapshot = await ls.schedule.current(scheduled)
+        for path in snapshot.findings:
+            if not path.endswith(".ipynb"):
+                found[ls.documents.uri(path)] = in_document(ls, snapshot, Place(path))
+    items: list[types.WorkspaceDocumentDiagnosticReport] = []
+    for uri in sorted({*found, *before}):
+        here = found.get(uri, [])
+        result_id, version = id_of(here), ls.documents.version(uri)
+        if result_id == before.get(uri):
+            items.append(
+                types.WorkspaceUnchangedDocumentDiagnosticReport(
+                    uri=uri, version=version, result_id=result_id
+                )
+            )
+        else:
+            items.append(
+                types.WorkspaceFullDocumentDiagnosticReport(
+                    uri=uri, version=version, items=here, result_id=result_id
+                )
+            )
+    return types.WorkspaceDiagnosticReport(items=items)
+
+
+def publish(ls: Server, project: Project, snapshot: Snapshot) -> None:
+    """Push what was found to the open documents of the project, or ask the client to pull."""
+    pulls = get_capability(ls.client_capabilities, "text_document.diagnostic") is not None
+    for uri, place in ls.documents.open():
+        if ls.root_of(place.path) == project.root and (place.cell is not None or not pulls):
+            ls.text_document_publish_diagnostics(
+                types.PublishDiagnosticsParams(
+                    uri=uri,
+                    version=ls.documents.version(uri),
+                    diagnostics=in_document(ls, snapshot, place),
+                )
+            )
+    if pulls and get_capability(ls.client_capabilities, "workspace.diagnostics.refresh_support"):
+        refresh(ls, project, snapshot)
+
+
+def refresh(ls: Server, project: Project, snapshot: Snapshot) -> None:
+    """Ask the client to pull again where findings have changed since it was last asked.
+
+    It pulls by itself for the text that it edits, and not for what else that changes.
+    """
+    found = {
+        uri: id_of(in_document(ls, snapshot, place))
+        for uri, place in ls.documents.open()
+        if place.cell is None and ls.root_of(place.path) == project.root
+    }
+    before = ls.refreshed.get(project.root)
+    ls.refreshed[project.root] = found
+    if before is not None and any(before.get(uri, each) != each for uri, each in found.items()):
+        ls.workspace_diagnostic_refresh(None)
+
+
+def in_document(ls: Server, snapshot: Snapshot, place: Place) -> list[types.Diagnostic]:
+    """Return the diagnostics of one document: of a file, or of one cell of a notebook."""
+    units, documents = ls.units, ls.documents
+    return [
+        diagnostic_of(each, snapshot.sources, units, documents)
+        for each in findings_of(snapshot, place)
+    ]
+
+
+def findings_of(snapshot: Snapshot, place: Place) -> list[Finding]:
+    source = snapshot.sources.get(place.path)
+    return [
+        each
+        for each in snapshot.findings.get(place.path, ())
+        if place.cell is None
+        or (source is not None and source.place(each.span.start.row)[0] == place.cell)
+    ]
+
+
+def diagnostic_of(
+    finding: Finding, sources: Mapping[str, Source], units: Units, documents: Documents
+) -> types.Diagnostic:
+    code = CODES[finding.code]
+    doubt = "" if finding.certainty is Certainty.DEFINITE else " (possible)"
+    return types.Diagnostic(
+        range=range_in(sources.get(path_of(finding.span)), finding.span, units),
+        message=finding.message + doubt,
+        severity=SEVERITIES[code.severity, finding.certainty],
+        code=finding.code,
+        code_description=types.CodeDescription(href=code.url),
+        source=SOURCE,
+        tags=[TAGS[finding.code]] if finding.code in TAGS else None,
+        related_information=steps_of(finding, sources, units, documents) or None,
+    )
+
+
+def steps_of(
+    finding: Finding, sources: Mapping[str, Source], units: Units, documents: Documents
+) -> Sequence[types.DiagnosticRelatedInformation]:
+    """Return one related location for each step of each lane."""
+    found = []
+    for number, step in enumerate(finding.trace, 1):
+        path = path_of(step.span)
+        source = sources.get(path)
+        cell = source.place(step.span.start.row)[0] if source is not None else None
+        place = types.Location(documents.uri(path, cell), range_in(source, step.span, units))
+        message = f"{number}. {step.lane}: {step.message}"
+        found.append(types.DiagnosticRelatedInformation(location=place, message=message))
+    return found
+
+
+def id_of(found: Sequence[types.Diagnostic]) -> str:
+    """Return the name of a result: equal results have equal names."""
+    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]

@@ -1,0 +1,118 @@
+"""Open documents: their text as bytes over the file system, and which file each of them is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lsprotocol import types
+from pygls.uris import to_fs_path, uri_scheme
+from pygls.workspace import TextDocument, Workspace
+
+from tpulint.pipeline.discover import SUFFIXES
+from tpulint.server.notebooks import cell_number, cell_uri, notebook_bytes
+from tpulint.server.places import uri_of
+from tpulint.source import UnreadableSource, declared_encoding
+
+PYTHON = "python"
+
+
+class Place(NamedTuple):
+    """The file (absolute) that a document is of; `cell` is its number in a notebook."""
+
+    path: str
+    cell: int | None = None
+
+
+class Documents:
+    """The documents of the client's workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def place(self, uri: str) -> Place | None:
+        """Return the file that a document is of; None where tpulint has nothing to do with it."""
+        notebook = self._workspace.get_notebook_document(cell_uri=uri)
+        if notebook is not None:
+            path = self.path(notebook.uri)
+            return Place(path, cell_number(notebook, uri)) if path else None
+        path = self.path(uri)
+        return Place(path) if path and self._is_python(uri, path) else None
+
+    def _is_python(self, uri: str, path: str) -> bool:
+        document = self._workspace.get_text_document(uri)
+        return path.endswith(SUFFIXES) or document.language_id == PYTHON
+
+    def path(self, uri: str) -> str | None:
+        """Return the absolute path of a URI; an unsaved file is one of the first folder."""
+        if uri_scheme(uri) == "untitled":
+            folder = next(self.folders(), None)
+            name = os.path.basename(uri.partition(":")[2])
+            suffix = "" if name.endswith(SUFFIXES) else ".py"
+            return os.path.join(folder, f"{name}{suffix}") if folder and name else None
+        path = to_fs_path(uri)
+        return os.path.abspath(path) if path else None
+
+    def folders(self) -> Iterator[str]:
+        """The folders of the workspace, in the client's order."""
+        roots = [each.uri for each in self._workspace.folders.values()]
+        roots = roots or ([self._workspace.root_uri] if self._workspace.root_uri else [])
+        for uri in roots:
+            path = to_fs_path(uri)
+            if path:
+                yield os.path.abspath(path)
+
+    def unsaved(self) -> dict[str, bytes]:
+        """The bytes of every open document, by absolute path."""
+        found: dict[str, bytes] = {}
+        for uri, document in self._texts().items():
+            place = self.place(uri)
+            if place is not None and place.cell is None:
+                found[place.path] = encoded(document.source)
+        for notebook in self._workspace.notebook_documents.values():
+            path = self.path(notebook.uri)
+            if path is not None:
+                found[path] = notebook_bytes(notebook, self._text)
+        return found
+
+    def _text(self, uri: str) -> str:
+        """The text of a cell; a client sends those in Python only."""
+        document = self._texts().get(uri)
+        return document.source if document is not None else ""
+
+    def _texts(self) -> dict[str, TextDocument]:
+        return {each.uri: each for each in self._workspace.text_documents.values()}
+
+    def open(self) -> list[tuple[str, Place]]:
+        """The URI and the place of every open document, cells included."""
+        return [(uri, place) for uri in self._texts() if (place := self.place(uri)) is not None]
+
+    def uri(self, path: str, cell: int | None = None) -> str:
+        """Return the URI of a file or of a notebook's cell, as the client spells it."""
+        if cell is not None:
+            for notebook in self._workspace.notebook_documents.values():
+                if self.path(notebook.uri) == path:
+                    return cell_uri(notebook, cell) or uri_of(path)
+            return uri_of(path)
+        return next((uri for uri in self._texts() if self.path(uri) == path), uri_of(path))
+
+    def version(self, uri: str) -> int | None:
+        """Return the version of an open document."""
+        document = self._texts().get(uri)
+        return document.version if document is not None else None
+
+    def edits(self, uri: str, edits: list[types.TextEdit]) -> types.TextDocumentEdit:
+        """Return the edits of one document, bound to the version that they were made for."""
+        named = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=self.version(uri))
+        return types.TextDocumentEdit(text_document=named, edits=list(edits))
+
+
+def encoded(text: str) -> bytes:
+    """Return the text as the bytes of a file, in the encoding that it claims."""
+    data = text.encode("utf-8", "replace")
+    try:
+        encoding = declared_encoding(data)
+        return text.encode(encoding)
+    except (UnreadableSource, UnicodeEncodeError):
+        return data

@@ -1,0 +1,146 @@
+"""The server's state: documents, the projects that they are of, and the schedule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from tpulint import __version__
+from tpulint.pipeline.project_root import project_of
+from tpulint.server.documents import Documents, Place
+from tpulint.server.notebooks import SYNC
+from tpulint.server.places import Units, units_of
+from tpulint.server.project import Project, Snapshot
+from tpulint.server.schedule import Schedule, Scheduled
+from tpulint.server.settings import ClientSettings
+from tpulint.server.worker import Worker
+from tpulint.source import Source, UnreadableSource, read_source
+
+Listener = Callable[["Server", Project, Snapshot], None]
+
+
+class Document(NamedTuple):
+    """An open document, and the last analysis of its project."""
+
+    uri: str
+    place: Place
+    scheduled: Scheduled
+    snapshot: Snapshot
+
+
+class Server(LanguageServer):
+    """The state that all features share.
+
+    listeners: told the result of each analysis. exit_status: 1 until the client shuts it down.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("tpulint", __version__, notebook_document_sync=SYNC)
+        self.settings = ClientSettings()
+        self.exit_status = 1
+        self.listeners: list[Listener] = []
+        self.worker = Worker()
+        self.schedule = Schedule(self.worker, self._unsaved_of, self._analysed)
+        self.scheduled: dict[str, Scheduled] = {}  # by the root of the project
+        self.refreshed: dict[str, dict[str, str]] = {}  # results that the client was told of
+        self._said: set[str] = set()
+        self._roots: dict[str, str] = {}  # the projects of workspace folders
+
+    @property
+    def documents(self) -> Documents:
+        return Documents(self.workspace)
+
+    @property
+    def units(self) -> Units:
+        return units_of(self.workspace.position_encoding)
+
+    # The project of a file
+
+    def root_of(self, path: str) -> str:
+        """Return the project of a file: the one around its innermost workspace folder.
+
+        A file in none of them is a project by itself: it may be a library's.
+        """
+        inside = [
+            each for each in self.documents.folders() if path.startswith(os.path.join(each, ""))
+        ]
+        if inside:
+            folder = max(inside, key=len)
+            if folder not in self._roots:
+                self._roots[folder] = project_of(folder) or folder
+            return self._roots[folder]
+        return path
+
+    def scheduled_of(self, path: str) -> Scheduled:
+        """Return the project of a file, made at the first question."""
+        root = self.root_of(path)
+        found = self.scheduled.get(root)
+        if found is None:
+            found = self.scheduled[root] = Scheduled(Project(root, self.settings))
+            self.schedule.change(found)
+        return found
+
+    def every_folder(self) -> list[Scheduled]:
+        """The projects of all workspace folders."""
+        return [self.scheduled_of(os.path.join(each, "")) for each in self.documents.folders()]
+
+    # Changes
+
+    def change(self, uri: str) -> None:
+        """Note that a document was opened, edited or closed."""
+        place = self.documents.place(uri)
+        if place is not None:
+            self.schedule.change(self.scheduled_of(place.path), edited=place.path)
+
+    def configure(self) -> None:
+        """Analyze everything anew, under the settings of now."""
+        for each in self.scheduled.values():
+            self.schedule.change(each, partial(each.project.configure, self.settings))
+
+    def change_folders(self) -> None:
+        """Forget the projects of folders that are gone, and take in those that came."""
+        self._roots.clear()
+        roots = {self.root_of(os.path.join(each, "")) for each in self.documents.folders()}
+        self.scheduled = {root: each for root, each in self.scheduled.items() if root in roots}
+        self.every_folder()
+        for uri, _ in self.documents.open():
+            self.change(uri)
+
+    def _unsaved_of(self, project: Project) -> Mapping[str, bytes]:
+        unsaved = self.documents.unsaved()
+        return {path: data for path, data in unsaved.items() if self.root_of(path) == project.root}
+
+    # Answers
+
+    async def document(self, uri: str) -> Document | None:
+        """Return an open document with every change until now analyzed."""
+        place = self.documents.place(uri)
+        if place is None:
+            return None
+        scheduled = self.scheduled_of(place.path)
+        snapshot = await self.schedule.current(scheduled)
+        return Document(uri, place, scheduled, snapshot)
+
+    def source(self, path: str) -> Source | None:
+        """Return a file as it is open, else as it is on the disk; None where it is no Python."""
+        try:
+            return read_source(path, self.documents.unsaved().get(path))
+        except UnreadableSource:
+            return None
+
+    def _analysed(self, project: Project, snapshot: Snapshot) -> None:
+        for message in snapshot.messages:
+            if message not in self._said:
+                self._said.add(message)
+                self.window_show_message(
+                    types.ShowMessageParams(types.MessageType.Error, f"tpulint: {message}")
+                )
+        if not snapshot.messages:
+            self._said.clear()
+        for listener in self.listeners:
+            listener(self, project, snapshot)

@@ -1,0 +1,176 @@
+"""One project as the server sees it: its files, its last analysis, and what is known between two.
+
+Everything here runs on the worker's thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from tpulint.analysis.names.target_release import FILES as REQUIREMENTS
+from tpulint.cache_dir import tag
+from tpulint.config.closest import Closest
+from tpulint.config.files import FILES as CONFIGURATIONS
+from tpulint.diagnostics.rule_selection import Layer
+from tpulint.finding import Finding
+from tpulint.pipeline import driver
+from tpulint.pipeline.discover import SUFFIXES, shown
+from tpulint.pipeline.explain.way_in import left_out
+from tpulint.pipeline.request import Request, codes_by
+from tpulint.pipeline.run_cache import stamp
+from tpulint.pipeline.warm import Superseded, Warm
+from tpulint.pipeline.warm_programs import ReadProgram
+from tpulint.server.settings import ClientSettings
+from tpulint.source import Source
+
+IGNORES = (".gitignore",)
+
+
+class Snapshot(NamedTuple):
+    """The result of one analysis, by absolute path; `messages` say what could not be done.
+
+    incomplete: only the edited file's findings are those of its newest text.
+    """
+
+    findings: Mapping[str, Sequence[Finding]] = {}
+    sources: Mapping[str, Source] = {}
+    messages: Sequence[str] = ()
+    incomplete: bool = False
+
+
+class Project:
+    """The project below `root`, or a file by itself, under the client's settings."""
+
+    def __init__(self, root: str, settings: ClientSettings) -> None:
+        self.root = root
+        self._settings = settings
+        self._task: driver.Task | None = None
+        self._run = driver.Run()
+        self._warm = Warm()
+        self._stamps: dict[str, str | None] = {}
+        self._new: tuple[str, ...] = ()  # files that only the editor has
+        self._outdated = True  # the disk may have changed
+        self.superseded: Callable[[], bool] = lambda: False  # asked on the worker's thread
+
+    def look_again(self) -> None:
+        """Note that files on the disk may have changed, come or gone."""
+        self._outdated = True
+
+    def configure(self, settings: ClientSettings) -> None:
+        """Begin anew: settings or configuration files have changed."""
+        self._settings = settings
+        self._task = None
+        self._outdated = True
+
+    def analyse(self, unsaved: Mapping[str, bytes], first: str | None = None) -> Snapshot | None:
+        """Return the findings with the bytes of unsaved files laid over the disk's.
+
+        Those of the file `first` may come before the others'. None where something has changed
+        meanwhile. Raises ConfigError.
+        """
+        try:
+            return self._analysed(unsaved, first)
+        except Superseded:
+            return None
+
+    def rehearse(self, first: str) -> None:
+        """See what can be said of a file before all of its program is read."""
+        with contextlib.suppress(Superseded):
+            self._warm.rehearse(first)
+
+    def _analysed(self, unsaved: Mapping[str, bytes], first: str | None) -> Snapshot:
+        task = self._prepared()
+        if self._outdated:
+            task = self._looked(task)
+        task = self._with_new(task, unsaved)
+        given = {shown(path): data for path, data in unsaved.items()}
+        self._warm.take(given, first)
+        self._run.warm = self._warm
+        run = driver.check(task, self._run, given)
+        tag(task.request.config.cache_path)
+        findings: dict[str, list[Finding]] = {}
+        for each in run.findings:
+            findings.setdefault(os.path.abspath(each.span.filename), []).append(each)
+        sources = {os.path.abspath(name): source for name, source in run.sources.items()}
+        messages = run.messages if run.failed else ()
+        return Snapshot(findings, sources, messages, self._warm.incomplete)
+
+    def programs_of(self, path: str) -> Sequence[ReadProgram]:
+        """The programs that read the module at `path` in the last analysis."""
+        return list(self._warm.programs_of(path))
+
+    def _prepared(self) -> driver.Task:
+        if self._task is None:
+            self._task = self._discovered()
+            self._warm = Warm(self._checkpoint)
+        return self._task
+
+    def _checkpoint(self) -> None:
+        if self.superseded():
+            raise Superseded
+
+    def _discovered(self) -> driver.Task:
+        closest = Closest(self.root, over=self._settings.over)
+        folder = os.path.dirname(self.root) if self._is_file() else self.root
+        config = closest.of(folder)
+        request = Request(
+            config._replace(jobs=1),
+            codes_by(config, Layer()),
+            (self.root,),
+            cache=config.cache_path,
+            closest=closest,
+        )
+        self._run = driver.Run()
+        self._new = ()
+        if self._is_file():
+            names = (shown(self.root),)
+            return driver.Task(request, names, frozenset(names))
+        task, self._run = driver.prepare(request)
+        self._run.messages.clear()  # no Python file yet: in an editor that is no news
+        self._run.failed = False
+        return task
+
+    def _is_file(self) -> bool:
+        return self.root.endswith(SUFFIXES) and not os.path.isdir(self.root)
+
+    def _looked(self, task: driver.Task) -> driver.Task:
+        """Look at the disk: which files there are, and which of them have changed."""
+        self._outdated = False
+        found = self._discovered()
+        files = (*found.filenames, *found.context)
+        stamps = {each: stamp(each) for each in files}
+        if set(files) != {*task.filenames, *task.context}:
+            self._warm.begin_anew()
+            task = found
+        changed = [each for each in files if stamps[each] != self._stamps.get(each)]
+        self._stamps = stamps
+        self._warm.forget(changed)
+        self._task = task
+        return task
+
+    def _with_new(self, task: driver.Task, unsaved: Mapping[str, bytes]) -> driver.Task:
+        """Add the files to the task that are in the editor and not on the disk yet."""
+        known = frozenset(self._stamps)
+        new = sorted(
+            name
+            for path in unsaved
+            if (name := shown(path)) not in known and self._belongs(path, task.request)
+        )
+        if tuple(new) != self._new:
+            self._new = tuple(new)
+            self._warm.begin_anew()
+        return task._replace(filenames=(*task.filenames, *new))
+
+    def _belongs(self, path: str, request: Request) -> bool:
+        """Return whether a check of the project would find the file, were it on the disk."""
+        inside = path.startswith(os.path.join(self.root, ""))
+        return inside and path.endswith(SUFFIXES) and not left_out(path, request.closest_or_one())
+
+
+def is_configuration(path: str) -> bool:
+    """Return whether the file decides what is analyzed, and how."""
+    name = os.path.basename(path)
+    return name in (*CONFIGURATIONS, *IGNORES) or REQUIREMENTS.fullmatch(name) is not None

@@ -1,0 +1,154 @@
+"""When a project is analyzed: soon after the last change, and again if it changed meanwhile.
+
+The findings of the edited file come first, where its project is large; all of them follow as
+soon as nobody types.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+
+from tpulint.config import ConfigError
+from tpulint.pipeline.programs import describe
+from tpulint.server.memory import collect_all, collect_new
+from tpulint.server.project import Project, Snapshot
+from tpulint.server.worker import Worker
+
+QUIET = 0.02  # seconds without a change, before the work begins
+LONGEST = 0.3  # seconds that the work waits for them
+SETTLED = 0.2  # seconds without a change, before all of a large program is read
+RECENT = 3  # files that are likely to be edited next
+UNWATCHED = 5.0  # seconds after which the disk is looked at anew, where nobody watches it
+
+Unsaved = Callable[[Project], Mapping[str, bytes]]
+Done = Callable[[Project, Snapshot], None]
+
+
+class Scheduled:
+    """A project with its last snapshot; `wanted` and `done` count changes.
+
+    first: what the worker does before the next analysis. edited: the files of the changes since the
+    last one, None among them for what is no edit. recent: those of the last edits, newest last.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.snapshot = Snapshot()
+        self.wanted = 0
+        self.done = 0
+        self.looked = time.monotonic()
+        self.first: list[Callable[[], None]] = []
+        self.edited: set[str | None] = set()
+        self.recent: list[str] = []
+        self.changed = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+    def urgent(self, edited: Collection[str | None]) -> str | None:
+        """The one file that was edited since all findings were those of the newest text."""
+        since = {*edited, *([self.recent[-1]] if self.snapshot.incomplete else [])}
+        return since.pop() if edited and len(since) == 1 else None
+
+    def take(self, snapshot: Snapshot, wanted: int, edited: Collection[str | None]) -> None:
+        """Take the result of an analysis, and wake up those who wait for it."""
+        self.snapshot = snapshot
+        self.done = wanted
+        paths = [each for each in edited if each is not None]
+        self.recent = [*(each for each in self.recent if each not in paths), *paths][-RECENT:]
+        self.changed.set()
+
+
+class Schedule:
+    """The analyses of all projects, one at a time.
+
+    `unsaved` gives the bytes that the editor has of a project; `done` gets each result.
+    """
+
+    def __init__(self, worker: Worker, unsaved: Unsaved, done: Done) -> None:
+        self.watched = False  # the client says when a file changes on the disk
+        self._worker = worker
+        self._unsaved = unsaved
+        self._done = done
+
+    def change(
+        self,
+        scheduled: Scheduled,
+        first: Callable[[], None] | None = None,
+        edited: str | None = None,
+    ) -> None:
+        """Note a change: what is being analyzed now is out of date."""
+        scheduled.wanted += 1
+        scheduled.edited.add(edited)
+        if first is not None:
+            scheduled.first.append(first)
+        if scheduled.task is None or scheduled.task.done():
+            scheduled.task = asyncio.ensure_future(self._follow(scheduled))
+
+    async def current(self, scheduled: Scheduled) -> Snapshot:
+        """Return the snapshot with every change until now in it."""
+        wanted = scheduled.wanted
+        while scheduled.done < wanted:
+            scheduled.changed.clear()
+            await scheduled.changed.wait()
+        return scheduled.snapshot
+
+    async def _follow(self, scheduled: Scheduled) -> None:
+        while scheduled.done < scheduled.wanted or scheduled.snapshot.incomplete:
+            await self._quiet(scheduled)
+            wanted = scheduled.wanted
+            edited, scheduled.edited = scheduled.edited, set()
+            snapshot = await self._analysed(scheduled, wanted, scheduled.urgent(edited))
+            if snapshot is None:
+                scheduled.edited |= edited
+                continue
+            scheduled.take(snapshot, wanted, edited)
+            self._done(scheduled.project, snapshot)
+            if snapshot.incomplete:
+                await self._worker.do(collect_new)
+            else:
+                await self._rehearse(scheduled, wanted)
+                await self._worker.do(collect_all)
+
+    async def _quiet(self, scheduled: Scheduled) -> None:
+        """Wait until nobody types, but not for ever."""
+        until = time.monotonic() + LONGEST
+        before = -1
+        pause = QUIET if scheduled.done < scheduled.wanted else SETTLED
+        while before != scheduled.wanted and time.monotonic() < until:
+            before = scheduled.wanted
+            await asyncio.sleep(pause)
+            pause = QUIET
+
+    async def _analysed(
+        self, scheduled: Scheduled, wanted: int, urgent: str | None
+    ) -> Snapshot | None:
+        """Return the result; None where something has changed meanwhile."""
+        project = scheduled.project
+        if not self.watched and time.monotonic() - scheduled.looked > UNWATCHED:
+            scheduled.looked = time.monotonic()
+            scheduled.first.append(project.look_again)
+        unsaved = self._unsaved(project)
+        first, scheduled.first = scheduled.first, []
+
+        def work() -> Snapshot | None:
+            for each in first:
+                each()
+            project.superseded = lambda: scheduled.wanted != wanted
+            return project.analyse(unsaved, urgent)
+
+        try:
+            return await self._worker.do(work)
+        except ConfigError as error:
+            return scheduled.snapshot._replace(messages=(str(error),), incomplete=False)
+        except Exception as error:  # whatever it is, the server goes on
+            return Snapshot(messages=(f"internal error: {describe(error)}",))
+
+    async def _rehearse(self, scheduled: Scheduled, wanted: int) -> None:
+        """Prepare for the next keystroke, while there is none."""
+        for path in reversed(scheduled.recent):
+            if scheduled.wanted == wanted:
+                with contextlib.suppress(Exception):
+                    await self._worker.do(partial(scheduled.project.rehearse, path))

@@ -1,0 +1,62 @@
+"""The summary of an edited module, with what is left of the one before.
+
+While somebody types, one body changes. Where all that is around the bodies is as it was, the other
+bodies are not parsed again.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+from tpulint.syntax import ir
+from tpulint.syntax.body_ranges import body_of, lines_of, outermost, skeleton
+from tpulint.syntax.parse import may_nest_deeply, too_deep
+
+LEFT_OVER = 500  # functions of bodies that are gone; the next summary begins anew
+GONE = -2  # the parent of such a function
+
+
+def edited(facts: ir.ModuleFacts, before: str, text: str) -> ir.ModuleFacts | None:
+    """Return the summary of `text`; None where it has to be made from the beginning.
+
+    `facts` is the summary of `before`, and is no longer to be used.
+    """
+    functions = [each for each in facts.functions if each.parent is None and not each.is_lambda]
+    if sum(each.parent == GONE for each in facts.functions) > LEFT_OVER:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if may_nest_deeply(text) and too_deep(tree) is not None:
+        return None
+    old, new = lines_of(before), lines_of(text)
+    cuts = [body_of(each, new) for each in outermost(tree.body)]
+    if [cut is None for cut in cuts] != [each.rows is None for each in functions]:
+        return None
+    before_cuts = [each.rows for each in functions if each.rows is not None]
+    if skeleton(old, before_cuts) != skeleton(new, [cut for cut in cuts if cut is not None]):
+        return None
+    for function, cut in zip(functions, cuts, strict=True):
+        if function.rows is not None and cut is not None:
+            if old[function.rows[0] - 1 : function.rows[1]] != new[cut[0] - 1 : cut[1]]:
+                unread(facts, function)
+            function.rows = cut
+    return ir.ModuleFacts(facts.body, facts.functions, facts.classes, facts.mentions, facts.counts)
+
+
+def unread(facts: ir.ModuleFacts, function: ir.FunctionCode) -> None:
+    """Forget the body of a function, and what it defined."""
+    gone = {function.index}
+    for each in facts.functions[function.index + 1 :]:  # what is inside comes after
+        if each.parent in gone:
+            gone.add(each.index)
+            each.parent = GONE
+            each.known = ir.FunctionBody([], [], [], False, [ir.UNCOUNTED])
+    for cls in facts.classes:
+        for name, setters in cls.setters.items():
+            cls.setters[name] = [index for index in setters if index not in gone]
+    function.known = None
