@@ -3,6 +3,9 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 FUZZ_PROGRAMS ?= 20000
+# Nothing may hang: a test has five minutes, and a worker that dies ends the run with its test's
+# name (pytest-xdist would start another and, with loadfile, wait for ever).
+WORKERS = -n 2 --dist loadfile --max-worker-restart 0 --timeout 300 --timeout-method thread
 export TPULINT_CORPUS ?= $(HOME)/.cache/tpulint-corpus
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -18,17 +21,17 @@ demo: .venv-demo/ready
 test: lint test-newest test-oldest
 
 test-newest: .venv/ready
-	.venv/bin/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	.venv/bin/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 
 # The runtime touches TensorFlow's private modules, so it is tested at both ends of the range:
 # with the newest release above, and here with the oldest that this Python still installs.
 test-oldest: .venv-oldest/ready
-	.venv-oldest/bin/python -m pytest -n 2 --dist loadfile tests/runtime $(PYTEST_ARGS)
+	.venv-oldest/bin/python -m pytest $(WORKERS) tests/runtime $(PYTEST_ARGS)
 
 # What is drawn is looked at in headless Chromium, which pip does not install; TPULINT_SCREENSHOTS
 # is where the screenshots go.
 browser: .venv/ready
-	.venv/bin/python -m pytest -m browser tests/browser $(PYTEST_ARGS)
+	.venv/bin/python -m pytest -m browser --timeout 300 tests/browser $(PYTEST_ARGS)
 
 lint: .venv/ready
 	.venv/bin/ruff check .

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -63,3 +65,19 @@ def test_a_function_without_a_computation_is_as_ever() -> None:
     with tf.Graph().as_default(), tf1.Session() as session:
         x = tf.constant([1.0, 2.0])
         np.testing.assert_allclose(session.run(call(lambda y: y * 2.0, x))[0], [2.0, 4.0])
+
+
+def test_abort_found_in_ci_the_session_outlives_a_call_that_could_not_be_instantiated() -> None:
+    def subgraph() -> Any:
+        made: list[Any] = []
+        tpu.replicate(lambda: made.append(tf.constant(3.0) * 2.0), [[], []])
+        return tf.identity(made[0])
+
+    with tf.Graph().as_default():
+        session = tf1.Session()
+        with pytest.raises((tpu.UnfetchableError, tpu.EscapedTensorError)):
+            session.run(call(subgraph))
+    dropped = weakref.ref(session)
+    del session
+    gc.collect()
+    assert dropped() is not None

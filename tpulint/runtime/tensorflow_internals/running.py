@@ -1,18 +1,15 @@
-"""The state of TensorFlow's runtime: eager or not, its sessions, kernels, errors and tapes."""
+"""The state of TensorFlow's runtime: eager or not, its kernels, errors and tapes."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
 from tpulint.runtime.tensorflow_internals.modules import (
-    config_pb2,
     eager_context,
     errors_impl,
     kernels,
-    session,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
 
@@ -27,26 +24,6 @@ def is_context_initialized() -> bool:
 def eager_mode() -> Any:
     """Return a context in which operations run at once, whatever graph is being built."""
     return eager_context.eager_mode()
-
-
-def sessions_place_only_what_they_run() -> AbstractContextManager[None]:
-    """Return a context in which new sessions leave operations that they do not run unplaced.
-
-    A session places its whole graph, and would refuse one that holds marked nodes: some have no
-    kernel.
-    """
-    original = session.BaseSession.__init__
-
-    @functools.wraps(original)
-    def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
-        if config is None or isinstance(config, config_pb2.ConfigProto):
-            own = config_pb2.ConfigProto()
-            own.CopyFrom(config if config is not None else eager_context.context().config)
-            own.graph_options.place_pruned_graph = True
-            config = own
-        original(self, target, graph, config)
-
-    return patched("tensorflow.python.client.session.BaseSession.__init__", __init__)
 
 
 def registered_kernels() -> Iterable[Any]:

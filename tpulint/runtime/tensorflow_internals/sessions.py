@@ -1,0 +1,46 @@
+"""Sessions: what they place, and how long they live."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import weakref
+from contextlib import AbstractContextManager
+from typing import Any
+
+from tpulint.runtime.tensorflow_internals.modules import config_pb2, eager_context, session
+from tpulint.runtime.tensorflow_internals.patching import patched
+
+_alive: weakref.WeakSet[Any] = weakref.WeakSet()
+_kept: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=8)
+
+
+def sessions_place_only_what_they_run() -> AbstractContextManager[None]:
+    """Return a context in which new sessions leave operations that they do not run unplaced.
+
+    A session places its whole graph, and would refuse one that holds marked nodes: some have no
+    kernel.
+    """
+    original = session.BaseSession.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        if config is None or isinstance(config, config_pb2.ConfigProto):
+            own = config_pb2.ConfigProto()
+            own.CopyFrom(config if config is not None else eager_context.context().config)
+            own.graph_options.place_pruned_graph = True
+            config = own
+        original(self, target, graph, config)
+        _alive.add(self)
+
+    return patched("tensorflow.python.client.session.BaseSession.__init__", __init__)
+
+
+def keep_sessions() -> None:
+    """Keep the sessions that there are alive after the program has dropped them, for a while.
+
+    A function call that cannot be instantiated reports it while it holds a mutex of its kernel
+    (PartitionedCallOp::ComputeAsync in partitioned_function_ops.cc). A session that is deleted
+    before the mutex is released deletes it too, and the process is aborted.
+    """
+    _kept.append(tuple(_alive))
