@@ -41,7 +41,7 @@ def link(
         project.add(source.filename, module)
     interpreter = Interpreter(project, settings, Models(settings.wrappers), observer)
     entry_discovery.read_all(interpreter, modules)
-    disabled_estimators.drop(interpreter.program)
+    disabled_estimators.drop(interpreter.program, files.disk)
     for module in modules:
         if module.pieces.problem is not None:
             store.refuse(module.filename, *module.pieces.problem)

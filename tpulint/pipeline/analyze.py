@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpulint.analysis.names.target_release import Targets
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
+from tpulint.disk import DISK, Disk
 from tpulint.finding import Finding
-from tpulint.pipeline.screen import read, unreadable
+from tpulint.pipeline.screen import unreadable
 from tpulint.syntax.prefilter import passes
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def understand(
     observer: Observer | None = None,
     isolated: int = 0,
     store: Store | None = None,
+    disk: Disk = DISK,
 ) -> Understanding:
     """Read the program in `filenames` and what it imports from its own project.
 
@@ -50,7 +52,7 @@ def understand(
     folder for summaries, None for none; `files` are all those of the run, `placed` those under
     soft placement; `observer` is shown what the interpreter reads; `isolated` is the number of
     other processes that parse, 0 for none; `store` has the summaries of modules, where somebody
-    keeps them from one reading to the next.
+    keeps them from one reading to the next; `disk` has the files.
     """
     settings = settings or Settings()
     given = given or {}
@@ -58,7 +60,7 @@ def understand(
     sources: list[Source] = []
     for filename in filenames:
         try:
-            data = given[filename] if filename in given else read(filename)
+            data = given[filename] if filename in given else disk.read(filename)
         except OSError as error:
             findings.append(unreadable(filename, f"cannot be read: {error.strerror}", 1, 1))
             continue
@@ -71,10 +73,10 @@ def understand(
     from tpulint.syntax.summary_cache import Store as NewStore
 
     every = filenames if files is None else files
-    found = Files(given)
+    found = Files(given, disk)
     store = store or NewStore(cache, isolated)
     program = deeply(lambda: link(sources, every, found, settings, store, observer))
-    program.targets = Targets(settings.target_tensorflow)
+    program.targets = Targets(settings.target_tensorflow, disk)
     program.soft_placement = placed or {}
     return Understanding(program, (*findings, *store.findings), tuple(store.messages), found)
 

@@ -204,6 +204,7 @@ def with_settings(
         cache=None if request.timed else request.cache,
         processes=request.config.jobs or os.cpu_count() or 1,
         progress=run.progress,
+        scheduler=request.scheduler,
     )
     run.say(found.messages)
     run.failed = run.failed or found.failed

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.disk import DISK, Disk
+
 if TYPE_CHECKING:
     from tpulint.analysis.options import Settings
 
@@ -13,7 +15,7 @@ class Run(NamedTuple):
     """All files of a run, in one order wherever it was started, and how they are read.
 
     context: those among them that nothing is reported of. checkpoint: called between rules; it
-    raises to end the run.
+    raises to end the run. disk: where the files are.
     """
 
     filenames: tuple[str, ...]
@@ -23,6 +25,7 @@ class Run(NamedTuple):
     settings: Settings
     cache: str | None
     checkpoint: Callable[[], None] | None = None
+    disk: Disk = DISK
 
 
 class Job(NamedTuple):

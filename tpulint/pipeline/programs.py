@@ -96,15 +96,15 @@ def one_program(run: Run, job: Job) -> Analysis:
             found.add(one_program(run, job._replace(seeds=part)))
         return found
     found = judged(run, understanding)
-    found.inputs = inputs_of(job, understanding)
+    found.inputs = inputs_of(run, job, understanding)
     return found
 
 
-def inputs_of(job: Job, understanding: Understanding) -> Inputs:
+def inputs_of(run: Run, job: Job, understanding: Understanding) -> Inputs:
     """All that the reading of a program asked for, when the rules have run."""
     from tpulint.analysis.resolver.files import Files
 
-    files = understanding.files or Files({})
+    files = understanding.files or Files({}, run.disk)
     files.read.update(map(os.path.abspath, job.seeds))
     for path in list(files.read):
         files.look_around(path)
@@ -147,6 +147,7 @@ def understand_job(
         placed=dict(job.placed),
         observer=observer,
         store=store,
+        disk=run.disk,
     )
 
 

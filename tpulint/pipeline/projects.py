@@ -38,14 +38,18 @@ def analyse(
     cache: str | None = None,
     processes: int = 1,
     progress: Progress | None = None,
+    scheduler: str | None = None,
 ) -> Analysis:
     """Return the findings in `filenames`; `given` holds bytes to use instead of the disk's.
 
-    The files of `context` are of the same programs, and nothing is asked about them.
+    The files of `context` are of the same programs, and nothing is asked about them. `scheduler`
+    is the address of a cluster that reads the programs.
     """
     ordered = tuple(sorted((*filenames, *context), key=os.path.abspath))
     run = Run(ordered, frozenset(context), given, codes, settings, cache)
     kept = KeptPrograms(run)
+    if scheduler is not None and not given:
+        return elsewhere(run, kept, processes, scheduler, progress or Progress())
     if processes > 1 and len(ordered) > FEW and not given:
         return side_by_side(run, kept, processes, progress or Progress())
     progress = progress or Progress()
@@ -92,6 +96,36 @@ def side_by_side(run: Run, kept: KeptPrograms, processes: int, progress: Progres
         jobs = programs(run, screened)
         known = {job: found for job in jobs if (found := kept.recall(job))}
         return shared_out(run, screened, jobs, known, kept, pool, progress)
+
+
+def elsewhere(
+    run: Run, kept: KeptPrograms, processes: int, scheduler: str, progress: Progress
+) -> Analysis:
+    """Look at the files here, and have the programs in them read by a cluster.
+
+    A program that its workers die of is read here, each of its files in a process of its own.
+    """
+    from tpulint.pipeline.cluster import read_on_cluster
+    from tpulint.worker_pool import worker_pool
+
+    progress.step("reading files")
+    if processes > 1 and len(run.filenames) > FEW:
+        with worker_pool(processes, partial(_begin, run)) as pool:
+            screened = _screened(run, pool)
+    else:
+        screened = screen(run.filenames, run.given, run.settings, run.context)
+    jobs = programs(run, screened)
+    known = {job: found for job in jobs if (found := kept.recall(job))}
+    left = [job for job in jobs if job not in known]
+    read = read_on_cluster(scheduler, run, left, progress)
+    whole = of_names(run, screened)
+    for job in jobs:
+        done = known.get(job)
+        if done is None:
+            done = read[job] or one_program(run, job._replace(isolated=ISOLATED))
+            kept.remember(job, done)
+        whole.add(done)
+    return whole
 
 
 def shared_out(

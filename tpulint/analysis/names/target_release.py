@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from tpulint.analysis.names.requirements import Requirement, is_required_bare, requirements
+from tpulint.disk import DISK, Disk
 from tpulint.knowledge import names
 
 FILES = re.compile(
@@ -47,7 +48,8 @@ class Targets:
     consulted: the requirement files that were read, and where one is missing that would be.
     """
 
-    def __init__(self, configured: str | None = None) -> None:
+    def __init__(self, configured: str | None = None, disk: Disk = DISK) -> None:
+        self._disk = disk
         self._configured = configured
         self._folders: dict[str, Target | None] = {}
         self._known: dict[str, Target] = {}
@@ -73,7 +75,7 @@ class Targets:
             if found is not None:
                 return found
             above = os.path.dirname(folder)
-            if above == folder or os.path.exists(os.path.join(folder, ".git")):
+            if above == folder or self._disk.exists(os.path.join(folder, ".git")):
                 break
             folder = above
         return Target(names.every(), False)
@@ -83,7 +85,7 @@ class Targets:
         found: list[tuple[Requirement, str]] = []
         any_release = False
         try:
-            listed = sorted(os.listdir(folder))
+            listed = sorted(self._disk.names(folder))
         except OSError:
             listed = []
         self.folders[folder] = frozenset(listed)
@@ -91,8 +93,7 @@ class Targets:
         for name in filter(FILES.fullmatch, listed):
             path = os.path.join(folder, name)
             try:
-                with open(path, encoding="utf-8", errors="replace") as stream:
-                    text = stream.read()
+                text = decoded(self._disk.read(path))
             except OSError:
                 continue
             self.consulted.append(path)
@@ -101,6 +102,12 @@ class Targets:
         if found:
             return _of_all(found)
         return Target(names.every(), False) if any_release else None
+
+
+def decoded(data: bytes) -> str:
+    """The text of a requirement file, its line ends as Python's."""
+    text = data.decode("utf-8", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _of_all(found: list[tuple[Requirement, str]]) -> Target:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tpulint.analysis.domain.events import Cluster, Computation
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.config import ConfigError
+from tpulint.disk import DISK
 from tpulint.output.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.pipeline import driver
 from tpulint.pipeline.explain import way_in
@@ -24,7 +25,7 @@ from tpulint.pipeline.explain.verdicts import Verdicts
 from tpulint.pipeline.jobs import Job, Run
 from tpulint.pipeline.programs import of_names, programs, understand_job
 from tpulint.pipeline.request import Request, settings_of
-from tpulint.pipeline.screen import read, screen
+from tpulint.pipeline.screen import screen
 from tpulint.source import Source, UnreadableSource, read_source
 
 CONTEXTS = 20  # of a line, in an account
@@ -37,7 +38,7 @@ def explain(request: Request, row: int | None) -> Explanation:
     path = os.path.abspath(filename)
     reasons = way_in.left_out(path, request.closest_or_one())
     try:
-        source = read_source(filename, read(filename))
+        source = read_source(filename, DISK.read(filename))
         rows = _rows(source, row)
     except OSError as error:
         return _unread(filename, [*reasons, f"it cannot be read: {error.strerror}"])
