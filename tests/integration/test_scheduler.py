@@ -94,6 +94,23 @@ def test_a_worker_that_dies_costs_a_retry_and_nothing_else(
     assert Path("there").read_bytes() == here
 
 
+def test_a_program_that_no_worker_survives_is_read_here(folder: Path) -> None:
+    import dask
+
+    assert checked("--output-format", "json", "-o", "here") == 1
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), workers(1) as started:
+        killer = Killer(started)
+        killer.start()
+        status = checked(
+            "--output-format", "json", "-o", "there", "--scheduler", started.scheduler_address
+        )
+        killer.ended.set()
+        killer.join(10)
+    assert killer.killed is not None
+    assert status == 1
+    assert Path("there").read_bytes() == Path("here").read_bytes()
+
+
 def test_programs_that_are_known_are_not_sent(folder: Path) -> None:
     with workers(1) as started:
         arguments = ["--isolated", "--certainty", "possible", "--cache-dir", ".cache"]
