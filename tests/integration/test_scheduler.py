@@ -151,7 +151,7 @@ def test_an_interrupt_takes_the_programs_back(folder: Path) -> None:
 
 
 def soon(holds: object, seconds: float = 30.0) -> bool:
-    """Whether something begins to hold within some seconds."""
+    """Return whether something begins to hold within some seconds."""
     assert callable(holds)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
