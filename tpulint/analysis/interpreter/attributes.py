@@ -52,6 +52,9 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     if name in seam.CONTEXT_STATE and not isinstance(base, (Instance, Class)):
         return ContextQuery(name)
     if isinstance(base, Choice):
+        running = running_of(frame.context, base)
+        if running is not None:
+            return get(frame, running, name, site)
         if name in seam.DATASET_METHODS and is_dataset(base):
             return method(base, name)  # one step more, whatever came before
         return join(get(frame, option, name, site) for option in base.options)
@@ -83,6 +86,12 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     if isinstance(base, (Sequence, Mapping, ContextManagerValue, Const, Function, Partial, Bound)):
         return method(base, name)
     return method(UNKNOWN, name)
+
+
+def running_of(context: Context, choice: Choice) -> Strategy | None:
+    """Return the one of several strategies whose `run` builds the computation around `context`."""
+    running = context.running
+    return running if any(each is running for each in choice.options) else None
 
 
 def _of_object(frame: Frame, base: ExternalObject, name: str, site: Site) -> Value:
