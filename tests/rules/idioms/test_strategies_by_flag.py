@@ -122,3 +122,11 @@ def test_a_test_that_leaves_the_strategy_of_the_tpu_aside(
 def test_a_factory_that_is_told_which_strategy_to_make(call: str, tmp_path: Path) -> None:
     text = FACTORY + GIVEN.replace("{call}", call)
     assert certainties(text, tmp_path, "TPU501") == [each for each in [KINDS[call]] if each]
+
+
+def test_a_system_that_nothing_initializes_where_the_flag_chooses_the_tpu(tmp_path: Path) -> None:
+    text = FLAG.replace("{made}", "use_tpu").replace("{run}", "True")
+    uninitialized = text.replace("TPUClusterResolver.connect()", "TPUClusterResolver()")
+    called = "\ntrain(0, 'tpu')\n"
+    assert certainties(uninitialized + called, tmp_path, "TPU707") == ["definite"]
+    assert certainties(text + called, tmp_path, "TPU707") == []
