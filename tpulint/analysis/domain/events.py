@@ -57,13 +57,6 @@ class Context(BaseContext):
         return self.computation is not None and self.computation.mode == "function"
 
     @property
-    def running(self) -> Strategy | None:
-        """The strategy whose `run` builds the computation around this place."""
-        computation = self.computation
-        receiver = computation.call.receiver if computation is not None else None
-        return receiver if isinstance(receiver, Strategy) else None
-
-    @property
     def strategy(self) -> Strategy | None:
         """The strategy under whose scope this is."""
         scope = next(iter(self.with_blocks(SCOPE, "")), None)

@@ -90,8 +90,11 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
 
 def running_of(context: Context, choice: Choice) -> Strategy | None:
     """Return the one of several strategies whose `run` builds the computation around `context`."""
-    running = context.running
-    return running if any(each is running for each in choice.options) else None
+    computation = context.computation
+    running = computation.call.receiver if computation is not None else None
+    if isinstance(running, Strategy) and any(each is running for each in choice.options):
+        return running
+    return None
 
 
 def _of_object(frame: Frame, base: ExternalObject, name: str, site: Site) -> Value:
