@@ -39,17 +39,21 @@ CALLERS = 2  # how often the callers of functions that left something open are r
 
 
 def read_all(interpreter: Interpreter, modules: list[Module]) -> None:
-    """Read what shows the seam, then the callers of what depends on its arguments."""
+    """Read what shows the seam, then the callers of what depends on its arguments.
+
+    At last come closures that nothing read calls: they were handed to somebody who does.
+    """
     names = ENTRY_NAMES | {each.rpartition(".")[2] for each in interpreter.settings.wrappers}
     for module in modules:
-        read(interpreter, module, frozenset(names))
+        read(interpreter, module, names)
     for _ in range(CALLERS):
         wanted, interpreter.wanted = frozenset(interpreter.wanted), set()
-        if not wanted:
-            return
         for module in modules:
-            if module.facts.names_any(wanted):
+            if wanted and module.facts.names_any(wanted):
                 read(interpreter, module, wanted)
+    for function in list(interpreter.closures.values()):
+        if not makes_spec(function):
+            _read_function(interpreter, function, None, names)
 
 
 def read(interpreter: Interpreter, module: Module, names: frozenset[str]) -> None:

@@ -157,7 +157,8 @@ def _set_up(frame: Frame, instance: Instance, name: str) -> bool:
             if isinstance(function, Function) and not frame.session.is_active(function):
                 there = frame.inner(cls.module, Env({}), Context(muted=True))
                 args = opaque_arguments(function, instance)
-                calls.call_function(there, function, args, Site(cls.module, -1))
+                with frame.session.guessing():
+                    calls.call_function(there, function, args, Site(cls.module, -1))
                 tried = True
         if name in instance.attributes:
             break
