@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import UNSEEN_CALLER, Scope
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import Class, Env, Function, function_of
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Bound, ModuleValue, Partial, Value
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    External,
+    ModuleValue,
+    Partial,
+    Value,
+)
 from tpulint.analysis.interpreter import calls, expected_failures
 from tpulint.analysis.interpreter.checkpoint import Checkpoint
 from tpulint.analysis.interpreter.frame import Frame
@@ -81,6 +90,8 @@ def _read_value(
     elif isinstance(value, Class) and value.module is module and id(value) not in seen:
         seen.add(id(value))
         instance = interpreter.generic_instance(value)
+        if any(isinstance(each, External) and each.last in MAKES_ESTIMATOR for each in mro(value)):
+            names = names | {"__init__"}
         for method in list(value.names.values()):
             inner = method.function if isinstance(method, (Bound, Partial)) else method
             if isinstance(inner, Function) and inner.module is module:
