@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from tpulint.cli.report import print_messages
 from tpulint.cli.request import request_of
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES
@@ -36,7 +37,7 @@ def watch(options: argparse.Namespace, check: Callable[[argparse.Namespace], int
         try:
             check(options)
         except ConfigError as error:
-            driver.say([str(error)])
+            print_messages([str(error)])
         sys.stdout.flush()
         print("tpulint: watching for changes (Ctrl-C ends)", file=sys.stderr, flush=True)
         wait_for_change(files, before)
@@ -62,7 +63,7 @@ class Watched:
     def state(self) -> State:
         """Return the size and time of each file; of the last ones, while none can be found."""
         try:
-            task, _ = driver.prepare(request_of(self._options))
+            task = driver.discover(request_of(self._options))
             self._paths = with_configurations([*task.filenames, *task.context])
         except ConfigError:
             pass

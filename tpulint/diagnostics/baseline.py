@@ -27,10 +27,10 @@ class BaselineError(ConfigError):
 
 
 @dataclass(frozen=True)
-class Judged:
+class Comparison:
     """The findings that the baseline leaves, and its entries that no longer match a finding."""
 
-    standing: tuple[Finding, ...]
+    new: tuple[Finding, ...]
     stale: tuple[str, ...]
 
 
@@ -97,21 +97,21 @@ def of_gone_files(left: Counter[Key], root: str) -> dict[tuple[str, str], list[K
     return found
 
 
-def judge(
+def compare(
     findings: Iterable[Finding],
     sources: Mapping[str, Source],
     path: str,
     checked: Collection[str],
     codes: Collection[str],
-) -> Judged:
+) -> Comparison:
     """Leave out the known findings; only entries of `checked` files and `codes` can be stale."""
     root = os.path.dirname(os.path.abspath(path))
     left = read(path)
-    new = [finding for finding in findings if not taken(left, key_of(finding, sources, root))]
-    moved = of_gone_files(left, root) if new else {}
-    standing = [
+    unmatched = [each for each in findings if not taken(left, key_of(each, sources, root))]
+    moved = of_gone_files(left, root) if unmatched else {}
+    new = [
         finding
-        for finding in new
+        for finding in unmatched
         if not any(taken(left, key) for key in moved.get(key_of(finding, sources, root)[1:], ()))
     ]
     looked_at = {relative(filename, root) for filename in checked}
@@ -125,4 +125,4 @@ def judge(
         f"{file}: {number} {code} in the baseline no longer found"
         for (file, code), number in sorted(stale.items())
     )
-    return Judged(tuple(standing), tuple(entries))
+    return Comparison(tuple(new), tuple(entries))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.config.closest import Closest
+from tpulint.pipeline.failure import FileFailure
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -23,13 +24,12 @@ class Discovery(NamedTuple):
     """`filenames` as they are shown: relative below the working directory, else absolute.
 
     `named` are those of them that the caller named one by one; `unread` are paths that do
-    not exist and directories that cannot be read; `messages` say so, for standard error.
+    not exist and directories that cannot be read.
     """
 
     filenames: tuple[str, ...]
     named: frozenset[str]
-    unread: tuple[str, ...]
-    messages: tuple[str, ...]
+    unread: tuple[FileFailure, ...]
 
 
 def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> Discovery:
@@ -52,8 +52,7 @@ def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> 
     return Discovery(
         tuple(below(path, here) for path in sorted(found)),
         frozenset(below(path, here) for path in named),
-        tuple(unread),
-        tuple(f"{below(path, here)}: {why}" for path, why in unread.items()),
+        tuple(FileFailure(below(path, here), why) for path, why in unread.items()),
     )
 
 

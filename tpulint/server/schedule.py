@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from tpulint.config import ConfigError
-from tpulint.pipeline.programs import describe
+from tpulint.pipeline.failure import describe
 from tpulint.server.memory import collect_all, collect_new
 from tpulint.server.project import Project, Snapshot
 from tpulint.server.worker import Worker
@@ -137,7 +137,7 @@ class Schedule:
             for each in first:
                 each()
             project.superseded = lambda: scheduled.wanted != wanted
-            return project.analyse(unsaved, urgent)
+            return project.analyze(unsaved, urgent)
 
         try:
             return await self._worker.do(work)

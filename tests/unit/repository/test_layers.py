@@ -61,7 +61,7 @@ def test_circles_are_found() -> None:
 def test_imports_in_functions_and_for_type_checkers_are_counted() -> None:
     graph = import_graph()
     assert "tpulint.notebook" in graph["tpulint.source"]  # in a function
-    assert "tpulint.analysis.domain.program" in graph["tpulint.pipeline.analyze"]  # TYPE_CHECKING
+    assert "tpulint.analysis.domain.site" in graph["tpulint.pipeline.summarize"]  # TYPE_CHECKING
 
 
 def test_rules_and_their_questions_know_only_the_result_of_the_analysis() -> None:
@@ -128,22 +128,30 @@ def test_the_stages_of_the_runtime_import_one_way() -> None:
 
 
 @pytest.mark.parametrize(
-    "step",
+    ("driver", "step"),
     [
-        "mark.replicate.mark",
-        "extract.program.extract",
-        "schedule.schedule.schedule",
-        "execute.step.execute",
+        ("runtime", "mark.replicate.mark"),
+        ("runtime", "extract.program.extract"),
+        ("runtime", "schedule.schedule.schedule"),
+        ("runtime", "execute.step.execute"),
+        ("pipeline", "task.find_files"),
+        ("pipeline", "prefilter.prefilter"),
+        ("pipeline", "programs.split_into_programs"),
+        ("pipeline", "summarize.summarize"),
+        ("analysis", "build_program.build_program"),
+        ("pipeline", "rule_run.run_rules"),
+        ("pipeline", "resolve.resolved"),
+        ("pipeline", "render.rendered"),
     ],
 )
-def test_each_step_of_a_computation_is_called_once_and_by_the_driver(step: str) -> None:
-    importing = [
-        path for path in RUNTIME for name, _ in imports(path) if name == f"tpulint.runtime.{step}"
-    ]
-    assert [path.name for path in importing] == ["driver.py"]
+def test_each_step_is_called_once_and_by_the_driver(driver: str, step: str) -> None:
+    name = f"tpulint.{driver}.{step}"
+    (importing,) = [path for path in MODULES if name in {each for each, _ in imports(path)}]
+    expected = "runtime" if driver == "runtime" else "pipeline"
+    assert importing == PACKAGE / expected / "driver.py"
     calls = [
         node
-        for node in ast.walk(ast.parse(importing[0].read_text(encoding="utf-8")))
+        for node in ast.walk(ast.parse(importing.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         if node.func.id == step.rpartition(".")[2]
     ]

@@ -16,6 +16,7 @@ from tpulint.finding import Certainty, Finding, Span
 from tpulint.output.run_report import Checked, Fault
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import shown
+from tpulint.pipeline.resolve import trimmed
 from tpulint.source import Source, read_all
 
 
@@ -34,31 +35,29 @@ def explain(failures: list[Failure], program: str, ran: Sequence[str] = ()) -> E
     Where it is silent about an error that is not the runtime's, there is nothing to say. `ran` are
     the files to report on as a whole.
     """
-    run = driver.Run()
     files = tuple(sorted({*files_of(failures, program), *ran}))
     config = find_config(start_of(files, None))
     # Suppressed or not: it did happen.
     everything = config._replace(certainty=Certainty.POSSIBLE, jobs=1)
-    task, started = driver.prepare(driver.Request(everything, frozenset(CODES), files))
-    run.messages += started.messages
-    analysis = driver.analyse(task.filenames, {}, task.request, run, task.context)
+    task = driver.discover(driver.Request(everything, frozenset(CODES), files))
+    analysis = driver.analyze(task)
     findings = analysis.findings
     faults: list[Fault] = []
     for failure in failures:
         best = best_of(failure, findings)
         if best is None and not failure.code:
             continue
-        found = None if best is None else driver.trimmed(best)
+        found = None if best is None else trimmed(best)
         code = failure.code or (best.code if best else "")
         place = shown_place(failure.place)
-        faults.append(Fault(failure.kind, code, place, found, asked=not run.failed))
-    of_files = checked(analysis, ran, task, config, run)
+        faults.append(Fault(failure.kind, code, place, found, asked=not analysis.failures))
+    of_files, messages = checked(analysis, ran, task, config)
     explained = [fault.finding for fault in faults if fault.finding is not None]
     named = {step.span.filename for finding in explained for step in finding.trace}
     named.update(finding.span.filename for finding in explained)
     named.update(finding.span.filename for finding in of_files.findings)
     sources = dict(read_all(sorted(named), {}))
-    return Explained(tuple(faults), sources, tuple(run.messages), of_files)
+    return Explained(tuple(faults), sources, tuple(messages), of_files)
 
 
 def files_of(failures: list[Failure], program: str) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ class Session:
         from tpulint.cli.run.checked import files_that_ran
         from tpulint.cli.run.explain import explain
         from tpulint.cli.run.failure import failure_of
-        from tpulint.pipeline.programs import describe
+        from tpulint.pipeline.failure import describe
 
         hidden = hidden_fault(self.watch, self.ended, self.of_threads)
         errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, hidden]
