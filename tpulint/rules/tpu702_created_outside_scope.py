@@ -9,6 +9,7 @@ from tpulint.diagnostics.fixes.strategies import in_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.strategy_scopes import Outside, Scopes
+from tpulint.queries.targets import KERAS, target_at
 from tpulint.rules.base import Report
 
 HARM = {
@@ -46,7 +47,7 @@ def certainty(program: Program, found: Outside) -> Certainty | None:
     """
     if found.kind != "optimizer":
         return found.certainty
-    target = program.targets.of(found.site.module.filename)
+    target = target_at(program, found.site, KERAS)
     if not target.newest & allowed([KERAS_3]):
         return None
     is_mixed = target.stated and target.mask & ~allowed([KERAS_3])

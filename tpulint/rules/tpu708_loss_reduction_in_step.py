@@ -16,6 +16,7 @@ from tpulint.finding import HOST_LANE, Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.device_code import is_compiled
+from tpulint.queries.targets import KERAS, target_at
 from tpulint.rules.base import Report
 
 AVERAGES = "compute_average_loss"
@@ -87,7 +88,7 @@ def averaged_twice(computation: Computation) -> Iterator[tuple[ApiCall, External
 
 def refusal(program: Program, call: ApiCall) -> Certainty | None:
     """Return how sure it is that the target's Keras refuses the call; None where it does not."""
-    target = program.targets.of(call.site.module.filename)
+    target = target_at(program, call.site, KERAS)
     old = ~allowed([KERAS_3])
     if not target.stated or not target.mask & old:
         return None
