@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple
 
 from tpulint.analysis import disabled_estimators, entry_discovery
 from tpulint.analysis.domain.program import Program
@@ -17,13 +17,11 @@ from tpulint.analysis.resolver.project import Project
 from tpulint.syntax.summary_cache import Store
 
 
-class Summarized(Protocol):
+class Summarized(NamedTuple):
     """A file and its module; None where the file cannot be parsed."""
 
-    @property
-    def filename(self) -> str: ...
-    @property
-    def module(self) -> Module | None: ...
+    filename: str
+    module: Module | None
 
 
 def build_program(

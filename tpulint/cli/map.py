@@ -17,7 +17,7 @@ FUNCTION = re.compile(r"(.+):([A-Za-z_][\w.]*)")
 
 def draw(options: argparse.Namespace) -> int:
     """Write the map of a file, or of one of its functions."""
-    from tpulint.output.context import Context
+    from tpulint.output.context import RenderContext
     from tpulint.output.program_map import load
     from tpulint.pipeline.program_map import draw
 
@@ -27,7 +27,7 @@ def draw(options: argparse.Namespace) -> int:
     if request.cache:
         tag(request.cache)
     print_messages(found.messages)
-    context = Context(os.getcwd(), found.sources, color=colored(options), width=width())
+    context = RenderContext(os.getcwd(), found.sources, color=colored(options), width=width())
     written = load(options.output_format)(found.program, context)
     if options.output_file is not None:
         write_file(options.output_file, written.encode("utf-8", "surrogateescape"))

@@ -29,7 +29,7 @@ State = Mapping[str, str | None]
 def watch(options: argparse.Namespace, check: Callable[[argparse.Namespace], int]) -> int:
     """Check, wait for a change, and check again; only Ctrl-C ends it."""
     gc.enable()  # this process does not end with the check
-    files = Watched(options)
+    files = WatchedFiles(options)
     while True:
         before = files.state()
         if sys.stdout.isatty():
@@ -43,7 +43,7 @@ def watch(options: argparse.Namespace, check: Callable[[argparse.Namespace], int
         wait_for_change(files, before)
 
 
-def wait_for_change(files: Watched, before: State) -> None:
+def wait_for_change(files: WatchedFiles, before: State) -> None:
     pause = PAUSE
     while True:
         time.sleep(pause)
@@ -53,7 +53,7 @@ def wait_for_change(files: Watched, before: State) -> None:
         pause = max(PAUSE, 10 * (time.monotonic() - begun))
 
 
-class Watched:
+class WatchedFiles:
     """The files that a check can depend on, found anew in each turn."""
 
     def __init__(self, options: argparse.Namespace) -> None:

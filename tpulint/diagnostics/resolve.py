@@ -81,11 +81,11 @@ def ignored(config: Config, filename: str) -> frozenset[str]:
     return frozenset(found)
 
 
-Ignores = tuple[tuple[Patterns, bool, frozenset[str]], ...]
+IgnoreTable = tuple[tuple[Patterns, bool, frozenset[str]], ...]
 
 
 @functools.cache
-def ignores_of(table: tuple[tuple[str, tuple[str, ...]], ...], root: str) -> Ignores:
+def ignores_of(table: tuple[tuple[str, tuple[str, ...]], ...], root: str) -> IgnoreTable:
     return tuple(
         (Patterns([pattern.removeprefix("!")], root), pattern.startswith("!"), expand(codes))
         for pattern, codes in table

@@ -29,6 +29,7 @@ from tpulint.pipeline.progress import Progress
 from tpulint.pipeline.request import STDIN, Request, settings_of
 from tpulint.pipeline.resolve import resolved
 from tpulint.pipeline.run_cache import RunCache
+from tpulint.pipeline.sources import read_sources
 from tpulint.pipeline.task import Task, changed_since, find_files, in_shard
 
 if TYPE_CHECKING:
@@ -199,13 +200,12 @@ def read_program(
     `observer` is shown what the interpreter reads; `store` has the summaries of modules, where
     they are kept from one check to the next.
     """
-    from tpulint.pipeline.summarize import read_sources, summarize
-
     sources, findings = read_sources(batch, job)
     if not sources:
         return BuiltProgram(None, tuple(findings))
     from tpulint.analysis.build_program import build_program
     from tpulint.analysis.resolver.files import Files
+    from tpulint.pipeline.summarize import summarize
     from tpulint.syntax.deep_stack import deeply
     from tpulint.syntax.summary_cache import Store as NewStore
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from tpulint.analysis.names.api_names import Spelled, Spelling
+from tpulint.analysis.names.api_names import Spelled, SpellingSearch
 from tpulint.analysis.options import Settings
 from tpulint.analysis.soft_placement import SIGN, said
 from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
@@ -41,7 +41,7 @@ def prefilter(
     """
     seeds, marked, findings = [], [], []
     setters: list[tuple[str, str]] = []
-    spelling = Spelling(settings.target_tensorflow)
+    spelling = SpellingSearch(settings.target_tensorflow)
     for filename in filenames:
         data = given.get(filename)
         try:

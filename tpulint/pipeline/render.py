@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple
 
 from tpulint.output import FOR_PEOPLE, load
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.pipeline.check_result import CheckResult
 
 
@@ -53,8 +53,8 @@ def rendered(result: CheckResult, style: Style) -> Rendered:
     return Rendered(text, tuple(messages))
 
 
-def context_of(result: CheckResult, style: Style) -> Context:
-    return Context(
+def context_of(result: CheckResult, style: Style) -> RenderContext:
+    return RenderContext(
         os.getcwd(),
         result.sources,
         dict(result.hidden),

@@ -1,66 +1,17 @@
-"""Read the files of one program and summarize them as modules."""
+"""Summarize sources as the modules of a program."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.finding import Finding
-from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.prefilter import read, unreadable
-from tpulint.syntax.prefilter import passes
-
-if TYPE_CHECKING:
-    from tpulint.analysis.domain.site import Module
-    from tpulint.source import Source
-    from tpulint.syntax.summary_cache import Store
-
-
-class ProgramSources(NamedTuple):
-    """The sources that a program begins in, and TPU001 for the files that cannot be read."""
-
-    sources: list[Source]
-    findings: list[Finding]
-
-
-class Summarized(NamedTuple):
-    """A file and its module; None where the file cannot be parsed."""
-
-    filename: str
-    module: Module | None
-
-
-def read_sources(batch: Batch, job: Job) -> ProgramSources:
-    """Read the seeds of the program; a file that cannot matter does not have to be text at all."""
-    found = ProgramSources([], [])
-    for filename in job.seeds:
-        try:
-            data = batch.given[filename] if filename in batch.given else read(filename)
-        except OSError as error:
-            reason = f"cannot be read: {error.strerror}"
-            found.findings.append(unreadable(filename, reason, 1, 1))
-            continue
-        if passes(data, batch.settings.wrappers):
-            _add_source(filename, data, found)
-    return found
-
-
-def _add_source(filename: str, data: bytes, found: ProgramSources) -> None:
-    from tpulint.source import UnreadableSource, read_source
-
-    try:
-        source = read_source(filename, data)
-    except UnreadableSource as error:
-        found.findings.append(unreadable(filename, error.reason, error.row, error.column))
-        return
-    found.sources.append(source)
-    found.findings.extend(unreadable(filename, *problem) for problem in source.problems)
+from tpulint.analysis.build_program import Summarized
+from tpulint.analysis.domain.site import Module
+from tpulint.source import Source
+from tpulint.syntax.summary_cache import Store
 
 
 def summarize(sources: list[Source], store: Store) -> list[Summarized]:
     """Return the modules of the sources; `store` has their summaries, or makes them."""
-    from tpulint.analysis.domain.site import Module
-
     found = []
     for source, facts in store.many(sources):
         path = os.path.abspath(source.filename)

@@ -18,10 +18,8 @@ from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.collector import uncollected
 from tpulint.pipeline.executor import NamesStep, PrefilterStep, ProgramStep
 from tpulint.pipeline.prefilter import Prefiltered, merge
-from tpulint.pipeline.warm_programs import Key, Reading, ReadProgram, WarmPrograms, key_of
+from tpulint.pipeline.warm_programs import ProgramKey, Reading, ReadProgram, WarmPrograms, key_of
 from tpulint.syntax.warm_summaries import WarmStore
-
-Checkpoint = Callable[[], None]
 
 
 class Superseded(BaseException):
@@ -38,7 +36,7 @@ class Warm:
     findings are wanted before the others'.
     """
 
-    def __init__(self, checkpoint: Checkpoint = lambda: None) -> None:
+    def __init__(self, checkpoint: Callable[[], None] = lambda: None) -> None:
         self.first: str | None = None
         self._checkpoint = checkpoint
         self._given: dict[str, bytes] = {}
@@ -97,7 +95,7 @@ class WarmExecutor:
     concerns, only the edited file's findings are those of its newest text.
     """
 
-    def __init__(self, batch: Batch, checkpoint: Checkpoint) -> None:
+    def __init__(self, batch: Batch, checkpoint: Callable[[], None]) -> None:
         self.batch = batch
         self.incomplete = False
         self.known_programs = WarmPrograms(WarmStore(batch.cache), checkpoint)
@@ -106,7 +104,7 @@ class WarmExecutor:
         self._graph: ImportGraph | None = None
         self._changed: set[str] = set()
         self._names: tuple[object, Analysis] | None = None
-        self._last: tuple[dict[Key, Job], ProgramStep] | None = None
+        self._last: tuple[dict[ProgramKey, Job], ProgramStep] | None = None
 
     def begin(self, batch: Batch, first: str | None) -> None:
         """Begin a check; `first` is the file whose findings are wanted before the others'."""

@@ -18,10 +18,10 @@ from tpulint.finding import Finding
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.executor import ProgramStep
-from tpulint.pipeline.lanes import Lanes
+from tpulint.pipeline.lanes import LaneRecorder
 from tpulint.syntax.warm_summaries import WarmStore
 
-Key = tuple[tuple[str, ...], frozenset[tuple[str, str]]]
+ProgramKey = tuple[tuple[str, ...], frozenset[tuple[str, str]]]
 
 
 class ReadProgram(NamedTuple):
@@ -33,14 +33,14 @@ class ReadProgram(NamedTuple):
     files: frozenset[str]
     analysis: Analysis
     program: Program | None
-    lanes: Lanes
+    lanes: LaneRecorder
 
 
 class Reading(NamedTuple):
     """A program of a batch that may have to be read, and the step that analyzes it."""
 
     batch: Batch
-    key: Key
+    key: ProgramKey
     job: Job
     graph: ImportGraph
     step: ProgramStep
@@ -52,10 +52,10 @@ class WarmPrograms:
     def __init__(self, store: WarmStore, checkpoint: Callable[[], None]) -> None:
         self._store = store
         self._checkpoint = checkpoint
-        self._read: dict[Key, ReadProgram] = {}
-        self._outdated: dict[Key, ReadProgram] = {}
-        self._parts: dict[Key, ReadProgram] = {}
-        self._trusted: dict[tuple[Key, str], bool] = {}
+        self._read: dict[ProgramKey, ReadProgram] = {}
+        self._outdated: dict[ProgramKey, ReadProgram] = {}
+        self._parts: dict[ProgramKey, ReadProgram] = {}
+        self._trusted: dict[tuple[ProgramKey, str], bool] = {}
 
     def forget(self, changed: Collection[str]) -> None:
         """Note that files (absolute) have other bytes."""
@@ -68,13 +68,13 @@ class WarmPrograms:
             known.clear()
         self._trusted.clear()
 
-    def keep(self, keys: Collection[Key]) -> None:
+    def keep(self, keys: Collection[ProgramKey]) -> None:
         """Drop all programs but these."""
         for known in (self._read, self._outdated, self._parts):
             for key in [each for each in known if each not in keys]:
                 del known[key]
 
-    def known(self, key: Key) -> Analysis | None:
+    def known(self, key: ProgramKey) -> Analysis | None:
         """Return what was found in a program none of whose files has changed."""
         found = self._read.get(key)
         return None if found is None else found.analysis
@@ -135,13 +135,13 @@ class WarmPrograms:
         seeds = map(os.path.abspath, job.seeds)
         reached = frozenset().union(*(reading.graph.reached(each) for each in seeds))
         self._store.begin(batch.given)
-        lanes = Lanes(batch.checkpoint)
+        lanes = LaneRecorder(batch.checkpoint)
         analysis, program = reading.step(batch, job, lanes, self._store)
         modules = frozenset(each.path for each in program.modules) if program else frozenset()
         return ReadProgram(reached | modules, analysis, program, lanes)
 
 
-def key_of(job: Job) -> Key:
+def key_of(job: Job) -> ProgramKey:
     """The identity of a program between two checks."""
     return (job.seeds, frozenset(job.placed))
 

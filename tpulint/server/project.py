@@ -41,7 +41,7 @@ class Snapshot(NamedTuple):
     incomplete: bool = False
 
 
-class Project:
+class ServerProject:
     """The project below `root`, or a file by itself, under the client's settings."""
 
     def __init__(self, root: str, settings: ClientSettings) -> None:

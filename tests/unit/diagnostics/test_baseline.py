@@ -31,14 +31,16 @@ def write(text: str, *found: Finding) -> str:
     return "known.json"
 
 
-def compare(text: str, *found: Finding, codes: tuple[str, ...] = CODES) -> baseline.Comparison:
+def compare(
+    text: str, *found: Finding, codes: tuple[str, ...] = CODES
+) -> baseline.BaselineComparison:
     sources = {"a.py": read_source("a.py", text.encode())}
     return baseline.compare(found, sources, "known.json", ["a.py"], codes)
 
 
 def test_moved_lines_stay_known() -> None:
     write("f(x)\n", finding(1))
-    assert compare("\n\nif y:\n    f(x)\n", finding(4)) == baseline.Comparison((), ())
+    assert compare("\n\nif y:\n    f(x)\n", finding(4)) == baseline.BaselineComparison((), ())
 
 
 def test_changed_lines_codes_and_files_do_not() -> None:

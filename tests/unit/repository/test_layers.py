@@ -61,7 +61,7 @@ def test_circles_are_found() -> None:
 def test_imports_in_functions_and_for_type_checkers_are_counted() -> None:
     graph = import_graph()
     assert "tpulint.notebook" in graph["tpulint.source"]  # in a function
-    assert "tpulint.analysis.domain.site" in graph["tpulint.pipeline.summarize"]  # TYPE_CHECKING
+    assert "tpulint.analysis.domain.program" in graph["tpulint.pipeline.failure"]  # TYPE_CHECKING
 
 
 def test_rules_and_their_questions_know_only_the_result_of_the_analysis() -> None:
@@ -156,6 +156,16 @@ def test_each_step_is_called_once_and_by_the_driver(driver: str, step: str) -> N
         if node.func.id == step.rpartition(".")[2]
     ]
     assert len(calls) == 1
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(dotted(path))
+    assert len(places) > 300
+    assert not {name: each for name, each in places.items() if len(each) > 1}
 
 
 def test_only_one_file_imports_private_modules_of_tensorflow() -> None:

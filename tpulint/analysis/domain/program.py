@@ -32,12 +32,12 @@ class Feed:
     function: Value | None = None
 
 
-Key = TypeVar("Key", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
 
 
-def _grouped(calls: Iterable[tuple[Key, ApiCall]]) -> dict[Key, list[ApiCall]]:
+def _grouped(calls: Iterable[tuple[K, ApiCall]]) -> dict[K, list[ApiCall]]:
     """The calls of each key, in their order."""
-    found: dict[Key, list[ApiCall]] = {}
+    found: dict[K, list[ApiCall]] = {}
     for key, call in calls:
         found.setdefault(key, []).append(call)
     return found
