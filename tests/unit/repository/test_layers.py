@@ -158,6 +158,14 @@ def test_each_step_is_called_once_and_by_the_driver(driver: str, step: str) -> N
     assert len(calls) == 1
 
 
+def test_the_architecture_is_one_page() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 92
+    named = re.findall(r"`((?:pipeline|analysis|runtime|cli)/[a-z_/]+\.py)`", page)
+    assert len(named) >= 10
+    assert [each for each in named if not (PACKAGE / each).is_file()] == []
+
+
 def test_no_two_public_classes_have_one_name() -> None:
     places: dict[str, list[str]] = {}
     for path in MODULES:
