@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from tpulint import __version__
 from tpulint.pipeline.project_root import project_of
+from tpulint.pipeline.warm_programs import ReadProgram
 from tpulint.server.documents import DocumentPlace, Documents
 from tpulint.server.notebooks import SYNC
 from tpulint.server.places import Units, units_of
@@ -21,6 +22,7 @@ from tpulint.server.settings import ClientSettings
 from tpulint.server.worker import Worker
 from tpulint.source import Source, UnreadableSource, read_source
 
+T = TypeVar("T")
 Listener = Callable[["Server", ServerProject, Snapshot], None]
 
 
@@ -125,6 +127,13 @@ class Server(LanguageServer):
         scheduled = self.scheduled_of(place.path)
         snapshot = await self.schedule.current(scheduled)
         return Document(uri, place, scheduled, snapshot)
+
+    async def of_programs(
+        self, document: Document, question: Callable[[Sequence[ReadProgram], str], T]
+    ) -> T:
+        """Return the answer, on the worker's thread, of the programs that read the document."""
+        path, project = document.place.path, document.scheduled.project
+        return await self.worker.do(lambda: question(project.programs_of(path), path))
 
     def source(self, path: str) -> Source | None:
         """Return a file as it is open, else as it is on the disk; None where it is no Python."""

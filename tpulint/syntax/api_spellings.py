@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from tpulint.syntax.python_tree import python_tree
 
 IMPORT, ATTRIBUTE, METHOD = "import", "attribute", "method"
 CAUGHT = frozenset(
@@ -57,11 +58,8 @@ def spelled(text: str, package: str, methods: frozenset[str] = frozenset()) -> F
 
     `methods` are attributes that are of interest on any receiver.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the linted code's own string escapes
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = python_tree(text)
+    if tree is None:
         return None
     reader = _Reader(text, package, methods)
     reader.bind(tree)
