@@ -10,7 +10,7 @@ from tpulint.codes import CODES, codes_of
 UNPARSED = "TPU001"
 
 
-class Layer(NamedTuple):
+class RuleSelection(NamedTuple):
     """One source of selectors; a later layer's `select` starts anew."""
 
     select: tuple[str, ...] | None = None
@@ -18,7 +18,7 @@ class Layer(NamedTuple):
     ignore: tuple[str, ...] = ()
 
 
-def selected(layers: Sequence[Layer]) -> frozenset[str]:
+def selected(layers: Sequence[RuleSelection]) -> frozenset[str]:
     """The codes asked for. In one layer the longer selector wins, and `ignore` a draw.
 
     A file that cannot be parsed was not checked, whatever was selected: only `ignore` silences

@@ -166,7 +166,7 @@ class ClassCode:
 
 
 @dataclass
-class ModuleFacts:
+class ModuleSummary:
     """The summary of one module. `counts` are the places of each kind, to check positions by.
 
     `mentions` holds every identifier but those in functions that are pieces of their own;

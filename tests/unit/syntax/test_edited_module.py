@@ -34,14 +34,14 @@ def plain(x):
 """
 
 
-def opened(text: str) -> ir.ModuleFacts:
+def opened(text: str) -> ir.ModuleSummary:
     facts = outside(text)
     assert facts is not None
     pieces_of(text, facts)
     return facts
 
 
-def said(text: str, facts: ir.ModuleFacts) -> Said:
+def said(text: str, facts: ir.ModuleSummary) -> Said:
     """Return what the summary says of each function, without those of bodies that are gone."""
     pieces = pieces_of(text, facts)
     for each in facts.functions:  # reading a body adds those in it

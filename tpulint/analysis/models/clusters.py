@@ -72,7 +72,7 @@ def open_cluster(
     )
     if not context.muted:
         owner = context.computation
-        (owner.clusters if owner else frame.session.program.loose_clusters).append(cluster)
+        (owner.clusters if owner else frame.session.program.orphan_clusters).append(cluster)
     with frame.within(Scope(CLUSTER, this.site, cluster)):
         for each in args:
             _send(frame, cluster, each)
