@@ -11,7 +11,7 @@ UNPARSED = "TPU001"
 
 
 class RuleSelection(NamedTuple):
-    """One source of selectors; a later layer's `select` starts anew."""
+    """One source of selectors; a later source's `select` starts over."""
 
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()

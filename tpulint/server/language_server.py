@@ -100,7 +100,7 @@ class Server(LanguageServer):
             self.schedule.change(self.scheduled_of(place.path), edited=place.path)
 
     def configure(self) -> None:
-        """Analyze everything anew, under the settings of now."""
+        """Analyze everything again, under the current settings."""
         for each in self.scheduled.values():
             self.schedule.change(each, partial(each.project.configure, self.settings))
 

@@ -113,7 +113,7 @@ class AnalysisSchedule:
                 await self._worker.do(collect_all)
 
     async def _quiet(self, scheduled: Scheduled) -> None:
-        """Wait until nobody types, but not for ever."""
+        """Wait for a pause in the typing, within limits."""
         until = time.monotonic() + LONGEST
         before = -1
         pause = QUIET if scheduled.done < scheduled.wanted else SETTLED

@@ -90,7 +90,7 @@ class FunctionBody:
 
 
 class Reader(Protocol):
-    """Read the functions that nobody asked for when the module was read."""
+    """Read the functions that were left out when the module was read."""
 
     def read(self, function: FunctionCode) -> FunctionBody: ...
 

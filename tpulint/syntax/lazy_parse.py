@@ -24,7 +24,7 @@ def summarize(text: str) -> ir.ModuleSummary:
 
 
 def outside(text: str) -> ir.ModuleSummary | None:
-    """The summary without its large bodies; None where they cannot be told apart for sure."""
+    """The summary without its large bodies; None where it is not certain where they are."""
     tree = python_tree(text)
     if tree is None or (may_nest_deeply(text) and too_deep(tree) is not None):
         return None

@@ -41,7 +41,7 @@ class Deadlock:
 
 @dataclass(eq=False)
 class AccessSchedule:
-    """The verdicts on operations of host clusters, by `key_of`."""
+    """The times of operations of host clusters, by `key_of`."""
 
     before: set[Key] = field(default_factory=set)
     """They run before the device program."""
@@ -57,7 +57,7 @@ class AccessSchedule:
 def schedule_accesses(
     top: Region, variables: Iterable[TouchedVariable], options: Options
 ) -> AccessSchedule:
-    """Return the verdicts on all host accesses of variables that the device touches."""
+    """Return when each host access of a variable that the device touches runs."""
     access_schedule = AccessSchedule()
     orders = {id(top): host_order(top, is_top=True)}
     for variable in variables:
