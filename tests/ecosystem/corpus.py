@@ -96,8 +96,9 @@ def check(folder: Path) -> Said:
     """Return the findings of all rules on all packages."""
     config = Config(root=str(folder), certainty=Certainty.POSSIBLE)
     packages = tuple(str(path) for path in sorted(folder.iterdir()) if path.is_dir())
-    run = driver.check(*driver.prepare(driver.Request(config, frozenset(CODES), packages)), {})
-    return Said(folder, run.findings, run.messages, run.failed)
+    result = driver.check(driver.discover(driver.Request(config, frozenset(CODES), packages)))
+    messages = [*map(str, result.failures), *result.messages]
+    return Said(folder, result.findings, messages, bool(result.failures))
 
 
 def expected() -> dict[str, Any]:

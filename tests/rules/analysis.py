@@ -23,10 +23,9 @@ def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list
     """Every finding of every rule in the block's files."""
     write(block, folder)
     config = Config(root=str(folder), certainty=Certainty.POSSIBLE, jobs=1, wrappers=wrappers)
-    run = driver.check(
-        *driver.prepare(driver.Request(config, frozenset(CODES), (str(folder),))), {}
-    )
-    assert not run.failed, run.messages
+    request = driver.Request(config, frozenset(CODES), (str(folder),))
+    run = driver.check(driver.discover(request))
+    assert not run.failures, run.failures
     places = [(each.span, each.code, each.message) for each in run.findings]
     assert len(set(places)) == len(places), "a finding is reported twice"
     return list(run.findings)

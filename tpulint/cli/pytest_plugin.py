@@ -87,13 +87,13 @@ def said_of(error: BaseException | None, program: str) -> str:
     from tpulint.cli.run.explain import explain
     from tpulint.cli.run.failure import failure_of
     from tpulint.output import run_report
-    from tpulint.output.context import Context
+    from tpulint.output.context import RenderContext
 
     failure = failure_of(error)
     if failure is None or not failure.code:
         return ""
     found = explain([failure], program)
-    context = Context(os.getcwd(), found.sources)
+    context = RenderContext(os.getcwd(), found.sources)
     return "\n\n".join(run_report.explained(fault, context) for fault in found.faults)
 
 

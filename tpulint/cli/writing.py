@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING, TextIO
 
 from tpulint.config import ConfigError
-from tpulint.pipeline.run import Run, fail
+from tpulint.pipeline.check_result import CheckResult
+from tpulint.pipeline.failure import FileFailure
 
 if TYPE_CHECKING:
     from tpulint.source import Source
@@ -19,8 +20,8 @@ def out(text: str, stream: TextIO) -> None:
     stream.buffer.flush()
 
 
-def overwrite(filename: str, before: Source, data: bytes, run: Run) -> bool:
-    """Replace the file, unless somebody else changed it meanwhile; `run` fails where it cannot."""
+def overwrite(filename: str, before: Source, data: bytes, result: CheckResult) -> bool:
+    """Replace the file; where it cannot, or somebody else changed it, that is a failure."""
     try:
         with open(filename, "rb") as file:
             if file.read() != before.data:
@@ -28,7 +29,7 @@ def overwrite(filename: str, before: Source, data: bytes, run: Run) -> bool:
         write_file(filename, data)
     except (OSError, ConfigError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        fail(run, f"{filename}: cannot write the file: {reason}")
+        result.failures.append(FileFailure(filename, f"cannot write the file: {reason}"))
         return False
     return True
 

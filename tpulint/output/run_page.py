@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.html import STYLE, article, page, prose
 from tpulint.output.program_map.figure import FIGURE_STYLE, figure
 from tpulint.output.program_map.of_run import map_of_run
@@ -15,8 +15,8 @@ from tpulint.output.run_report import (
     EMPTY,
     NOTE,
     UNFINISHED,
-    Computation,
-    Ran,
+    ComputationRun,
+    FinishedRun,
     cells,
     headed,
     headline,
@@ -33,7 +33,7 @@ COUNTS = """.wide { overflow-x: auto; }
 """
 
 
-def html(ran: Ran, context: Context) -> str:
+def html(ran: FinishedRun, context: RenderContext) -> str:
     """The report as a page that needs nothing else."""
     parts = [f"<p>{escape(headline(ran))}</p>\n"]
     if ran.computations:
@@ -58,14 +58,14 @@ def html(ran: Ran, context: Context) -> str:
     return page("tpulint run", "".join(parts), STYLE + COUNTS + FIGURE_STYLE + SVG_STYLE)
 
 
-def html_rows(computations: Sequence[Computation]) -> Iterator[str]:
+def html_rows(computations: Sequence[ComputationRun]) -> Iterator[str]:
     for one in computations:
         yield f'<tr><th colspan="{len(COLUMNS)}">{escape(headed(one))}</th></tr>\n'
         for row in cells(one):
             yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n"
 
 
-def pictures(computations: Sequence[Computation], context: Context) -> Iterator[str]:
+def pictures(computations: Sequence[ComputationRun], context: RenderContext) -> Iterator[str]:
     """The lanes of each computation, with what went from one to the other."""
     for number, one in enumerate(computations[:MOST]):
         yield f"<h2>{escape(headed(one))}</h2>\n"

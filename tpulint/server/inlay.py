@@ -23,8 +23,8 @@ async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHi
     document = await ls.document(params.text_document.uri)
     if document is None or not ls.settings.inlay_hints:
         return []
-    place, project = document.place, document.scheduled.project
-    known = await ls.worker.do(lambda: clusters_in(project.programs_of(place.path), place.path))
+    place = document.place
+    known = await ls.of_programs(document, clusters_in)
     source = ls.source(place.path)
     found = []
     for span, words in known.items():

@@ -6,12 +6,10 @@ bodies are not parsed again.
 
 from __future__ import annotations
 
-import ast
-import warnings
-
 from tpulint.syntax import ir
 from tpulint.syntax.body_ranges import body_of, lines_of, outermost, skeleton
 from tpulint.syntax.parse import may_nest_deeply, too_deep
+from tpulint.syntax.python_tree import python_tree
 
 LEFT_OVER = 500  # functions of bodies that are gone; the next summary begins anew
 GONE = -2  # the parent of such a function
@@ -25,13 +23,8 @@ def edited(facts: ir.ModuleFacts, before: str, text: str) -> ir.ModuleFacts | No
     functions = [each for each in facts.functions if each.parent is None and not each.is_lambda]
     if sum(each.parent == GONE for each in facts.functions) > LEFT_OVER:
         return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    if may_nest_deeply(text) and too_deep(tree) is not None:
+    tree = python_tree(text)
+    if tree is None or (may_nest_deeply(text) and too_deep(tree) is not None):
         return None
     old, new = lines_of(before), lines_of(text)
     cuts = [body_of(each, new) for each in outermost(tree.body)]

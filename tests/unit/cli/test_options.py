@@ -114,7 +114,7 @@ def test_levels(tpulint: Terminal) -> None:
     assert tpulint.out + tpulint.err == ""
     assert tpulint("check", "-v") == 1
     assert "tpulint: 2 files to check\n" in tpulint.err
-    assert "tpulint: configuration: none, the defaults count\n" in tpulint.err
+    assert "tpulint: configuration: none, the defaults apply\n" in tpulint.err
 
 
 def test_color(tpulint: Terminal) -> None:

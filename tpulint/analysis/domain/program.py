@@ -32,27 +32,26 @@ class Feed:
     function: Value | None = None
 
 
-Key = TypeVar("Key", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
 
 
-def _grouped(calls: Iterable[tuple[Key, ApiCall]]) -> dict[Key, list[ApiCall]]:
+def _grouped(calls: Iterable[tuple[K, ApiCall]]) -> dict[K, list[ApiCall]]:
     """The calls of each key, in their order."""
-    found: dict[Key, list[ApiCall]] = {}
+    found: dict[K, list[ApiCall]] = {}
     for key, call in calls:
         found.setdefault(key, []).append(call)
     return found
 
 
-class Failure(NamedTuple):
-    """An error of the analysis itself, which costs what was being read, and not the run."""
+class ReadingFailure(NamedTuple):
+    """An internal error that costs what was being read, and not the check."""
 
     reading: str
-    error: Exception
+    error: str
     place: str
 
     def __str__(self) -> str:
-        kind = type(self.error).__name__
-        return f"internal error while reading {self.reading}: {kind}: {self.error} ({self.place})"
+        return f"internal error while reading {self.reading}: {self.error} ({self.place})"
 
 
 @dataclass
@@ -80,7 +79,7 @@ class Program:
     targets: Targets = field(default_factory=Targets)
     soft_placement: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
-    failures: Sequence[Failure] = ()
+    failures: Sequence[ReadingFailure] = ()
     answers: dict[Hashable, Any] = field(default_factory=dict)
 
     @cached_property

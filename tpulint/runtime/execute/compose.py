@@ -23,15 +23,15 @@ from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.exchanges import Exchanges
 from tpulint.runtime.execute.feeds import Feeds, feed_lane
 from tpulint.runtime.execute.ordering import all_wait_for, waits_of
-from tpulint.runtime.execute.places import Places, constant_or_image, in_this_graph
-from tpulint.runtime.execute.probes import Probes, Watched
+from tpulint.runtime.execute.places import TensorMap, constant_or_image, in_this_graph
+from tpulint.runtime.execute.probes import Probes, WatchedSegment
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.execute.rendezvous import Rendezvous
 from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.kernels import unsupported
 from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
 from tpulint.runtime.extract.segments import Segment, Side
-from tpulint.runtime.schedule.locks import Deadlock, Verdicts
+from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
 from tpulint.runtime.schedule.plan import Plan
 from tpulint.runtime.source_location import place_of_operation
 
@@ -42,7 +42,7 @@ _FREE = frozenset({"Identity", "Const", "NoOp"})
 class Composer:
     """A builder of regions that follows the verdicts on their host accesses."""
 
-    verdicts: Verdicts
+    verdicts: AccessSchedule
     rendezvous: Rendezvous
     exchanges: Exchanges
     probes: Probes
@@ -51,7 +51,7 @@ class Composer:
     deferred: list[Deferred] = field(default_factory=list)
     """The operations found to run when the device program has ended."""
 
-    def build(self, planned: Plan, places: Places) -> None:
+    def build(self, planned: Plan, places: TensorMap) -> None:
         """Build all of `planned`, and add the images of its tensors and operations to `places`."""
         later = self._deferred(planned.deferred, places) if planned.deferred else None
         for segment in planned.segments:
@@ -68,12 +68,12 @@ class Composer:
         if later:
             places.effects.append(later.put(places))
 
-    def _deferred(self, planned: Plan, places: Places) -> Deferred:
+    def _deferred(self, planned: Plan, places: TensorMap) -> Deferred:
         later = deferred(planned, places)
         self.deferred.append(later)
         return later
 
-    def _plain(self, planned: Plan, segment: Segment, places: Places) -> None:
+    def _plain(self, planned: Plan, segment: Segment, places: TensorMap) -> None:
         on_host = segment.side is Side.HOST
         copied = copy(
             planned.region,
@@ -103,7 +103,7 @@ class Composer:
         if started:
             ends(self.probes, planned, segment, own, places, list(copied.operations.values()))
 
-    def _device(self, planned: Plan, segment: Segment, places: Places) -> None:
+    def _device(self, planned: Plan, segment: Segment, places: TensorMap) -> None:
         fault = unsupported(planned.region, segment.ops)
         if fault:
             self._fails(planned, segment, fault, places)
@@ -112,7 +112,7 @@ class Composer:
         else:
             self._plain(planned, segment, places)
 
-    def _compiled(self, planned: Plan, segment: Segment, places: Places) -> None:
+    def _compiled(self, planned: Plan, segment: Segment, places: TensorMap) -> None:
         region = planned.region
         own = frozenset(op.name for op in segment.ops)
         given = inputs_of(segment.ops)
@@ -162,7 +162,7 @@ class Composer:
         planned: Plan,
         segment: Segment,
         fault: RuntimeFault,
-        places: Places,
+        places: TensorMap,
     ) -> None:
         """Build, in place of a segment that no device can run, an operation that fails."""
         own = frozenset(op.name for op in segment.ops)
@@ -175,7 +175,7 @@ class Composer:
             result.set_shape(tensor.shape)
             places.tensors[tensor.name] = result
 
-    def _collective(self, planned: Plan, op: Operation, places: Places) -> None:
+    def _collective(self, planned: Plan, op: Operation, places: TensorMap) -> None:
         region = planned.region
         value = constant_or_image(region, op.inputs[0].name, places, on_host=False)
         site = (*places.site, op.name)
@@ -191,28 +191,28 @@ class Composer:
         places.operations[op.name] = result.op
         places.effects.append(result.op)
 
-    def _feed(self, planned: Plan, op: Operation, places: Places) -> None:
+    def _feed(self, planned: Plan, op: Operation, places: TensorMap) -> None:
         region = planned.region
         on_host = region.cluster_of(op) is not None
         given = [
             constant_or_image(region, tensor.name, places, on_host=on_host) for tensor in op.inputs
         ]
         waits_for = waits_of(planned, op, frozenset({op.name}), places)
-        segment = Watched(feed_lane(op), op.name, place_of_operation(op))
+        segment = WatchedSegment(feed_lane(op), op.name, place_of_operation(op))
         waits_for += self.probes.start(segment, places.replica, given, waits_for)
         results, done = self.feeds.build(op, given, waits_for, places)
         places.tensors.update({out.name: one for out, one in zip(op.outputs, results, strict=True)})
         places.operations[op.name] = done
         places.effects += [done, *self.probes.end(segment, places.replica, results, [done])]
 
-    def _control(self, planned: Plan, op: Operation, places: Places) -> None:
+    def _control(self, planned: Plan, op: Operation, places: TensorMap) -> None:
         region = planned.region
         waits_for = waits_of(planned, op, frozenset({op.name}), places)
 
         site = (*places.site, op.name)
 
         def build_inside(
-            number: int, body: Region, inside: Places, given: Sequence[Tensor]
+            number: int, body: Region, inside: TensorMap, given: Sequence[Tensor]
         ) -> None:
             inside.site = (*site, number)
             inside.replica, inside.queues, inside.feeds = (
@@ -250,7 +250,7 @@ class Composer:
 
 
 def _closes(
-    found: Deadlock, planned: Plan, segment: Segment, own: frozenset[str], places: Places
+    found: Deadlock, planned: Plan, segment: Segment, own: frozenset[str], places: TensorMap
 ) -> Operation:
     """Return an operation that fails once `segment`, which would wait forever, has its inputs."""
     needs = {

@@ -9,14 +9,14 @@ from typing import Protocol
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Places, constant_or_image, token_after
+from tpulint.runtime.execute.places import TensorMap, constant_or_image, token_after
 from tpulint.runtime.extract.bodies import CALL, CASE, IF, WHILE, bodies
 from tpulint.runtime.extract.effects import arguments, is_resource
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 Image = Callable[[str, bool], Tensor]
 """(name, on_host) -> the image of a tensor of the region around."""
-Build = Callable[[int, Region, Places, Sequence[Tensor]], None]
+Build = Callable[[int, Region, TensorMap, Sequence[Tensor]], None]
 """(number, body, places, given): builds that body of an operation, with the arguments `given`."""
 
 
@@ -99,7 +99,7 @@ def _loop(
         if _source(body, out) != name and not is_resource(out)
     ]
 
-    def inside(number: int, part: Region, rounds: Tensor, variables: Sequence[Tensor]) -> Places:
+    def inside(number: int, part: Region, rounds: Tensor, variables: Sequence[Tensor]) -> TensorMap:
         places = _enclosed(part, given, image, skip=frozenset(changing))
         places.rounds = rounds
         for place, tensor in zip(changing, variables):
@@ -140,9 +140,9 @@ def _loop(
 
 def _enclosed(
     body: Region, given: Sequence[Tensor], image: Image, skip: frozenset[int] = frozenset()
-) -> Places:
+) -> TensorMap:
     """Return the places of `body`'s inputs: the images of its arguments."""
-    places = Places({})
+    places = TensorMap({})
     for place, (name, tensor) in enumerate(zip(body.inputs, given)):
         if place in skip:
             continue
@@ -160,5 +160,5 @@ def _source(body: Region, tensor: Tensor) -> str:
     return name
 
 
-def _result(body: Region, tensor: Tensor, places: Places) -> Tensor:
+def _result(body: Region, tensor: Tensor, places: TensorMap) -> Tensor:
     return constant_or_image(body, tensor.name, places, on_host=False)

@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.places import TensorMap
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.schedule.variables import Variable
+from tpulint.runtime.schedule.variables import TouchedVariable
 
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 """The shared_name with which VarHandleOp makes a variable of its own each time it runs
@@ -21,13 +21,15 @@ _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 class Copy:
     """The copies of one variable, one a replica."""
 
-    variable: Variable
+    variable: TouchedVariable
     original: Tensor
     copies: tuple[Tensor, ...]
 
 
 def make_copies(
-    variables: Iterable[Variable], places: Sequence[Places], waits_for: Sequence[Operation]
+    variables: Iterable[TouchedVariable],
+    places: Sequence[TensorMap],
+    waits_for: Sequence[Operation],
 ) -> tuple[list[Copy], list[Operation]]:
     """Return copies of `variables` for each replica, and the operations that fill them."""
     made: list[Copy] = []

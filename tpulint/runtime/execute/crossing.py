@@ -5,8 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tpulint.runtime.execute.ordering import all_wait_for
-from tpulint.runtime.execute.places import Places, constant_or_image
-from tpulint.runtime.execute.probes import Probes, Watched
+from tpulint.runtime.execute.places import TensorMap, constant_or_image
+from tpulint.runtime.execute.probes import Probes, WatchedSegment
 from tpulint.runtime.extract.copying import inputs_of
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.extract.segments import Segment, Side
@@ -15,7 +15,7 @@ from tpulint.runtime.source_location import place_of_operation
 
 
 def starts(
-    probes: Probes, planned: Plan, segment: Segment, own: frozenset[str], places: Places
+    probes: Probes, planned: Plan, segment: Segment, own: frozenset[str], places: TensorMap
 ) -> list[Operation]:
     """Note that `segment` starts, once all its inputs are ready."""
     if not probes.wanted or segment.side is Side.PLAIN:
@@ -41,7 +41,7 @@ def ends(
     planned: Plan,
     segment: Segment,
     own: frozenset[str],
-    places: Places,
+    places: TensorMap,
     made: list[Operation],
 ) -> None:
     """Note that `segment`, whose images are `made`, has ended, before others go on."""
@@ -75,9 +75,9 @@ def _values(segment: Segment) -> list[Tensor]:
     ]
 
 
-def _watched(segment: Segment) -> Watched:
+def _watched(segment: Segment) -> WatchedSegment:
     first = segment.ops[0]
-    return Watched(lane_of(segment), first.name, place_of_operation(first))
+    return WatchedSegment(lane_of(segment), first.name, place_of_operation(first))
 
 
 def _is_hosts(region: Region, name: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration
+from tpulint.runtime.execute.places import TensorMap, constant_or_image, no_iteration
 from tpulint.runtime.extract.effects import is_resource
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.schedule.plan import Plan
@@ -30,7 +30,7 @@ class Deferred:
     handles: Mapping[str, str]
     queue_name: str
 
-    def put(self, places: Places) -> Operation:
+    def put(self, places: TensorMap) -> Operation:
         """Note, in the body, that its operations have been reached."""
         values = [
             constant_or_image(self.planned.region, tensor.name, places, on_host=True)
@@ -46,14 +46,14 @@ class Deferred:
 
     def run(
         self,
-        around: Places,
+        around: TensorMap,
         waits_for: Sequence[Operation],
-        build: Callable[[Plan, Places], None],
+        build: Callable[[Plan, TensorMap], None],
     ) -> Operation:
         """Run the operations once for each time that they were reached."""
 
         def once(values: Sequence[Tensor]) -> list[Operation]:
-            places = Places(
+            places = TensorMap(
                 {inner: around.tensors[outer] for inner, outer in self.handles.items()},
                 entry=(values[0].op,),
                 replica=around.replica,
@@ -99,7 +99,7 @@ class Deferred:
         return [tf.bool, *(tensor.dtype.base_dtype for tensor in self.values)]
 
 
-def deferred(planned: Plan, places: Places) -> Deferred:
+def deferred(planned: Plan, places: TensorMap) -> Deferred:
     """Return a record of each time that `planned` is reached, with `places` around it."""
     region = planned.region
     taken = {

@@ -16,11 +16,11 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.execute.collectives import results
-from tpulint.runtime.execute.places import Places, in_this_graph, token_after
+from tpulint.runtime.execute.places import TensorMap, in_this_graph, token_after
 from tpulint.runtime.execute.queues import empty, empty_all, put, queue, take
 from tpulint.runtime.extract.collectives import Collective
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.extract.sites import Site
+from tpulint.runtime.extract.sites import RegionSite
 
 _names = itertools.count()
 
@@ -89,7 +89,7 @@ class Exchanges:
             ]
             return [*stops, take(self._running(), [tf.bool])[0].op]
 
-    def meet(self, site: Site, op: Operation, value: Tensor, places: Places) -> Tensor:
+    def meet(self, site: RegionSite, op: Operation, value: Tensor, places: TensorMap) -> Tensor:
         """Return the result of `op`, the collective at `site`, for a replica's `value`."""
         if site not in self._number:
             return results(op, (0,), [value])[0]

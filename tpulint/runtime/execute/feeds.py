@@ -12,7 +12,7 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.feed_queues import Direction, put, queue, take, take_parts
-from tpulint.runtime.execute.places import Places, in_this_graph
+from tpulint.runtime.execute.places import TensorMap, in_this_graph
 from tpulint.runtime.extract.feeds import TAKES, core_number, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
@@ -48,7 +48,11 @@ class Feeds:
         return [call_python(self._begin)] if self.may_wait else []
 
     def build(
-        self, op: Operation, given: Sequence[Tensor], waits_for: Sequence[Operation], places: Places
+        self,
+        op: Operation,
+        given: Sequence[Tensor],
+        waits_for: Sequence[Operation],
+        places: TensorMap,
     ) -> tuple[list[Tensor], Operation]:
         """Build `op`, a feed of the computation; return its results, and its last operation."""
         key = _key(op)

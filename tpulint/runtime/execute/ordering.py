@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.places import TensorMap
 from tpulint.runtime.extract.region import Operation
 from tpulint.runtime.extract.segments import Segment
 from tpulint.runtime.schedule.plan import Plan
 
 
-def waits_of(planned: Plan, op: Operation, own: frozenset[str], places: Places) -> list[Operation]:
+def waits_of(
+    planned: Plan, op: Operation, own: frozenset[str], places: TensorMap
+) -> list[Operation]:
     """Return the operations outside its segment that `op` waits for, apart from its inputs."""
     if op.name not in planned.before or op.type == "Const":
         return []
@@ -19,7 +21,7 @@ def waits_of(planned: Plan, op: Operation, own: frozenset[str], places: Places) 
 
 
 def all_wait_for(
-    planned: Plan, segment: Segment, own: frozenset[str], places: Places
+    planned: Plan, segment: Segment, own: frozenset[str], places: TensorMap
 ) -> list[Operation]:
     """Return the operations outside `segment` that any of its operations waits for."""
     waits = [waits_of(planned, op, own, places) for op in segment.ops]

@@ -10,11 +10,11 @@ import tensorflow as tf
 
 from tpulint.runtime.extract.copying import copy
 from tpulint.runtime.extract.region import Operation, Region, Tensor
-from tpulint.runtime.extract.sites import Site
+from tpulint.runtime.extract.sites import RegionSite
 
 
 @dataclass(eq=False)
-class Places:
+class TensorMap:
     """Images by the region's own names.
 
     A variable that the device works on in a copy of its own has two images: `tensors` has the one
@@ -31,7 +31,7 @@ class Places:
     """The operations that everything here waits for."""
     replica: Tensor = None
     """The replica's number."""
-    site: Site = ()
+    site: RegionSite = ()
     """The region's site in the program."""
     iteration: Tensor = None
     """The rounds that the loops around have made before, outermost first."""
@@ -70,7 +70,7 @@ def token_after(effects: Sequence[Operation]) -> Tensor:
     return token
 
 
-def constant_or_image(region: Region, name: str, places: Places, *, on_host: bool) -> Tensor:
+def constant_or_image(region: Region, name: str, places: TensorMap, *, on_host: bool) -> Tensor:
     """Return the image, in the graph that is being built, of the tensor `name`.
 
     A constant has none: it is copied where it is used. So is an operation that only passes on a

@@ -15,11 +15,11 @@ import tensorflow as tf
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.attendance import Attendance
 from tpulint.runtime.execute.callbacks import call_python
-from tpulint.runtime.execute.places import Places, in_this_graph
+from tpulint.runtime.execute.places import TensorMap, in_this_graph
 from tpulint.runtime.execute.raising import ticket_for
 from tpulint.runtime.extract.collectives import Collective
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.extract.sites import Site
+from tpulint.runtime.extract.sites import RegionSite
 from tpulint.runtime.schedule.wait_graph import Wait
 
 
@@ -44,7 +44,7 @@ class Rendezvous:
         return [call_python(self._attendance.begin)] if self._sites else []
 
     def arrives(
-        self, site: Site, places: Places, waits_for: Sequence[Operation]
+        self, site: RegionSite, places: TensorMap, waits_for: Sequence[Operation]
     ) -> list[Operation]:
         """Return operations that report a replica's arrival at the collective `site`."""
         if site not in self._sites:
@@ -57,7 +57,11 @@ class Rendezvous:
             return [call_python(arrive, _given(places))]
 
     def decides(
-        self, site: Site, places: Places, choice: Tensor, waits_for: Sequence[Operation] = ()
+        self,
+        site: RegionSite,
+        places: TensorMap,
+        choice: Tensor,
+        waits_for: Sequence[Operation] = (),
     ) -> list[Operation]:
         """Return operations that report the branch taken, or the rounds that a loop has made.
 
@@ -83,5 +87,5 @@ def _raise(fault: DivergentCollectiveError | None) -> None:
         raise ticket_for(fault)
 
 
-def _given(places: Places) -> list[Tensor]:
+def _given(places: TensorMap) -> list[Tensor]:
     return [in_this_graph(places.replica), in_this_graph(places.iteration)]

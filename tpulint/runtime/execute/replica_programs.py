@@ -13,21 +13,21 @@ from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.exchanges import Exchanges
 from tpulint.runtime.execute.feeds import Feeds
 from tpulint.runtime.execute.initialized import refused_until_initialized
-from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration, token_after
+from tpulint.runtime.execute.places import TensorMap, constant_or_image, no_iteration, token_after
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.rendezvous import Rendezvous
 from tpulint.runtime.execute.replicas import Replicas
 from tpulint.runtime.execute.step_mutex import StepMutex
-from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Tensor
 from tpulint.runtime.extract.sizes import cut, cut_sizes
-from tpulint.runtime.schedule.locks import Verdicts
+from tpulint.runtime.schedule.locks import AccessSchedule
 from tpulint.runtime.schedule.schedule import Schedule
 
 
 def run_replicas(
     scheduled: Schedule,
-    around: Places,
+    around: TensorMap,
 ) -> list[Tensor]:
     """Return a token, which has a value when all has run, and the outputs, replica by replica."""
     program, verdicts, options = scheduled.program, scheduled.verdicts, scheduled.options
@@ -35,7 +35,7 @@ def run_replicas(
     exchanges = Exchanges(scheduled.collectives, program.num_replicas)
     fed = Feeds(scheduled.feeds, program.marked)
     places = tuple(
-        Places(
+        TensorMap(
             _inputs(program, replica, around),
             replica=tf.constant(replica),
             iteration=no_iteration(),
@@ -66,7 +66,9 @@ def run_replicas(
         with tf.control_dependencies(mutex.acquire()):
             tensorflow_internals.add_control_inputs(first, [later.forgotten()])
         ended.append(
-            later.run(places[0], ended, replace(composer, verdicts=Verdicts(), deferred=[]).build)
+            later.run(
+                places[0], ended, replace(composer, verdicts=AccessSchedule(), deferred=[]).build
+            )
         )
     ended += [*exchanges.stop(ended), *serving, *deadline.end(ended), *watching]
     token = token_after([*ended, *mutex.release(ended)])
@@ -78,7 +80,7 @@ def run_replicas(
     return [token, *outputs]
 
 
-def _inputs(program: Program, replica: int, around: Places) -> dict[str, Tensor]:
+def _inputs(program: ReplicatedProgram, replica: int, around: TensorMap) -> dict[str, Tensor]:
     """Return the tensors of `replica` for the inputs of the region."""
     tensors = {
         name: around.tensors[given[replica].name] for name, given in program.boundary.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from tpulint.runtime.execute.compose import Composer
-from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration, token_after
+from tpulint.runtime.execute.places import TensorMap, constant_or_image, no_iteration, token_after
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.schedule.plan import Plan
 
@@ -18,7 +18,7 @@ class Replicas:
     """The replicas of a step; `places` has the images of each one's tensors."""
 
     composer: Composer
-    places: tuple[Places, ...]
+    places: tuple[TensorMap, ...]
 
     def run(self, planned: Plan, waits_for: Sequence[Operation]) -> list[Operation]:
         """Run `planned` in all replicas; return for each an operation that runs last."""
@@ -43,7 +43,7 @@ class Replicas:
         def program(replica: Tensor, *arguments: Tensor) -> list[Tensor]:
             replica.set_shape([])
             rest = iter(arguments)
-            inside = Places(
+            inside = TensorMap(
                 {name: next(rest) for name in region.inputs},
                 {name: next(rest) for name in copied},
                 replica=replica,
@@ -82,7 +82,7 @@ class Replicas:
         return done
 
 
-def _arguments(places: Places, names: Sequence[str], copied: Sequence[str]) -> list[Tensor]:
+def _arguments(places: TensorMap, names: Sequence[str], copied: Sequence[str]) -> list[Tensor]:
     return [places.tensors[name] for name in names] + [
         places.device_tensors[name] for name in copied
     ]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.places import TensorMap
 from tpulint.runtime.execute.replica_programs import run_replicas
 from tpulint.runtime.extract.copying import copy
-from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import (
     Region,
     Tensor,
@@ -30,7 +30,7 @@ def execute(scheduled: Schedule) -> Ran:
     inside = {name: place for place, name in enumerate(users)}
 
     def step(*arguments: Tensor) -> list[Tensor]:
-        places = Places({name: arguments[place] for name, place in inside.items()})
+        places = TensorMap({name: arguments[place] for name, place in inside.items()})
         _compute_boundary(program, places)
         return run_replicas(scheduled, places)
 
@@ -48,7 +48,7 @@ def execute(scheduled: Schedule) -> Ran:
     )
 
 
-def _users_tensors(program: Program) -> dict[str, Tensor]:
+def _users_tensors(program: ReplicatedProgram) -> dict[str, Tensor]:
     """Return the user's tensors that the step needs, by their names in the marked graph."""
     needed_here = {tensor.name: tensor for given in program.boundary.values() for tensor in given}
     if program.marked.mode == "graph":
@@ -56,7 +56,7 @@ def _users_tensors(program: Program) -> dict[str, Tensor]:
     return {inner.name: outer for outer, inner in program.marked.graph.captures}
 
 
-def _compute_boundary(program: Program, places: Places) -> None:
+def _compute_boundary(program: ReplicatedProgram, places: TensorMap) -> None:
     """Compute the operations around the cluster in its own marked graph, from its captures."""
     marked = program.marked
     missing = [

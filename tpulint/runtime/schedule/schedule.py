@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from tpulint.runtime.errors import RuntimeFaultWarning
 from tpulint.runtime.extract.collectives import Collective, collectives
 from tpulint.runtime.extract.feeds import feeds
-from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Region, key_of, needed
 from tpulint.runtime.extract.subregions import part
-from tpulint.runtime.schedule.locks import Verdicts, judge
+from tpulint.runtime.schedule.locks import AccessSchedule, schedule_accesses
 from tpulint.runtime.schedule.options import Options
 from tpulint.runtime.schedule.plan import Plan, plan
 from tpulint.runtime.schedule.unordered import warning_of
-from tpulint.runtime.schedule.variables import Variable, variables_of
+from tpulint.runtime.schedule.variables import TouchedVariable, variables_of
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """The order in which a program runs, decided before anything is built."""
 
-    program: Program
+    program: ReplicatedProgram
     options: Options
-    verdicts: Verdicts
+    verdicts: AccessSchedule
     before: Plan
     """The host clusters that run before the device program."""
     during: Plan
     """The device program, and the host clusters that run with it."""
     after: Plan
     """The host clusters that run when the device program has ended."""
-    copied: tuple[Variable, ...]
+    copied: tuple[TouchedVariable, ...]
     """The variables of which each replica's device program has a copy of its own."""
     collectives: tuple[Collective, ...]
     feeds: frozenset[Operation]
@@ -38,14 +38,14 @@ class Schedule:
     warnings: tuple[RuntimeFaultWarning, ...]
 
 
-def schedule(program: Program, options: Options) -> Schedule:
+def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
     """Decide the order in which `program` runs.
 
     Raises:
         DeviceVariableError: a host cluster touches a variable of a strategy.
     """
     variables = variables_of(program)
-    verdicts = judge(program.region, variables, options)
+    verdicts = schedule_accesses(program.region, variables, options)
     before, during, after = _parts(program.region, verdicts)
     return Schedule(
         program=program,
@@ -61,7 +61,7 @@ def schedule(program: Program, options: Options) -> Schedule:
     )
 
 
-def _parts(region: Region, verdicts: Verdicts) -> tuple[Region, Region, Region]:
+def _parts(region: Region, verdicts: AccessSchedule) -> tuple[Region, Region, Region]:
     """Return the parts of `region` that run before the device program, with it, and after it."""
     by_name = {op.name: op for op in region.ops}
     early = needed(
