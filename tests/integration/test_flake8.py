@@ -104,7 +104,7 @@ def test_it_never_raises(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert message.startswith("TPU000 internal error: RuntimeError: out of order at ")
 
 
-def test_what_failed_in_part_is_said_once(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_reported_once(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def partly(*_: object) -> Analysis:
         found = Analysis()
         found.failures.append(RuleFailure("TPU101", "KeyError: 1"))

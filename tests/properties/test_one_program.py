@@ -115,7 +115,7 @@ def expected(files: dict[str, str], tmp_path: Path) -> set[Row]:
     return found([top], top)
 
 
-def test_the_number_of_processes_says_nothing(
+def test_the_number_of_processes_changes_nothing(
     files: dict[str, str], expected: set[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor, "FEW", 1)
@@ -124,7 +124,7 @@ def test_the_number_of_processes_says_nothing(
     assert found([top], top, jobs=2) == expected
 
 
-def test_the_order_of_files_says_nothing(
+def test_the_order_of_files_changes_nothing(
     files: dict[str, str], expected: set[Row], tmp_path: Path
 ) -> None:
     top = write(files, tmp_path / "again")

@@ -54,7 +54,9 @@ def outcomes(request: pytest.FixtureRequest) -> dict[str, Outcome]:
 
 
 @pytest.mark.parametrize("block", RUN_BLOCKS, ids=lambda block: block.name)
-def test_the_runtime_does_what_the_block_says(block: Block, outcomes: dict[str, Outcome]) -> None:
+def test_the_runtime_does_what_the_block_expects(
+    block: Block, outcomes: dict[str, Outcome]
+) -> None:
     outcome = outcomes[block.name]
     if block.verb == "raises":
         assert block.error in outcome.raised, outcome.text

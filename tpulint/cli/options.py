@@ -246,7 +246,7 @@ def run_clean(options: argparse.Namespace) -> int:
     directory = closest(options, here).of(here).cache_path
     if os.path.isdir(directory):
         if not is_ours(directory):
-            raise ConfigError(f"{directory}: not removed: it is no cache of tpulint's")
+            raise ConfigError(f"{directory}: not removed: not a cache directory of tpulint")
         shutil.rmtree(directory)
         print(f"Removed {directory}")
     return 0

@@ -74,20 +74,20 @@ def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> 
     if other is not None:
         raise ConfigError(f"{option(other)}: not allowed with argument {option(alone[0])}")
     if options.add_suppressions is not None and not options.add_suppressions.strip():
-        raise ConfigError("--add-suppressions: give the reason in words")
+        raise ConfigError("--add-suppressions: give a reason")
     if options.diff and options.show_fixes:
         raise ConfigError("--diff: not allowed with argument --show-fixes")
     if driver.STDIN in paths:
         if tuple(paths) != (driver.STDIN,):
-            raise ConfigError("- (standard input) cannot stand beside other paths")
+            raise ConfigError("- (standard input) cannot be combined with other paths")
         if options.write_baseline or options.add_suppressions:
-            raise ConfigError("- goes with neither --write-baseline nor --add-suppressions")
+            raise ConfigError("- cannot be combined with --write-baseline or --add-suppressions")
         if options.watch or options.changed_since:
-            raise ConfigError("- goes with neither --watch nor --changed-since")
+            raise ConfigError("- cannot be combined with --watch or --changed-since")
         if options.shard:
-            raise ConfigError("- does not go with --shard")
+            raise ConfigError("- cannot be combined with --shard")
     elif options.stdin_filename:
-        raise ConfigError("--stdin-filename goes with - only")
+        raise ConfigError("--stdin-filename needs - (standard input)")
 
 
 def shard_of(text: str | None) -> tuple[int, int] | None:

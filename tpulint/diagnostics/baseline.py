@@ -67,7 +67,7 @@ def read(path: str) -> Counter[BaselineKey]:
         raise BaselineError(f"{path}: not a baseline: {error}") from None
     try:
         if stored["version"] != VERSION:
-            raise BaselineError(f"{path}: written by another version of tpulint; write it anew")
+            raise BaselineError(f"{path}: written by another version of tpulint; write it again")
         return Counter(
             {
                 (file, code, digest): int(number)

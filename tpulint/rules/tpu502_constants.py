@@ -62,7 +62,7 @@ def dynamic_arguments(call: ApiCall) -> Iterator[tuple[Argument, str]]:
         elif call.last == MASK:
             lengths = call.argument("lengths", 0)
             if lengths is not None and is_data(lengths.value):
-                yield lengths, "`maxlen`, by default the largest length,"
+                yield lengths, "`maxlen` (by default the largest length)"
 
 
 def _named(call: ApiCall, keyword: str) -> str:

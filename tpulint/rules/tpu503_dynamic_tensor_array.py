@@ -26,8 +26,8 @@ def check(program: Program, report: Report) -> None:
             sure = writes and not made.context.is_guess
             report(
                 made.site.span,
-                "this TensorArray starts empty and cannot grow on the device, where what is written"
-                " to it is silently dropped: pass its `size`",
+                "this TensorArray starts empty and cannot grow on the device, where writes to it"
+                " are silently dropped: pass its `size`",
                 certainty=computation.certainty if sure else Certainty.POSSIBLE,
                 trace=(
                     traces.entry(computation),

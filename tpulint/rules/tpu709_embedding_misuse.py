@@ -59,7 +59,7 @@ def made_outside(call: ApiCall, made: ExternalObject, sure: Certainty, report: R
         " it was not created under a TPUStrategy",
         certainty=sure,
         trace=(
-            traces.step(HOST_LANE, made.site, f"makes the `{EMBEDDING}` under no scope"),
+            traces.step(HOST_LANE, made.site, f"makes the `{EMBEDDING}` outside the scope"),
             traces.step(HOST_LANE, call.site, f"calls its `{call.last}`"),
         ),
         fix=in_scope(made.site),
@@ -69,8 +69,8 @@ def made_outside(call: ApiCall, made: ExternalObject, sure: Certainty, report: R
 def on_host(call: ApiCall, report: Report) -> None:
     report(
         call.site.span,
-        f"`{call.last}` of a `{EMBEDDING}` is an operation of the TPU's cores, but no step is"
-        " around it: call it in the function given to `run`",
+        f"`{call.last}` of a `{EMBEDDING}` runs on the TPU's cores, but is called outside a"
+        " step: call it in the function given to `run`",
         certainty=Certainty.POSSIBLE if call.context.is_guess else Certainty.DEFINITE,
         trace=(traces.step(HOST_LANE, call.site, f"calls `{call.last}` on the host"),),
     )

@@ -92,14 +92,14 @@ def test_what_compile_is_given_is_device_code(name: str, tmp_path: Path) -> None
 
 
 STEPS = {
-    "the compiled loss in a step of one's own": """
+    "the compiled loss in a custom training step": """
 class Classifier(keras.Model):
     def train_step(self, data):
         x, y = data
         return {"loss": self.compiled_loss(y, self(x))}
 """
     + COMPILED,
-    "the step of Keras in a step of one's own": """
+    "the step of Keras in a custom training step": """
 class Classifier(keras.Model):
     def train_step(self, data):
         return super().train_step(data)

@@ -61,7 +61,7 @@ def test_full_is_the_default(tpulint: Terminal, monkeypatch: pytest.MonkeyPatch)
     assert tpulint.out == concise != said
 
 
-def test_hidden_ones_are_told_beside_other_formats(tpulint: Terminal) -> None:
+def test_hidden_findings_are_counted_on_standard_error_by_other_formats(tpulint: Terminal) -> None:
     assert tpulint("check", "--output-format", "json", "a.py") == 1
     assert rows(tpulint.out) == [("a.py", "TPU201")]
     hidden = "tpulint: 1 possible finding is hidden (1 TPU103): see with `--certainty possible`.\n"
@@ -119,7 +119,7 @@ def test_statistics(tpulint: Terminal) -> None:
         (("check", "--certainty", "sure"), "invalid choice: 'sure'"),
         (
             ("check", "--target-tensorflow", "3"),
-            "--target-tensorflow: '3' is no TensorFlow version",
+            "--target-tensorflow: '3' is not a TensorFlow version",
         ),
         (("check", "--jobs", "0"), "--jobs: must be a whole number from 1"),
         (("check", "--fix", "--statistics"), "not allowed with argument --statistics"),
@@ -136,9 +136,9 @@ def test_statistics(tpulint: Terminal) -> None:
         (("check", "--config", "gone.toml"), "gone.toml: cannot read"),
         (("check", "--config", "x", "--isolated"), "not allowed with argument"),
         (("check", "--baseline", "gone.json"), "tpulint: gone.json: cannot read"),
-        (("check", "--stdin-filename", "x.py"), "goes with - only"),
-        (("check", "-", "a.py"), "cannot stand beside other paths"),
-        (("check", "--add-suppressions", " "), "give the reason in words"),
+        (("check", "--stdin-filename", "x.py"), "needs - (standard input)"),
+        (("check", "-", "a.py"), "cannot be combined with other paths"),
+        (("check", "--add-suppressions", " "), "give a reason"),
         (("check", "--output-file", "a.py/x"), "a.py/x: cannot write: "),
         (("rule",), "give one CODE, or --all"),
         (("rule", "TPU999"), "unknown code 'TPU999'; did you mean 'TPU"),

@@ -88,7 +88,7 @@ def test_a_rule_that_breaks_is_left_out_alone(
     assert str(failure).startswith("internal error in rule TPU101: KeyError: 'x' at ")
 
 
-def test_what_the_analysis_says_is_passed_on_once(
+def test_a_message_of_several_programs_is_shown_once(
     stand_in: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rules, "run", lambda program, codes: [])

@@ -101,7 +101,7 @@ def test_names_in_suppressions(tpulint: Terminal, here: Path) -> None:
     messages = [item["message"] for item in json.loads(tpulint.out)[1:]]
     assert messages == [
         "no rule has the code 'no-such-name'",
-        "the suppression of 'deprecated-name' suppresses nothing",
+        "unused suppression of 'deprecated-name'",
     ]
 
 

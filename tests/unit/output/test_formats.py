@@ -41,7 +41,7 @@ def test_golden(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_nothing_found_is_said_in_every_format(name: str) -> None:
+def test_every_format_shows_that_nothing_was_found(name: str) -> None:
     said = load(name)((), RenderContext("/project"))
     if name in ("json", "gitlab"):
         assert json.loads(said) == []

@@ -40,7 +40,7 @@ def test_a_fault_is_followed_by_its_finding_word_for_word() -> None:
     assert f"\n{said}\n\n{block(DEADLOCK, CONTEXT)}" in text(report(fault), CONTEXT)
 
 
-def test_silence_of_the_check_is_told_from_its_failure() -> None:
+def test_a_silent_check_differs_from_a_failed_one() -> None:
     silent = RunFault("SomeError", "TPU501", "", None)
     assert text(report(silent), CONTEXT).endswith(": `tpulint check` is silent there.\n")
     failed = silent._replace(asked=False)
@@ -52,7 +52,7 @@ def test_a_run_without_a_computation_says_so() -> None:
         assert "No TPU computation ran to its end." in form(report(lanes=()), CONTEXT)
 
 
-def test_the_page_is_well_formed_and_tells_the_same() -> None:
+def test_the_page_is_well_formed_and_complete() -> None:
     fault = RunFault("DeadlockError", "TPU101", "trainer.py:9", DEADLOCK)
     page = re.sub("<!DOCTYPE html>|<meta [^>]*>", "", html(report(fault), CONTEXT))
     document = xml.dom.minidom.parseString(page)

@@ -87,9 +87,7 @@ def test_a_new_import_binds_programs_together(
     assert sorted(desk.read) == [("one.py", "two.py"), ("other.py",)]
 
 
-def test_a_changed_disk_is_looked_at_where_it_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_disk_is_read_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(tmp_path, PROJECT, monkeypatch)
     desk.check()
     (tmp_path / "alone.py").write_text(FAULT, encoding="utf-8")
@@ -145,9 +143,7 @@ def test_a_part_that_finds_something_else_is_not_trusted(
     assert not desk.warm.incomplete
 
 
-def test_a_check_ends_when_nobody_wants_it_any_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_superseded_check_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(tmp_path, PROJECT, monkeypatch)
     steps = [0]
 

@@ -166,7 +166,7 @@ def test_a_fault_in_a_body_is_found_at_once() -> None:
     assert caught.value.row == 12
 
 
-def test_what_libcst_does_not_take_is_said_by_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_module_reports_what_libcst_cannot_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body that only CPython takes is a fault of the module, found when it is read."""
     facts, pieces = opened(CLASS)
     text = CLASS.replace("third = 3", "third = = 3")

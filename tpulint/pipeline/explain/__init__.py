@@ -56,10 +56,10 @@ def _rows(source: Source, row: int | None) -> range:
         return range(0)
     last = len(source.text.splitlines())
     if not 1 <= row <= last:
-        raise ConfigError(f"{source.filename}: there is no line {row}: it has {last}")
+        raise ConfigError(f"{source.filename}: no line {row}: it has {last}")
     rows = statement_rows(source.text, row)
     if rows is None:
-        raise ConfigError(f"{source.filename}: no statement begins or goes on at line {row}")
+        raise ConfigError(f"{source.filename}: line {row} is not part of a statement")
     return rows
 
 

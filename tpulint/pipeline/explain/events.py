@@ -84,7 +84,7 @@ def short(event: Recorded) -> str:
         case Use():
             return f"{event.tensor!r} is taken by {event.taker}"
         case Effect(kind="asks"):
-            return f"`{event.name}` asks whether a tensor is true"
+            return f"`{event.name}` tests a tensor"
         case Effect():
             return f"{event.name} {event.kind} something once, when the program is traced"
         case ContextChange():
