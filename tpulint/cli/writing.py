@@ -28,7 +28,8 @@ def overwrite(filename: str, before: Source, data: bytes, result: CheckResult) -
                 raise OSError(0, "it changed while tpulint ran; nothing was written")
         write_file(filename, data)
     except (OSError, ConfigError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
+        cause = error if isinstance(error, OSError) else error.__cause__
+        reason = cause.strerror if isinstance(cause, OSError) else str(error)
         result.failures.append(FileFailure(filename, f"cannot write the file: {reason}"))
         return False
     return True
@@ -58,7 +59,7 @@ def write_file(path: str, data: bytes) -> None:
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise ConfigError(f"{path}: cannot write: {error.strerror or error}") from None
+        raise ConfigError(f"{path}: cannot write: {error.strerror or error}") from error
 
 
 def umask() -> int:

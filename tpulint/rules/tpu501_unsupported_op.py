@@ -9,10 +9,10 @@ from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Conte
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
+from tpulint.analysis.domain.written_tests import is_for_gpu
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty
 from tpulint.knowledge.operations import BuiltOperation, builds
-from tpulint.queries.branch_tests import is_for_gpu
 from tpulint.queries.device_code import certainty, compiled_calls, is_compiled, placed_softly
 from tpulint.rules.base import Report
 from tpulint.rules.tpu501_summaries import V1_SUMMARIES, folders_that_empty, is_left_out

@@ -89,7 +89,7 @@ def safely(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
-    """The metaclass of a fault that stays the same when TensorFlow makes it again from a message."""
+    """The metaclass of a fault that stays the same when TensorFlow copies it from a message."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.fault
