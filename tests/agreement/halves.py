@@ -52,7 +52,7 @@ CALL = {
 
 
 @dataclass(frozen=True)
-class Said:
+class Outcome:
     """The codes that the analyzer says are certainly there, and all that it says."""
 
     definite: frozenset[str]
@@ -67,7 +67,7 @@ class Seen:
     rules: frozenset[str]
 
 
-def said(program: Program) -> Said:
+def findings_of(program: Program) -> Outcome:
     """Return the findings of `tpulint check` for the program as a file of its own."""
     text = f"{PRELUDE}\n\n{program.source}\n\n{CALL[program.mode == 'function']}"
     read = read_program([FILENAME], given={FILENAME: text.encode()})
@@ -75,7 +75,7 @@ def said(program: Program) -> Said:
     assert not read.program.failures
     found = rules.run(read.program, frozenset(CODES))
     sure = frozenset(each.code for each in found if each.certainty is Certainty.DEFINITE)
-    return Said(sure, frozenset(each.code for each in found))
+    return Outcome(sure, frozenset(each.code for each in found))
 
 
 def seen(program: Program) -> Seen:

@@ -24,7 +24,7 @@ FILENAME = "/program/example.py"
 DEADLOCK, STALE = "TPU101", "TPU103"
 
 
-def said(program: OrderProgram) -> str | None:
+def code_of(program: OrderProgram) -> str | None:
     """Return the worst of what the analyzer is sure of."""
     read = read_program([FILENAME], given={FILENAME: program.source.encode()})
     assert read.program is not None
@@ -50,4 +50,4 @@ def seen(program: OrderProgram) -> str | None:
 @pytest.mark.parametrize("seed", sorted({*range(PROGRAMS), *DIFFERED}))
 def test_the_halves_agree(seed: int) -> None:
     program = order_program(seed)
-    assert said(program) == seen(program), str(program)
+    assert code_of(program) == seen(program), str(program)

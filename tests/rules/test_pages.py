@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import said
+from tests.rules.analysis import found_marks
 from tests.rules.comparison import assert_same
 from tests.rules.consoles import consoles, missing
 from tests.rules.execution import Outcome, execute, within
@@ -25,7 +25,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
 def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
-    assert_same(said(block, tmp_path), block.expected)
+    assert_same(found_marks(block, tmp_path), block.expected)
 
 
 @each_page

@@ -77,12 +77,12 @@ def pytest_runtest_makereport(
     """Add to a fault of the runtime what `tpulint check` says of its lines."""
     outcome = yield
     error = call.excinfo.value if call.excinfo is not None else None
-    said = said_of(error, str(item.path)) if hasattr(error, "rule") else ""
+    said = message_of(error, str(item.path)) if hasattr(error, "rule") else ""
     if said:
         outcome.get_result().sections.append(("tpulint", said))
 
 
-def said_of(error: BaseException | None, program: str) -> str:
+def message_of(error: BaseException | None, program: str) -> str:
     """Return the findings on the lines of a fault; nothing for an error that is none."""
     from tpulint.cli.run.explain import explain
     from tpulint.cli.run.failure import failure_of

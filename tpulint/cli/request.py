@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tpulint.cli.overrides import closest, listed
 from tpulint.config import ConfigError
 from tpulint.config.readers import codes
-from tpulint.diagnostics.rule_selection import Layer
+from tpulint.diagnostics.rule_selection import RuleSelection
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import shown
 from tpulint.pipeline.request import codes_by
@@ -30,7 +30,7 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         from tpulint.diagnostics import baseline
 
         baseline.read(options.baseline)  # what is wrong with it is said before the work
-    layer = Layer(
+    layer = RuleSelection(
         listed("--select", options.select, codes),
         listed("--extend-select", options.extend_select, codes) or (),
         listed("--ignore", options.ignore, codes) or (),
@@ -62,7 +62,9 @@ def request_of_file(command: str, options: argparse.Namespace, path: str) -> dri
     way = closest(options, start)
     config = way.of(start)
     cache = None if options.no_cache else config.cache_path
-    return driver.Request(config, codes_by(config, Layer()), (path,), cache=cache, closest=way)
+    return driver.Request(
+        config, codes_by(config, RuleSelection()), (path,), cache=cache, closest=way
+    )
 
 
 def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> None:

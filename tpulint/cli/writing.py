@@ -1,4 +1,4 @@
-"""Files and streams written whole, and never over somebody else's change."""
+"""Files and streams written whole, and never over another program's change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def out(text: str, stream: TextIO) -> None:
 
 
 def overwrite(filename: str, before: Source, data: bytes, result: CheckResult) -> bool:
-    """Replace the file; where it cannot, or somebody else changed it, that is a failure."""
+    """Replace the file; where it cannot, or another program changed it, that is a failure."""
     try:
         with open(filename, "rb") as file:
             if file.read() != before.data:

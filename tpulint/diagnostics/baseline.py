@@ -1,4 +1,4 @@
-"""A baseline: the findings that a project lives with, told by what the lines say, not where.
+"""A baseline: the accepted findings of a project, known by the text of their lines, not by row.
 
 A finding is known by its file, its code and the text of its line; the file holds how
 many of each there are. Lines may move, and files be renamed; a line that changes shows its

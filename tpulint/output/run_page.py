@@ -18,9 +18,9 @@ from tpulint.output.run_report import (
     ComputationRun,
     FinishedRun,
     cells,
+    files_section,
     headed,
     headline,
-    said_of_files,
     verdict,
 )
 
@@ -52,7 +52,7 @@ def html(ran: FinishedRun, context: RenderContext) -> str:
         parts += [article(fault.finding, context, f"f{number}")] if fault.finding else []
     parts += [f"<p>{prose(note)}</p>\n" for note in ran.notes]
     if ran.checked:
-        said, *lines = said_of_files(ran, ran.checked, context)
+        said, *lines = files_section(ran, ran.checked, context)
         rows = "".join(f"<li>{escape(each.strip())}</li>\n" for each in lines)
         parts.append(f"<p>{prose(said)}</p>\n<ul>\n{rows}</ul>\n")
     return page("tpulint run", "".join(parts), STYLE + COUNTS + FIGURE_STYLE + SVG_STYLE)

@@ -91,11 +91,11 @@ def text(ran: FinishedRun, context: RenderContext) -> str:
         lines += ["", UNFINISHED, *(f"  {each}" for each in ran.unfinished)]
     lines += [f"\n{explained(fault, context)}" for fault in ran.faults]
     lines += [f"\n{note}" for note in ran.notes]
-    lines += ["", *said_of_files(ran, ran.checked, context)] if ran.checked else []
+    lines += ["", *files_section(ran, ran.checked, context)] if ran.checked else []
     return "\n".join(lines) + "\n"
 
 
-def said_of_files(ran: FinishedRun, checked: Checked, context: RenderContext) -> list[str]:
+def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) -> list[str]:
     """Return the number of findings in the files that ran, and the first of them, a line each."""
     from tpulint.output.words import flags, one_line
 

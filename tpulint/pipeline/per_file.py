@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.cache_dir import tag
 from tpulint.config.closest import Closest
-from tpulint.diagnostics.rule_selection import Layer
+from tpulint.diagnostics.rule_selection import RuleSelection
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import SUFFIXES, discover, shown
@@ -93,7 +93,7 @@ def request_of(closest: Closest, folder: str) -> driver.Request:
     config = closest.of(folder)
     return driver.Request(
         config._replace(jobs=1),
-        codes_by(config, Layer()),
+        codes_by(config, RuleSelection()),
         cache=config.cache_path,
         noqa=False,
         closest=closest,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tpulint.analysis.names.api_names import Spelled, SpellingSearch
 from tpulint.analysis.options import Settings
-from tpulint.analysis.soft_placement import SIGN, said
+from tpulint.analysis.soft_placement import SIGN, placement_in
 from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
 from tpulint.finding import Finding, Location, Span
 from tpulint.syntax.prefilter import passes
@@ -49,7 +49,7 @@ def prefilter(
         except OSError as error:
             findings.append(unreadable(filename, f"cannot be read: {error.strerror}", 1, 1))
             continue
-        if SIGN in data and (state := said(data)) is not None:
+        if SIGN in data and (state := placement_in(data)) is not None:
             setters.append((filename, state))
         spelling.look(filename, data)
         if filename not in context and may_name_own_codes(data):

@@ -23,7 +23,7 @@ from tpulint.syntax.warm_summaries import WarmStore
 
 
 class Superseded(BaseException):
-    """Something has changed meanwhile: nobody wants the answer any more.
+    """Something has changed meanwhile: the answer is no longer wanted.
 
     No fault, so that nothing which survives faults survives it.
     """
@@ -132,7 +132,7 @@ class WarmExecutor:
         return merge([self._prefiltered[each] for each in self.batch.filenames])
 
     def graph(self) -> ImportGraph:
-        """Return the import graph, read anew for the files that have changed."""
+        """Return the import graph, read again for the files that have changed."""
         files = Files(self.batch.given)
         graph = ImportGraph(files)
         if self._graph is not None:

@@ -21,7 +21,7 @@ from tpulint.analysis.domain.context import (
 )
 from tpulint.analysis.domain.effects import CLEARS, DEPENDENCIES, GRAPH, INIT_SCOPE
 from tpulint.analysis.domain.events import Access, Cluster, Computation, Context, Operation, Tensor
-from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Opaque, Value, options
 from tpulint.queries.touches import conflict, in_one_loop, is_sure
 
@@ -227,7 +227,7 @@ def _is_between(first: Access, one: Access, last: Access) -> bool:
 
 
 def _made_by(value: Value) -> Iterator[tuple[Operation, bool]]:
-    for tensor, alternative in told_apart(value):
+    for tensor, alternative in distinguished(value):
         if tensor.operation is not None:
             yield tensor.operation, not alternative
 

@@ -18,7 +18,7 @@ from tpulint.rules.base import Report
 
 
 def check(program: Program, report: Report) -> None:
-    for cluster in [*program.clusters(), *program.loose_clusters]:
+    for cluster in [*program.clusters(), *program.orphan_clusters]:
         outer = cluster.parent
         if outer is None or cluster.kind not in OPENED_BY_CALL or after_the_step(cluster.context):
             continue

@@ -17,7 +17,7 @@ def places(program: Program) -> Iterator[tuple[Cluster, str]]:
     caller that is not seen reaches may be.
     """
     inside = {cluster.site for cluster in program.clusters()}
-    for cluster in program.loose_clusters:
+    for cluster in program.orphan_clusters:
         if cluster.site in inside or cluster.parent is not None or cluster.context.is_guess:
             continue
         found = _place(cluster.context)

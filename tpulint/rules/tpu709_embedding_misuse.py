@@ -9,7 +9,7 @@ from tpulint.analysis.domain.events import ApiCall, Computation, Tensor
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.structures import distinguished
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.strategies import in_scope
 from tpulint.diagnostics.trace_steps import path_to_site
@@ -101,7 +101,7 @@ def refusal(computation: Computation, call: ApiCall) -> str | None:
     given = call.argument("features", 0)
     handed = {each.site for each in computation.calls if ".nest." in each.path}
     if given is not None and any(
-        is_made_here(each) and each.site not in handed for each, _ in told_apart(given.value)
+        is_made_here(each) and each.site not in handed for each, _ in distinguished(given.value)
     ):
         return "takes only what the step was given, not what it computes"
     return None

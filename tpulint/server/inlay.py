@@ -57,7 +57,7 @@ def every_cluster(programs: Iterable[ReadProgram]) -> Iterator[Cluster]:
     for each in programs:
         if each.program is not None:
             yield from each.program.clusters()
-            yield from each.program.loose_clusters
+            yield from each.program.orphan_clusters
 
 
 def words_of(clusters: Sequence[Cluster]) -> str:

@@ -47,7 +47,7 @@ class Server(LanguageServer):
         self.exit_status = 1
         self.listeners: list[Listener] = []
         self.worker = Worker()
-        self.schedule = AnalysisSchedule(self.worker, self._unsaved_of, self._analysed)
+        self.schedule = AnalysisSchedule(self.worker, self._unsaved_of, self._analyzed)
         self.scheduled: dict[str, Scheduled] = {}  # by the root of the project
         self.refreshed: dict[str, dict[str, str]] = {}  # results that the client was told of
         self._said: set[str] = set()
@@ -100,7 +100,7 @@ class Server(LanguageServer):
             self.schedule.change(self.scheduled_of(place.path), edited=place.path)
 
     def configure(self) -> None:
-        """Analyze everything anew, under the settings of now."""
+        """Analyze everything again, under the current settings."""
         for each in self.scheduled.values():
             self.schedule.change(each, partial(each.project.configure, self.settings))
 
@@ -142,7 +142,7 @@ class Server(LanguageServer):
         except UnreadableSource:
             return None
 
-    def _analysed(self, project: ServerProject, snapshot: Snapshot) -> None:
+    def _analyzed(self, project: ServerProject, snapshot: Snapshot) -> None:
         for message in snapshot.messages:
             if message not in self._said:
                 self._said.add(message)

@@ -14,7 +14,7 @@ from tpulint.analysis.names.target_release import FILES as REQUIREMENTS
 from tpulint.cache_dir import tag
 from tpulint.config.closest import Closest
 from tpulint.config.files import FILES as CONFIGURATIONS
-from tpulint.diagnostics.rule_selection import Layer
+from tpulint.diagnostics.rule_selection import RuleSelection
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import SUFFIXES, shown
@@ -116,7 +116,7 @@ class ServerProject:
         config = closest.of(folder)
         request = Request(
             config._replace(jobs=1),
-            codes_by(config, Layer()),
+            codes_by(config, RuleSelection()),
             (self.root,),
             cache=config.cache_path,
             closest=closest,

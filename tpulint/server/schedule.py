@@ -100,7 +100,7 @@ class AnalysisSchedule:
             await self._quiet(scheduled)
             wanted = scheduled.wanted
             edited, scheduled.edited = scheduled.edited, set()
-            snapshot = await self._analysed(scheduled, wanted, scheduled.urgent(edited))
+            snapshot = await self._analyzed(scheduled, wanted, scheduled.urgent(edited))
             if snapshot is None:
                 scheduled.edited |= edited
                 continue
@@ -113,7 +113,7 @@ class AnalysisSchedule:
                 await self._worker.do(collect_all)
 
     async def _quiet(self, scheduled: Scheduled) -> None:
-        """Wait until nobody types, but not for ever."""
+        """Wait for a pause in the typing, within limits."""
         until = time.monotonic() + LONGEST
         before = -1
         pause = QUIET if scheduled.done < scheduled.wanted else SETTLED
@@ -122,7 +122,7 @@ class AnalysisSchedule:
             await asyncio.sleep(pause)
             pause = QUIET
 
-    async def _analysed(
+    async def _analyzed(
         self, scheduled: Scheduled, wanted: int, urgent: str | None
     ) -> Snapshot | None:
         """Return the result; None where something has changed meanwhile."""

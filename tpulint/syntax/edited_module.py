@@ -15,7 +15,7 @@ LEFT_OVER = 500  # functions of bodies that are gone; the next summary begins an
 GONE = -2  # the parent of such a function
 
 
-def edited(facts: ir.ModuleFacts, before: str, text: str) -> ir.ModuleFacts | None:
+def edited(facts: ir.ModuleSummary, before: str, text: str) -> ir.ModuleSummary | None:
     """Return the summary of `text`; None where it has to be made from the beginning.
 
     `facts` is the summary of `before`, and is no longer to be used.
@@ -38,10 +38,12 @@ def edited(facts: ir.ModuleFacts, before: str, text: str) -> ir.ModuleFacts | No
             if old[function.rows[0] - 1 : function.rows[1]] != new[cut[0] - 1 : cut[1]]:
                 unread(facts, function)
             function.rows = cut
-    return ir.ModuleFacts(facts.body, facts.functions, facts.classes, facts.mentions, facts.counts)
+    return ir.ModuleSummary(
+        facts.body, facts.functions, facts.classes, facts.mentions, facts.counts
+    )
 
 
-def unread(facts: ir.ModuleFacts, function: ir.FunctionCode) -> None:
+def unread(facts: ir.ModuleSummary, function: ir.FunctionCode) -> None:
     """Forget the body of a function, and what it defined."""
     gone = {function.index}
     for each in facts.functions[function.index + 1 :]:  # what is inside comes after

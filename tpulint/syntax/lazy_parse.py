@@ -18,13 +18,13 @@ from tpulint.syntax.python_tree import python_tree
 from tpulint.syntax.tree import tree_of
 
 
-def summarize(text: str) -> ir.ModuleFacts:
+def summarize(text: str) -> ir.ModuleSummary:
     """The summary of `text`, large bodies left for later. Raises `SyntaxProblem`."""
     return outside(text) or lower(parse(text))
 
 
-def outside(text: str) -> ir.ModuleFacts | None:
-    """The summary without its large bodies; None where they cannot be told apart for sure."""
+def outside(text: str) -> ir.ModuleSummary | None:
+    """The summary without its large bodies; None where it is not certain where they are."""
     tree = python_tree(text)
     if tree is None or (may_nest_deeply(text) and too_deep(tree) is not None):
         return None

@@ -58,7 +58,7 @@ class ReadingFailure(NamedTuple):
 class Program:
     """The computations of a program, with all that happens in and around them.
 
-    computations: those that a TPU entry point builds. loose_clusters: calls of
+    computations: those that a TPU entry point builds. orphan_clusters: calls of
     outside_compilation where no computation is being built. calls, uses, accesses:
     those outside every computation. modules: those that were read. feeds: the input
     pipelines of TPUs. spelled: names that the TensorFlow of their files lacks; targets:
@@ -69,7 +69,7 @@ class Program:
     """
 
     computations: list[Computation] = field(default_factory=list)
-    loose_clusters: list[Cluster] = field(default_factory=list)
+    orphan_clusters: list[Cluster] = field(default_factory=list)
     calls: list[ApiCall] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)

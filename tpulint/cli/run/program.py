@@ -128,7 +128,7 @@ def _begin_path_with(folder: str) -> None:
 
 
 def _status_of(code: object) -> int:
-    """The exit status of `sys.exit(code)`; what is no number goes to standard error, as ever."""
+    """Return the exit status of `sys.exit(code)`; a code that is no number is printed, as usual."""
     if code is None:
         return 0
     if isinstance(code, int):

@@ -38,7 +38,7 @@ def events_in(program: Program, path: str, rows: range | None = None) -> list[Re
 
 def _all(program: Program) -> Iterator[Recorded]:
     yield from program.feeds
-    yield from program.loose_clusters
+    yield from program.orphan_clusters
     yield from program.accesses
     yield from program.calls
     yield from program.uses

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import TensorMap
+from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.schedule.variables import TouchedVariable
 
@@ -28,7 +28,7 @@ class Copy:
 
 def make_copies(
     variables: Iterable[TouchedVariable],
-    places: Sequence[TensorMap],
+    images: Sequence[TensorMap],
     waits_for: Sequence[Operation],
 ) -> tuple[list[Copy], list[Operation]]:
     """Return copies of `variables` for each replica, and the operations that fill them."""
@@ -36,11 +36,11 @@ def make_copies(
     filled: list[Operation] = []
     for variable in variables:
         dtype = variable.dtype
-        original = places[0].tensors[variable.handle]
+        original = images[0].tensors[variable.handle]
         with tf.control_dependencies(waits_for):
             value = _read(original, dtype)
-        copies = tuple(_new(dtype) for _ in places)
-        for here, copy in zip(places, copies):
+        copies = tuple(_new(dtype) for _ in images)
+        for here, copy in zip(images, copies):
             here.device_tensors[variable.handle] = copy
             filled.append(_assign(copy, value))
         made.append(Copy(variable, original, copies))

@@ -16,8 +16,8 @@ import tensorflow as tf
 
 from tpulint.runtime.execute.collectives import results, sums_of
 from tpulint.runtime.execute.functions import function, function_of_all_steps
-from tpulint.runtime.execute.places import TensorMap, in_this_graph, token_after
 from tpulint.runtime.execute.queues import empty, empty_all, put, queue, take
+from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph, token_after
 from tpulint.runtime.extract.collectives import Collective
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.extract.sites import RegionSite
@@ -91,11 +91,11 @@ class Exchanges:
             ]
             return [*stops, take(self._running(), [tf.bool])[0].op]
 
-    def meet(self, site: RegionSite, op: Operation, value: Tensor, places: TensorMap) -> Tensor:
+    def meet(self, site: RegionSite, op: Operation, value: Tensor, images: TensorMap) -> Tensor:
         """Return the result of `op`, the collective at `site`, for a replica's `value`."""
         if site not in self._number:
             return results(op, (0,), [value])[0]
-        queues = in_this_graph(places.queues)
+        queues = in_this_graph(images.queues)
         to_exchange, from_exchange = 2 * self._number[site], 2 * self._number[site] + 1
         given = put(_one_of(queues, to_exchange), [tf.constant(True), value])
         with tf.control_dependencies([given]):

@@ -15,7 +15,7 @@ from weakref import WeakSet
 import tensorflow as tf
 
 from tpulint.runtime.execute.callbacks import call_python
-from tpulint.runtime.execute.places import in_this_graph
+from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.source_location import users_place
 

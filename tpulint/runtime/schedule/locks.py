@@ -41,7 +41,7 @@ class Deadlock:
 
 @dataclass(eq=False)
 class AccessSchedule:
-    """The verdicts on operations of host clusters, by `key_of`."""
+    """The times of operations of host clusters, by `key_of`."""
 
     before: set[Key] = field(default_factory=set)
     """They run before the device program."""
@@ -57,8 +57,8 @@ class AccessSchedule:
 def schedule_accesses(
     top: Region, variables: Iterable[TouchedVariable], options: Options
 ) -> AccessSchedule:
-    """Return the verdicts on all host accesses of variables that the device touches."""
-    verdicts = AccessSchedule()
+    """Return when each host access of a variable that the device touches runs."""
+    access_schedule = AccessSchedule()
     orders = {id(top): host_order(top, is_top=True)}
     for variable in variables:
         for touch in variable.on_host:
@@ -76,22 +76,22 @@ def schedule_accesses(
             order, name = orders[id(region)], touch.anchor.name
             key = key_of(region, touch.anchor)
             if name in order.heads:
-                verdicts.before.add(key)
+                access_schedule.before.add(key)
                 if _comes_too_early(top, variable, touch):
-                    verdicts.warnings.append(_stale(variable, touch))
+                    access_schedule.warnings.append(_stale(variable, touch))
             elif options.host_variables == "snapshot":
                 if name in order.tails:
-                    verdicts.after.update(_with_followers(touch))
+                    access_schedule.after.update(_with_followers(touch))
                 else:
-                    verdicts.warnings.append(_stale(variable, touch))
+                    access_schedule.warnings.append(_stale(variable, touch))
             elif name in order.awaited:
-                verdicts.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, order))
+                access_schedule.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, order))
             else:
-                late = verdicts.after if region is top else verdicts.queued
+                late = access_schedule.after if region is top else access_schedule.queued
                 late.update(_with_followers(touch))
                 if touch.writes or _misses_a_write(top, variable, touch, name in order.tails):
-                    verdicts.warnings.append(_stale(variable, touch))
-    return verdicts
+                    access_schedule.warnings.append(_stale(variable, touch))
+    return access_schedule
 
 
 def _comes_too_early(top: Region, variable: TouchedVariable, head: Touch) -> bool:

@@ -23,7 +23,7 @@ class Schedule:
 
     program: ReplicatedProgram
     options: Options
-    verdicts: AccessSchedule
+    access_schedule: AccessSchedule
     before: Plan
     """The host clusters that run before the device program."""
     during: Plan
@@ -45,30 +45,30 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
         DeviceVariableError: a host cluster touches a variable of a strategy.
     """
     variables = variables_of(program)
-    verdicts = schedule_accesses(program.region, variables, options)
-    before, during, after = _parts(program.region, verdicts)
+    access_schedule = schedule_accesses(program.region, variables, options)
+    before, during, after = _parts(program.region, access_schedule)
     return Schedule(
         program=program,
         options=options,
-        verdicts=verdicts,
-        before=plan(before, verdicts.queued),
-        during=plan(during, verdicts.queued),
-        after=plan(after, verdicts.queued),
+        access_schedule=access_schedule,
+        before=plan(before, access_schedule.queued),
+        during=plan(during, access_schedule.queued),
+        after=plan(after, access_schedule.queued),
         copied=tuple(one for one in variables if one.is_copied(program.num_replicas, options)),
         collectives=tuple(collectives(program)),
         feeds=feeds(program.region),
-        warnings=(*verdicts.warnings, *map(warning_of, program.unordered)),
+        warnings=(*access_schedule.warnings, *map(warning_of, program.unordered)),
     )
 
 
-def _parts(region: Region, verdicts: AccessSchedule) -> tuple[Region, Region, Region]:
+def _parts(region: Region, access_schedule: AccessSchedule) -> tuple[Region, Region, Region]:
     """Return the parts of `region` that run before the device program, with it, and after it."""
     by_name = {op.name: op for op in region.ops}
     early = needed(
-        (op for op in region.ops if key_of(region, op) in verdicts.before),
+        (op for op in region.ops if key_of(region, op) in access_schedule.before),
         lambda op: op.name in by_name and region.cluster_of(op) is not None,
     )
-    late = {op.name for op in region.ops if key_of(region, op) in verdicts.after}
+    late = {op.name for op in region.ops if key_of(region, op) in access_schedule.after}
     for op in region.ops:
         if op.type == "Identity" and op.inputs[0].op.name in late:
             late.add(op.name)
