@@ -77,7 +77,7 @@ def enqueue(
         return True
 
     core = _own_core() if ordinal < 0 else tf.constant(ordinal)
-    batch = [core, tf.constant(mode), *indices, *ids, *weights]
+    batch = [core, tf.convert_to_tensor(mode), *indices, *ids, *weights]
     with tf.control_dependencies([_called(put, batch, tf.bool, place)]):
         handle = _queue_of(engine, core) if ordinal < 0 else _queue(engine, ordinal)
         done = queues.put(handle, [tf.constant(True)])
