@@ -21,6 +21,7 @@ from tpulint.analysis.domain.objects import (
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import is_dataset
 from tpulint.analysis.domain.values import (
+    NONE,
     UNKNOWN,
     Bound,
     Choice,
@@ -57,7 +58,8 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
             return get(frame, running, name, site)
         if name in seam.DATASET_METHODS and is_dataset(base):
             return method(base, name)  # one step more, whatever came before
-        return join(get(frame, option, name, site) for option in base.options)
+        held = [each for each in base.options if each != NONE] or base.options  # None has no `name`
+        return join(get(frame, option, name, site) for option in held)
     if isinstance(base, External):
         return External(f"{base.path}.{name}")
     if isinstance(base, ModuleValue):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tpulint.analysis.domain.class_order import mro
-from tpulint.analysis.domain.context import CALLEE, FUNCTION, VALUE, WITH, ConditionKey, Scope
+from tpulint.analysis.domain.context import CALLEE, FUNCTION, WITH, ConditionKey, Scope
 from tpulint.analysis.domain.effects import CONVERTED, DECORATED, UNCONVERTED
 from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.keras_models import CLASSES, keras_base
@@ -28,11 +28,10 @@ from tpulint.analysis.domain.values import (
     External,
     Opaque,
     Partial,
-    Strategy,
     Value,
     join,
 )
-from tpulint.analysis.interpreter import dataclass_fields, layer_calls
+from tpulint.analysis.interpreter import alternatives, dataclass_fields, layer_calls
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.knowledge import seam
 from tpulint.syntax.nodes import Expression
@@ -93,24 +92,16 @@ def given(value: Value, site: Site) -> Argument:
 
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
-    """Each alternative is called, under the condition that it is the one.
-
-    That a program runs on a TPU is no doubt, but the premise of what is said of it.
-    """
+    """Each alternative is called, under the condition that it is the one."""
+    found = alternatives.callees(frame.context, callee)
+    if len(found) == 1:
+        return call(frame, found[0], args, site, named)
     results = []
-    for number, option in enumerate(callee.options):
-        tpu = _tpu_of(option)
+    for number, option in enumerate(found):
+        tpu = alternatives.is_used(option)
         with frame.when(tpu, True) if tpu else frame.when(ConditionKey(CALLEE, site), number):
             results.append(call(frame, option, args, site, named))
     return join(results)
-
-
-def _tpu_of(callee: Value) -> ConditionKey | None:
-    """Return the test whether the program runs on the TPU's strategy that this is a method of."""
-    of = callee.receiver if isinstance(callee, Bound) else None
-    if not isinstance(of, Strategy) or of.kind != "tpu":
-        return None
-    return ConditionKey(VALUE, id(of.used), of.used)
 
 
 def _call_instance(frame: Frame, callee: Instance, args: Arguments, site: Site) -> Value:
