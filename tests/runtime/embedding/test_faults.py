@@ -1,4 +1,4 @@
-"""What hangs on a TPU is an error, and what is not emulated is refused when it is made."""
+"""A hang on a TPU is an error here, and an unsupported embedding is refused when it is made."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _OFFERED = ("SGD", "Adagrad", "Adam", "FTRL")
 
 @dataclass(frozen=True)
 class EmbeddingOperations:
-    """What the operations of a TPUEmbedding do."""
+    """The operations of a TPUEmbedding."""
 
     is_set_up: Callable[[], bool]
     set_up: Callable[[Any], None]
