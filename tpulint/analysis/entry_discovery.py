@@ -175,7 +175,7 @@ def _no_tensors(function: Function) -> frozenset[str]:
 
 
 def _read_escaped(frame: Frame, made: Value, site: Site, names: frozenset[str]) -> None:
-    """A function that a root hands back may be called by whoever called the root."""
+    """Read the functions that a root returns: the caller of the root may call them."""
     function = function_of(made)
     if function is None or isinstance(made, (ModuleValue, Class)) or made == NONE:
         return

@@ -15,9 +15,9 @@ from tpulint.rules.base import Report
 HARM = {
     "optimizer": "its slot variables cannot be created with those of the model",
     "model": "an optimizer of the strategy cannot update its variables",
-    "metric": "what the replicas add to it is refused or lost",
-    "variable": "it lives on one host, not on the replicas: device code reads a copy there,"
-    " and what the replicas write is lost or refused",
+    "metric": "updates from the replicas are refused or lost",
+    "variable": "it lives on one host, not on the replicas, so device code reads a copy there,"
+    " and writes of the replicas are refused or lost",
 }
 
 
@@ -33,7 +33,7 @@ def check(program: Program, report: Report) -> None:
             certainty=sure,
             trace=(
                 *traces.calls(HOST_LANE, found.user, found.made),
-                traces.step(HOST_LANE, found.site, f"makes {words(found)} under no scope"),
+                traces.step(HOST_LANE, found.site, f"makes {words(found)} outside the scope"),
                 traces.step(lane(found), found.use, f"uses the {found.kind}"),
             ),
             fix=in_scope(scopes.place(found)),

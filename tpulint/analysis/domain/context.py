@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from tpulint.analysis.domain.site import CallStep, Site
 
-A = TypeVar("A", bound="Answer")
+A = TypeVar("A", bound="TestedValue")
 Self = TypeVar("Self", bound="BaseContext")
 
 # The kinds of scope.
@@ -70,14 +70,14 @@ class Scope:
         return f"{name} (possibly)" if self.perhaps else name
 
 
-class Answer(Protocol):
+class TestedValue(Protocol):
     """An unknown value that is tested: an `Opaque`, as far as contexts are concerned."""
 
     @property
     def path(self) -> str: ...
 
     @property
-    def negates(self) -> Answer | None: ...
+    def negates(self) -> TestedValue | None: ...
 
     def contradicts(self: A, other: A, /) -> bool: ...
 
@@ -93,7 +93,7 @@ class ConditionKey(NamedTuple):
 
     kind: str
     identity: object
-    answer: Answer | None = None
+    answer: TestedValue | None = None
     call_chain: tuple[CallStep, ...] = ()
     on_tpu: bool | None = None
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from tpulint.analysis.domain.events import Context, Variable
 from tpulint.analysis.domain.objects import Class, Function, Instance, function_of
-from tpulint.analysis.domain.program import Failure, Program
+from tpulint.analysis.domain.program import Program, ReadingFailure
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value, options
 from tpulint.analysis.interpreter.graph_operations import GraphOperations
@@ -39,7 +39,7 @@ class Session(ModuleLinker):
     def __init__(self, project: Project, settings: Settings) -> None:
         super().__init__(project, Program())
         self.settings = settings
-        self.failures: list[Failure] = []
+        self.failures: list[ReadingFailure] = []
         self.global_step = Variable("global_step", "step", None, None)
         self.called: set[int] = set()
         self.mains: set[int] = set()
@@ -134,7 +134,8 @@ class Session(ModuleLinker):
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{os.path.basename(last.filename)}:{last.lineno}"
-            self.failures.append(Failure(what, error.with_traceback(None), place))
+            text = f"{type(error).__name__}: {error}"
+            self.failures.append(ReadingFailure(what, text, place))
 
     # Identity
 

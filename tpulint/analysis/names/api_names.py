@@ -16,7 +16,7 @@ from tpulint.analysis.names.target_release import Target, Targets
 from tpulint.finding import Location, Span
 
 if TYPE_CHECKING:
-    from tpulint.syntax.api_spellings import Name
+    from tpulint.syntax.api_spellings import SpelledName
 
 PACKAGE = b"tensorflow"
 # The text that may follow `tf.` for a name to be in the table (scripts/names.py).
@@ -35,7 +35,7 @@ class Spelled(NamedTuple):
     are the file's own names for modules, `asks` whether it asks for the version anywhere.
     """
 
-    name: Name
+    name: SpelledName
     span: Span
     having: int
     target: Target
@@ -43,7 +43,7 @@ class Spelled(NamedTuple):
     asks: bool
 
 
-class Spelling:
+class SpellingSearch:
     """A search of every file's bytes; `found` are the names that are missing somewhere."""
 
     def __init__(self, configured: str | None) -> None:
