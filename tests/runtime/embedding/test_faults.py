@@ -1,4 +1,4 @@
-"""What hangs on a TPU is an error, and what is not emulated is refused when it is made."""
+"""Errors for what hangs on a TPU, and for what is not emulated when it is made."""
 
 from __future__ import annotations
 
