@@ -70,7 +70,7 @@ def embeddings_emulated(do: EmbeddingOperations) -> Iterator[None]:
         given = (sample_indices_or_row_splits, embedding_indices, aggregation_weights)
         return do.enqueue(*given, mode_override, device_ordinal, combiners)
 
-    def activations(num_outputs: int, config: bytes, name: Any = None) -> Any:
+    def activations(config: bytes, **_: Any) -> Any:
         return do.activations(_shapes(config))
 
     def send_gradients(inputs: Any, learning_rates: Any, config: Any, **_: Any) -> Any:
