@@ -208,13 +208,14 @@ def on_hits(corpus: Path, runs: int) -> str:
     lines are those of all that is read, seconds those of a core. So they are measured twice: in a
     tree of their own, with nothing to import but each other, and in their place.
     """
-    from tpulint.analysis.options import Settings
     from tpulint.codes import CODES
-    from tpulint.pipeline.projects import analyse
+    from tpulint.config import Config
+    from tpulint.pipeline import driver
 
     hits = [path for path in sorted(corpus.rglob("*.py")) if passes(path.read_bytes())]
     names = [str(path) for path in hits]
-    read = analyse(names, {}, frozenset(CODES), Settings()).imported
+    request = driver.Request(Config(jobs=1), frozenset(CODES))
+    read = driver.analyze(driver.Task(request, tuple(names))).imported
     # A path that a run remembers of the project may be no file yet: a setup.py that could come.
     imported = [Path(name) for name in {*read} if name.endswith(".py") and os.path.isfile(name)]
     check = [*CHECK, "--no-cache", "--jobs", "1"]

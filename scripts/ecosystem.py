@@ -56,8 +56,12 @@ def main() -> int:
     asked = parser.parse_args()
     packages = [*corpus_packages(), *(folder.resolve() for folder in asked.folder)]
     try:
-        before = said_by(asked.before, packages)
-        after = said_by(asked.after, packages) if asked.after else said(ROOT, packages)
+        before = findings_of_revision(asked.before, packages)
+        after = (
+            findings_of_revision(asked.after, packages)
+            if asked.after
+            else findings_of(ROOT, packages)
+        )
     except subprocess.CalledProcessError as error:
         print(error.stderr.decode(errors="replace"), file=sys.stderr)
         return 2
@@ -73,7 +77,7 @@ def corpus_packages() -> list[Path]:
     return [folder / name for name in corpus.read_pins()]
 
 
-def said_by(revision: str, packages: list[Path]) -> Findings:
+def findings_of_revision(revision: str, packages: list[Path]) -> Findings:
     """Return the messages of `revision`, unpacked into a folder that is removed afterwards."""
     archive = subprocess.run(
         ["git", "archive", "--format=zip", revision, "tpulint"],
@@ -84,10 +88,10 @@ def said_by(revision: str, packages: list[Path]) -> Findings:
     with tempfile.TemporaryDirectory() as folder:
         with zipfile.ZipFile(io.BytesIO(archive.stdout)) as files:
             files.extractall(folder)
-        return said(Path(folder), packages)
+        return findings_of(Path(folder), packages)
 
 
-def said(checkout: Path, packages: list[Path]) -> Findings:
+def findings_of(checkout: Path, packages: list[Path]) -> Findings:
     """Return the messages of the tpulint in `checkout`, by place."""
     done = subprocess.run(
         [sys.executable, *CHECK, "--certainty=possible", "--output-format=jsonl"]

@@ -16,7 +16,7 @@ BASE, ENTRY = "base", "analysis"
 LABELS = {
     "cli": "commands, options, pytest plugin",
     "server": "the Language Server Protocol, one feature a file",
-    "pipeline": "discover, prefilter, analyze, run rules, resolve",
+    "pipeline": "the steps of a check, in one driver",
     "output": "one pure function a format",
     "rules": "one check a file, its page beside it",
     "diagnostics": "traces, fixes, suppressions, baseline",

@@ -28,7 +28,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
 
-_EMBEDDING = "the embedding hardware (ConfigureTPUEmbedding has no kernel)"
+_EMBEDDING = "the embedding hardware of sessions (ConfigureTPUEmbedding has no kernel)"
 _MORE_CORES = "a machine of 32 cores, and a session that fails first"
 _SIMPLE = "TPUEstimatorGradientsSimpleTest.test_"
 _COLLISION = "TPUEstimatorGradientsWithIdCollisionTest.test_"

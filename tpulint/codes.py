@@ -233,7 +233,7 @@ _ROWS = (
         "TPU708",
         "loss-reduction-in-step",
         E,
-        "a Keras loss that reduces by itself, called in a step of one's own",
+        "a Keras loss that reduces by itself, called in a custom training step",
     ),
     Code(
         "TPU709",

@@ -21,7 +21,7 @@ class BrokenNotebook(Exception):
         self.column = column
 
 
-class Text(NamedTuple):
+class NotebookText(NamedTuple):
     """The code cells of a notebook as one Python text.
 
     cells: the (cell number, first row, last row) of each. problems: the (reason, row, column)
@@ -33,7 +33,7 @@ class Text(NamedTuple):
     problems: tuple[tuple[str, int, int], ...]
 
 
-def read_notebook(data: bytes) -> Text:
+def read_notebook(data: bytes) -> NotebookText:
     """Return the code cells as one text; a cell that is no Python costs that cell only.
 
     Raises:
@@ -48,7 +48,7 @@ def read_notebook(data: bytes) -> Text:
         if problem is not None:
             problems.append((problem[0], row + problem[1] - 1, problem[2]))
         row += rows
-    return Text("".join(texts), tuple(spans), tuple(problems))
+    return NotebookText("".join(texts), tuple(spans), tuple(problems))
 
 
 def write_notebook(data: bytes, cells: Mapping[int, str]) -> bytes:

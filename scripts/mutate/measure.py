@@ -31,11 +31,11 @@ class Checked:
         config = Config(root=str(folder), certainty=Certainty.POSSIBLE)
         paths = tuple(str(folder / each) for each in sorted(packages))
         request = driver.Request(config, frozenset(CODES), paths, cache=str(cache))
-        self.task, self.run = driver.prepare(request)
+        self.task = driver.discover(request)
         self.base = Counter(map(key_of, self.findings({})))
 
     def findings(self, given: Mapping[str, bytes]) -> Sequence[Finding]:
-        return driver.check(self.task, self.run, given).findings
+        return driver.check(self.task, given).findings
 
     def results(self, batch: Sequence[Mutant]) -> list[Result]:
         """The outcome of mutants of different files, seeded together."""

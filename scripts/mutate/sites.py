@@ -80,7 +80,10 @@ def specifications(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
 
 
 def steps(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
-    """Yield the first statement of each function that a `strategy.run` of the file names."""
+    """Yield the first statement of each function that a `strategy.run` of the file names.
+
+    `self._agent.loss` names none of the file's, and what a MirroredStrategy runs is no TPU's.
+    """
     functions: dict[str, list[ast.FunctionDef]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
@@ -89,7 +92,9 @@ def steps(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
     for call in strategy_runs(tree):
         function = call.func
         assert isinstance(function, ast.Attribute)
-        named = functions.get(last_name(call.args[0]), []) if call.args else []
+        if not call.args or not is_of_file(call.args[0]) or is_for_gpus(tree, call):
+            continue
+        named = functions.get(last_name(call.args[0]), [])
         if len(named) == 1 and named[0] not in seen:
             seen.add(named[0])
             begin = first_statement(named[0])
@@ -98,6 +103,26 @@ def steps(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
                 yield Site("step", filename, begin, tf, "seeded_tensor", strategy)
                 if share_function(tree, call, named[0]):
                     yield Site("nested step", filename, begin, tf, "seeded_tensor", strategy)
+
+
+def is_of_file(step: ast.expr) -> bool:
+    """Return whether the name of a step can be that of a function of the file: `f`, `self.f`."""
+    return not isinstance(step, ast.Attribute) or isinstance(step.value, ast.Name)
+
+
+def is_for_gpus(tree: ast.Module, run: ast.Call) -> bool:
+    """Return whether the strategy of a `run` is a name that only holds a MirroredStrategy."""
+    assert isinstance(run.func, ast.Attribute)
+    made = [
+        last_name(node.value.func) if isinstance(node.value, ast.Call) else ""
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and function.lineno <= run.lineno
+        if run.lineno <= (function.end_lineno or 0)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        and ast.unparse(node.targets[0]) == ast.unparse(run.func.value)
+    ]
+    return bool(made) and all(each == "MirroredStrategy" for each in made)
 
 
 def share_function(tree: ast.Module, call: ast.Call, step: ast.FunctionDef) -> bool:

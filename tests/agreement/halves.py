@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from tests.reading import read_program
 from tests.runtime.oracle.building import OURS, control_flow, helpers, variable
 from tests.runtime.oracle.programs import Program
 from tests.runtime.oracle.values import tensors
 from tpulint import rules
 from tpulint.codes import CODES
 from tpulint.finding import Certainty
-from tpulint.pipeline.analyze import understand
 
 SECONDS = 60.0
 FILENAME = "/program/example.py"
@@ -52,7 +52,7 @@ CALL = {
 
 
 @dataclass(frozen=True)
-class Said:
+class Outcome:
     """The codes that the analyzer says are certainly there, and all that it says."""
 
     definite: frozenset[str]
@@ -67,15 +67,15 @@ class Seen:
     rules: frozenset[str]
 
 
-def said(program: Program) -> Said:
+def findings_of(program: Program) -> Outcome:
     """Return the findings of `tpulint check` for the program as a file of its own."""
     text = f"{PRELUDE}\n\n{program.source}\n\n{CALL[program.mode == 'function']}"
-    read = understand([FILENAME], given={FILENAME: text.encode()})
-    assert not read.messages, read.messages
+    read = read_program([FILENAME], given={FILENAME: text.encode()})
     assert read.program is not None
+    assert not read.program.failures
     found = rules.run(read.program, frozenset(CODES))
     sure = frozenset(each.code for each in found if each.certainty is Certainty.DEFINITE)
-    return Said(sure, frozenset(each.code for each in found))
+    return Outcome(sure, frozenset(each.code for each in found))
 
 
 def seen(program: Program) -> Seen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.agreement.halves import said, seen
+from tests.agreement.halves import findings_of, seen
 from tests.runtime.oracle.programs import program
 
 PROGRAMS = 60
@@ -30,7 +30,7 @@ def seeds() -> list[int]:
 def test_the_halves_agree(seed: int) -> None:
     """Nothing sure is unseen where the program ran to its end; no known fault is unsaid."""
     text = program(seed)
-    judged, done = said(text), seen(text)
+    judged, done = findings_of(text), seen(text)
     assert (done.error, done.rules) != ("DeadlockError", frozenset()), f"a hang: {text}"
     if not done.error:
         assert judged.definite - UNSEEN <= done.rules, str(text)

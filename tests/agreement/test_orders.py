@@ -11,9 +11,9 @@ import pytest
 
 import tpulint.runtime as tpu
 from tests.agreement.orders import OrderProgram, order_program
+from tests.reading import read_program
 from tpulint import rules
 from tpulint.finding import Certainty
-from tpulint.pipeline.analyze import understand
 from tpulint.runtime.errors import DeadlockError, StaleVariableWarning
 
 PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "1000")) // 20
@@ -24,11 +24,11 @@ FILENAME = "/program/example.py"
 DEADLOCK, STALE = "TPU101", "TPU103"
 
 
-def said(program: OrderProgram) -> str | None:
+def code_of(program: OrderProgram) -> str | None:
     """Return the worst of what the analyzer is sure of."""
-    read = understand([FILENAME], given={FILENAME: program.source.encode()})
-    assert not read.messages, read.messages
+    read = read_program([FILENAME], given={FILENAME: program.source.encode()})
     assert read.program is not None
+    assert not read.program.failures
     found = rules.run(read.program, frozenset([DEADLOCK, STALE]))
     sure = {each.code for each in found if each.certainty is Certainty.DEFINITE}
     assert sure == {each.code for each in found}, f"it can be known: {program}"
@@ -50,4 +50,4 @@ def seen(program: OrderProgram) -> str | None:
 @pytest.mark.parametrize("seed", sorted({*range(PROGRAMS), *DIFFERED}))
 def test_the_halves_agree(seed: int) -> None:
     program = order_program(seed)
-    assert said(program) == seen(program), str(program)
+    assert code_of(program) == seen(program), str(program)

@@ -22,7 +22,7 @@ from tests.unit.sample import DEADLOCK as FINDING
 from tpulint.output import load as load_format
 from tpulint.output.program_map import load
 from tpulint.output.run_page import html as run_html
-from tpulint.output.run_report import Fault
+from tpulint.output.run_report import RunFault
 
 pytestmark = pytest.mark.browser
 
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages, written."""
     made = tmp_path_factory.mktemp("pages")
     (made / "check.html").write_text(load_format("html")(FINDINGS, CONTEXT), encoding="utf-8")
-    fault = Fault("DeadlockError", "TPU101", "trainer.py:9", FINDING)
+    fault = RunFault("DeadlockError", "TPU101", "trainer.py:9", FINDING)
     ran = report(fault, lanes=(FEED, DEVICE, CLUSTER, CLUSTER._replace(round_trips=0)))
     (made / "run.html").write_text(run_html(ran, CONTEXT), encoding="utf-8")
     for name, text in MAPS.items():

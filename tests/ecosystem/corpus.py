@@ -39,7 +39,7 @@ SEED = "tpulint"
 
 
 @dataclass(frozen=True)
-class Said:
+class CorpusResult:
     """All findings, possible ones too, with the messages of the run."""
 
     folder: Path
@@ -92,12 +92,13 @@ def bring() -> Path:
     return Path(done.stdout.splitlines()[-1].partition(" packages in ")[2]).resolve()
 
 
-def check(folder: Path) -> Said:
+def check(folder: Path) -> CorpusResult:
     """Return the findings of all rules on all packages."""
     config = Config(root=str(folder), certainty=Certainty.POSSIBLE)
     packages = tuple(str(path) for path in sorted(folder.iterdir()) if path.is_dir())
-    run = driver.check(*driver.prepare(driver.Request(config, frozenset(CODES), packages)), {})
-    return Said(folder, run.findings, run.messages, run.failed)
+    result = driver.check(driver.discover(driver.Request(config, frozenset(CODES), packages)))
+    messages = [*map(str, result.failures), *result.messages]
+    return CorpusResult(folder, result.findings, messages, bool(result.failures))
 
 
 def expected() -> dict[str, Any]:

@@ -269,8 +269,8 @@ class TestLine:
     [
         (".", "explain: . is a directory: give one file"),
         ("none.py:1", "none.py: no such file or directory"),
-        ("alone.py:9", "alone.py: there is no line 9: it has 2"),
-        ("loop.py:6", "loop.py: no statement begins or goes on at line 6"),
+        ("alone.py:9", "alone.py: no line 9: it has 2"),
+        ("loop.py:6", "loop.py: line 6 is not part of a statement"),
     ],
 )
 def test_a_place_that_is_none_is_wrong_usage(

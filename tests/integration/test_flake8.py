@@ -13,7 +13,8 @@ import pytest
 from tests.integration.conftest import ROOT, flake8, run
 from tests.integration.programs import ACROSS, HELPER, NESTED
 from tpulint.pipeline import driver
-from tpulint.pipeline.projects import Analysis
+from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.failure import RuleFailure
 
 FAULT = "main.py:9:12: TPU201"
 
@@ -103,14 +104,13 @@ def test_it_never_raises(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert message.startswith("TPU000 internal error: RuntimeError: out of order at ")
 
 
-def test_what_failed_in_part_is_said_once(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def partly(
-        filenames: object, given: object, request: object, run: driver.Run, *_: object
-    ) -> Analysis:
-        driver.fail(run, "internal error in rule TPU101: KeyError: 1")
-        return Analysis()
+def test_a_failure_is_reported_once(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def partly(*_: object) -> Analysis:
+        found = Analysis()
+        found.failures.append(RuleFailure("TPU101", "KeyError: 1"))
+        return found
 
-    monkeypatch.setattr(driver, "analyse", partly)
+    monkeypatch.setattr(driver, "analyze", partly)
     ((_, _, message, _),) = module.Plugin(ast.parse(""), ["x = 1\n"], "main.py").run()
     assert message == "TPU000 internal error in rule TPU101: KeyError: 1"
     assert not list(module.Plugin(ast.parse(""), ["x = 1\n"], "main.py").run())
@@ -124,13 +124,13 @@ def test_a_project_is_understood_once(
     write(tmp_path, main=ACROSS, helper=HELPER)
     (tmp_path / "windows.py").write_bytes(b"\xef\xbb\xbf" + NESTED.replace("\n", "\r\n").encode())
     asked = []
-    analyse = driver.analyse
+    analyze = driver.analyze
 
     def counted(*arguments: Any) -> Analysis:
         asked.append(arguments)
-        return analyse(*arguments)
+        return analyze(*arguments)
 
-    monkeypatch.setattr(driver, "analyse", counted)
+    monkeypatch.setattr(driver, "analyze", counted)
 
     def codes(name: str, text: str) -> list[str]:
         rows = module.Plugin(ast.parse(""), text.splitlines(keepends=True), f"{name}.py").run()

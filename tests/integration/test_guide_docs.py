@@ -31,7 +31,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize(
     ("page", "command", "expected"), COMMANDS, ids=[f"{each[0]}: {each[1]}" for each in COMMANDS]
 )
-def test_the_command_prints_what_the_page_says(
+def test_the_command_prints_the_output_on_the_page(
     page: str, command: str, expected: str, folders: dict[str, Path]
 ) -> None:
     assert_same(expected, printed(command, folders[page]))

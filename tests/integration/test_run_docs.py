@@ -25,7 +25,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("command", "expected"), PAGE.commands, ids=[each for each, _ in PAGE.commands]
 )
-def test_the_command_prints_what_the_page_says(command: str, expected: str, folder: Path) -> None:
+def test_the_command_prints_the_output_on_the_page(
+    command: str, expected: str, folder: Path
+) -> None:
     assert_same(expected, printed(command, folder, folder / "installed"))
 
 

@@ -93,4 +93,4 @@ def test_reports_that_cannot_be_merged(
 
 def test_standard_input_has_no_shards(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checked("--shard", "1/2", "-") == 2
-    assert "does not go with --shard" in capsys.readouterr().err
+    assert "cannot be combined with --shard" in capsys.readouterr().err

@@ -15,7 +15,7 @@ def train(strategy, step):
 """
 
 
-def said(folder: Path, *arguments: str) -> str:
+def output(folder: Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "tpulint", "check", "--cache-dir", "cache", *arguments, "."]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode in (0, 1), done.stderr
@@ -26,21 +26,21 @@ def test_a_changed_requirement_is_a_new_run(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
     requirements = tmp_path / "requirements.txt"
     requirements.write_text("tensorflow==2.3.1\n", encoding="utf-8")
-    assert "TPU802" not in said(tmp_path)
+    assert "TPU802" not in output(tmp_path)
     requirements.write_text("tensorflow==2.12.0\n", encoding="utf-8")
-    assert "TPU802" in said(tmp_path)
-    assert "TPU802" in said(tmp_path)
+    assert "TPU802" in output(tmp_path)
+    assert "TPU802" in output(tmp_path)
 
 
 def test_a_new_requirement_file_is_a_new_run(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
-    assert "TPU802" not in said(tmp_path)
+    assert "TPU802" not in output(tmp_path)
     (tmp_path / "requirements.txt").write_text("tensorflow==2.12.0\n", encoding="utf-8")
-    assert "TPU802" in said(tmp_path)
+    assert "TPU802" in output(tmp_path)
 
 
 def test_what_is_configured_counts_more(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
     (tmp_path / "requirements.txt").write_text("tensorflow==2.12.0\n", encoding="utf-8")
-    assert "TPU802" not in said(tmp_path, "--target-tensorflow", "2.3")
-    assert "TPU802" in said(tmp_path, "--target-tensorflow", "2.4")
+    assert "TPU802" not in output(tmp_path, "--target-tensorflow", "2.3")
+    assert "TPU802" in output(tmp_path, "--target-tensorflow", "2.4")

@@ -9,11 +9,11 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from tests.reading import read_program
 from tests.rules.pages import pages
 from tpulint import rules
 from tpulint.codes import CODES
 from tpulint.finding import Finding
-from tpulint.pipeline.analyze import understand
 
 ROOT = "/program"
 Files = dict[str, str]
@@ -33,17 +33,17 @@ def is_valid(files: Files) -> bool:
     return True
 
 
-def judge(files: Files) -> list[Finding]:
+def findings_in(files: Files) -> list[Finding]:
     """Return the findings in `files`; an internal error of the interpreter fails the test."""
     given = {f"{ROOT}/{name}": text.encode() for name, text in files.items()}
     for name in files:
         for depth in range(1, name.count("/") + 1):
             package = "/".join(name.split("/")[:depth])
             given.setdefault(f"{ROOT}/{package}/__init__.py", b"")
-    read = understand(list(given), given=given)
-    assert not any("internal error" in message for message in read.messages), read.messages
+    read = read_program(list(given), given=given)
     if read.program is None:  # nothing in it shows the seam
         return list(read.findings)
+    assert not read.program.failures
     return [*read.findings, *rules.run(read.program, frozenset(CODES))]
 
 

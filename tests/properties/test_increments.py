@@ -6,8 +6,8 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,9 +17,9 @@ from tests.properties.test_one_program import STEP, Row, tree, write
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty
-from tpulint.pipeline import driver, programs
-from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.jobs import Job, Run
+from tpulint.pipeline import driver
+from tpulint.pipeline.batch import Batch, Job
+from tpulint.pipeline.program_analysis import BuiltProgram
 
 PLAIN = "import math\n\n\ndef area(radius):\n    return math.pi * radius\n"
 TEXTS = (
@@ -56,8 +56,8 @@ def found(top: Path, cache: Path | None, jobs: int = 1) -> list[Row]:
     request = driver.Request(
         config, frozenset(CODES), (str(top),), cache=None if cache is None else str(cache)
     )
-    run = driver.check(*driver.prepare(request), {})
-    assert not run.failed, run.messages
+    run = driver.check(driver.discover(request))
+    assert not run.failures, run.failures
     return [
         (
             Path(each.span.filename).relative_to(top).as_posix(),
@@ -116,13 +116,13 @@ def test_increments_find_what_a_run_from_the_beginning_finds(
 def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """The programs that are read, by the names of the files where they begin."""
     seen: list[tuple[str, ...]] = []
-    real: Callable[[Run, Job], Analysis] = programs.one_program
+    read_program = driver.read_program
 
-    def counted(run: Run, job: Job) -> Analysis:
+    def counted(batch: Batch, job: Job, *given: Any) -> BuiltProgram:
         seen.append(tuple(Path(each).parent.name for each in job.seeds))
-        return real(run, job)
+        return read_program(batch, job, *given)
 
-    monkeypatch.setattr("tpulint.pipeline.projects.one_program", counted)
+    monkeypatch.setattr(driver, "read_program", counted)
     return seen
 
 

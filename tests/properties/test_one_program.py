@@ -11,7 +11,7 @@ import pytest
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty
-from tpulint.pipeline import driver, projects
+from tpulint.pipeline import driver, executor
 
 Row = tuple[str, int, str, str, str]
 
@@ -88,8 +88,8 @@ def found(paths: Sequence[Path], top: Path, jobs: int = 1) -> set[Row]:
     """The findings below `top` of a run over `paths`."""
     config = Config(root=str(top), certainty=Certainty.POSSIBLE, jobs=jobs)
     request = driver.Request(config, frozenset(CODES), tuple(map(str, paths)))
-    run = driver.check(*driver.prepare(request), {})
-    assert not run.failed, run.messages
+    run = driver.check(driver.discover(request))
+    assert not run.failures, run.failures
     return {
         (
             Path(each.span.filename).relative_to(top).as_posix(),
@@ -115,16 +115,16 @@ def expected(files: dict[str, str], tmp_path: Path) -> set[Row]:
     return found([top], top)
 
 
-def test_the_number_of_processes_says_nothing(
+def test_the_number_of_processes_changes_nothing(
     files: dict[str, str], expected: set[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(projects, "FEW", 1)
-    monkeypatch.setattr(projects, "CHUNK", 2)
+    monkeypatch.setattr(executor, "FEW", 1)
+    monkeypatch.setattr(executor, "CHUNK", 2)
     top = write(files, tmp_path / "again")
     assert found([top], top, jobs=2) == expected
 
 
-def test_the_order_of_files_says_nothing(
+def test_the_order_of_files_changes_nothing(
     files: dict[str, str], expected: set[Row], tmp_path: Path
 ) -> None:
     top = write(files, tmp_path / "again")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.properties.programs import (
     BLOCKS,
     Files,
+    findings_in,
     indented,
     is_valid,
-    judge,
     logical_rows,
     renamed,
     shown,
@@ -69,7 +69,7 @@ def _one_token_changed(draw: st.DrawFn, line: str, foreign: str) -> str:
 @MANY
 @given(files=mutated())
 def test_no_program_crashes_the_reader(files: Files) -> None:
-    for found in judge(files):
+    for found in findings_in(files):
         rows = files[found.span.filename.removeprefix("/program/")].splitlines() or [""]
         assert 1 <= found.span.start.row <= len(rows) + 1
         assert found.span.start <= found.span.end
@@ -77,29 +77,29 @@ def test_no_program_crashes_the_reader(files: Files) -> None:
 
 @MANY
 @given(files=mutated())
-def test_the_same_text_is_judged_the_same(files: Files) -> None:
-    assert judge(files) == judge(files)
+def test_the_same_text_has_the_same_findings(files: Files) -> None:
+    assert findings_in(files) == findings_in(files)
 
 
 @SAMPLE
 @given(files=valid_blocks, suffix=st.sampled_from(["_", "_local", "ß", "_2"]))
 def test_local_names_mean_nothing(files: Files, suffix: str) -> None:
-    assert shown(judge(renamed(files, suffix))) == shown(judge(files))
+    assert shown(findings_in(renamed(files, suffix))) == shown(findings_in(files))
 
 
 @SAMPLE
 @given(files=valid_blocks, width=st.sampled_from([1, 2, 8]))
 def test_indentation_means_nothing(files: Files, width: int) -> None:
     other = {name: indented(text, width) for name, text in files.items()}
-    rows = [(each.code, each.span.start.row) for each in judge(files)]
-    assert [(each.code, each.span.start.row) for each in judge(other)] == rows
+    rows = [(each.code, each.span.start.row) for each in findings_in(files)]
+    assert [(each.code, each.span.start.row) for each in findings_in(other)] == rows
 
 
 @SAMPLE
 @given(files=valid_blocks)
 def test_layout_means_nothing(files: Files) -> None:
     other = {name: unparsed(text) for name, text in files.items()}
-    assert shown(judge(other)) == shown(judge(files))
+    assert shown(findings_in(other)) == shown(findings_in(files))
 
 
 @SAMPLE
@@ -109,7 +109,7 @@ def test_findings_move_with_their_lines(data: st.DataObject, files: Files) -> No
     rows = st.sampled_from(sorted(logical_rows(files[name])))
     lines = st.sampled_from(["", "# a comment", "    # outside_compilation"])
     text, moved = spaced(files[name], data.draw(st.dictionaries(rows, lines, max_size=6)))
-    before, after = judge(files), judge({**files, name: text})
+    before, after = findings_in(files), findings_in({**files, name: text})
     here = f"/program/{name}"
     wanted = [
         (each.code, moved[each.span.start.row]) for each in before if each.span.filename == here

@@ -23,16 +23,15 @@ def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list
     """Every finding of every rule in the block's files."""
     write(block, folder)
     config = Config(root=str(folder), certainty=Certainty.POSSIBLE, jobs=1, wrappers=wrappers)
-    run = driver.check(
-        *driver.prepare(driver.Request(config, frozenset(CODES), (str(folder),))), {}
-    )
-    assert not run.failed, run.messages
+    request = driver.Request(config, frozenset(CODES), (str(folder),))
+    run = driver.check(driver.discover(request))
+    assert not run.failures, run.failures
     places = [(each.span, each.code, each.message) for each in run.findings]
     assert len(set(places)) == len(places), "a finding is reported twice"
     return list(run.findings)
 
 
-def said(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Expected]:
+def found_marks(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Expected]:
     """The same, as the marks of a page say it."""
     return sorted(
         Expected(
@@ -49,7 +48,7 @@ def reported(
     text: str, folder: Path, families: Collection[str], wrappers: tuple[str, ...] = ()
 ) -> list[Expected]:
     """Return the findings of the rules whose codes start with one of `families`."""
-    found = said(program(text), folder, wrappers)
+    found = found_marks(program(text), folder, wrappers)
     return [each for each in found if each.code.startswith(tuple(families))]
 
 
@@ -67,7 +66,7 @@ def expected(text: str, families: Collection[str]) -> list[Expected]:
 def assert_marked(text: str, folder: Path) -> None:
     """Fail unless all rules together report exactly what the marks of `text` expect."""
     block = program(text)
-    assert_same(said(block, folder), block.expected)
+    assert_same(found_marks(block, folder), block.expected)
 
 
 def messages(text: str, folder: Path, code: str) -> list[tuple[str, str]]:

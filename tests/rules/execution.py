@@ -25,7 +25,7 @@ from time import monotonic
 from typing import Any, TypedDict
 
 from tests.rules.pages import MAIN, Block, write
-from tpulint.cli.run.failure import Failure, failure_of
+from tpulint.cli.run.failure import RunFailure, failure_of
 
 SECONDS_A_PROGRAM = 60
 AT_ONCE = 2
@@ -47,7 +47,7 @@ class Outcome:
     rule: str
     warned: tuple[tuple[str, str], ...]
     text: str
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[RunFailure, ...] = ()
 
 
 class Script(TypedDict):
@@ -84,7 +84,7 @@ def execute(blocks: Iterable[Block]) -> dict[str, Outcome]:
             row["rule"],
             tuple(map(tuple, row["warned"])),
             row["text"],
-            tuple(Failure(*failure) for failure in row["failures"]),
+            tuple(RunFailure(*failure) for failure in row["failures"]),
         )
         for name, row in ((name, rows[name]) for name in scripts)
     }
@@ -143,7 +143,7 @@ def _child(script: Script, theirs: Connection) -> None:
     os.chdir(path.parent)
     sys.path.insert(0, str(path.parent))
     raised: tuple[str, ...] = ()
-    failures: list[Failure | None] = []
+    failures: list[RunFailure | None] = []
     rule = text = ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -164,14 +164,14 @@ def _child(script: Script, theirs: Connection) -> None:
     os._exit(0)
 
 
-def _beside(folder: Path, failure: Failure) -> Failure:
+def _beside(folder: Path, failure: RunFailure) -> RunFailure:
     """`failure` with the files of `folder` named as in the block."""
     home = str(folder) + os.sep
     frames = tuple((name.removeprefix(home), row) for name, row in failure.frames)
     return failure._replace(place=failure.place.removeprefix(home), frames=frames)
 
 
-def within(folder: Path, failure: Failure) -> Failure:
+def within(folder: Path, failure: RunFailure) -> RunFailure:
     """The same of a block that is written to `folder`."""
     place = str(folder / failure.place) if failure.place else ""
     frames = tuple((str(folder / name), row) for name, row in failure.frames)

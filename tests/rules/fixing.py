@@ -61,10 +61,10 @@ def fixed(block: Block, folder: Path, codes: Sequence[str] = tuple(CODES)) -> Fi
     """Return what the fixes of these codes make of the block's files."""
     write(block, folder)
     config = Config(root=str(folder), certainty=Certainty.POSSIBLE, jobs=1)
-    task, run = driver.prepare(driver.Request(config, frozenset(codes), (str(folder),)))
+    task = driver.discover(driver.Request(config, frozenset(codes), (str(folder),)))
 
     def check(files: Mapping[str, bytes]) -> tuple[Sequence[Finding], Mapping[str, Source]]:
-        found = driver.check(task, run, files)
+        found = driver.check(task, files)
         return found.findings, found.sources
 
     return fix_all(check, unsafe=True)

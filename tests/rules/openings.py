@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 V1 = "import tensorflow.compat.v1 as tf\n\n\n"
+# A computation of TensorFlow 1, of which `kept[0]` is an operation of the host.
+KEPT = """    kept = []
+    def computation(value):
+        def on_host(tensor):
+            kept.append(tf.math.log(tensor))
+            return kept[0]
+        return tf.tpu.outside_compilation(on_host, value)
+"""
 STRATEGY = """
 import tensorflow as tf
 

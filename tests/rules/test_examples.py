@@ -20,8 +20,8 @@ def check(name: str, target: str | None = None) -> list[Finding]:
         root=str(EXAMPLES), certainty=Certainty.POSSIBLE, jobs=1, target_tensorflow=target
     )
     request = driver.Request(config, frozenset(CODES), (str(EXAMPLES / name),))
-    run = driver.check(*driver.prepare(request), {})
-    assert not run.failed, run.messages
+    run = driver.check(driver.discover(request))
+    assert not run.failures, run.failures
     return run.findings
 
 

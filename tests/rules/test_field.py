@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import said
+from tests.rules.analysis import found_marks
 from tests.rules.comparison import assert_same
 from tests.rules.reports import Report, read, reports
 from tpulint.codes import CODES
@@ -25,13 +25,13 @@ each_shown = pytest.mark.parametrize("report", SHOWN, ids=name)
 @each_shown
 def test_the_fault_is_reported_and_nothing_else(report: Report, tmp_path: Path) -> None:
     assert report.faulty is not None
-    assert_same(said(report.faulty, tmp_path), report.faulty.expected)
+    assert_same(found_marks(report.faulty, tmp_path), report.faulty.expected)
 
 
 @each_shown
 def test_the_corrected_twin_is_silent(report: Report, tmp_path: Path) -> None:
     assert report.twin is not None
-    assert said(report.twin, tmp_path) == []
+    assert found_marks(report.twin, tmp_path) == []
 
 
 @each_shown

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import said
+from tests.rules.analysis import found_marks
 from tests.rules.comparison import assert_same
 from tests.rules.consoles import consoles, missing
 from tests.rules.execution import Outcome, execute, within
@@ -25,7 +25,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
 def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
-    assert_same(said(block, tmp_path), block.expected)
+    assert_same(found_marks(block, tmp_path), block.expected)
 
 
 @each_page
@@ -54,7 +54,9 @@ def outcomes(request: pytest.FixtureRequest) -> dict[str, Outcome]:
 
 
 @pytest.mark.parametrize("block", RUN_BLOCKS, ids=lambda block: block.name)
-def test_the_runtime_does_what_the_block_says(block: Block, outcomes: dict[str, Outcome]) -> None:
+def test_the_runtime_does_what_the_block_expects(
+    block: Block, outcomes: dict[str, Outcome]
+) -> None:
     outcome = outcomes[block.name]
     if block.verb == "raises":
         assert block.error in outcome.raised, outcome.text

@@ -31,19 +31,19 @@ def in_a_library(x):
 # Of each finding, the message and the last step of its trace.
 MESSAGES = [
     (
-        "`floor` is sent to the host from `inner`, which runs on the host "
-        "already: TensorFlow refuses to nest outside_compilation",
+        "`floor` is sent to the host from `inner`, which already runs on "
+        "the host: TensorFlow refuses to nest outside_compilation",
         "sends `floor` to the host once more",
     ),
     (
-        "`sin` is sent to the host from the lambda, which runs on the host "
-        "already: under tf.function the inner cluster takes its operations out "
+        "`sin` is sent to the host from the lambda, which already runs on "
+        "the host: under tf.function the inner cluster takes its operations out "
         "of the outer one",
         "sends `sin` to the host once more",
     ),
     (
-        "`cos` is sent to the host from the lambda, which runs on the host "
-        "already: TensorFlow refuses to nest outside_compilation",
+        "`cos` is sent to the host from the lambda, which already runs on "
+        "the host: TensorFlow refuses to nest outside_compilation",
         "sends `cos` to the host once more",
     ),
 ]

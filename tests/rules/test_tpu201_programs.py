@@ -107,6 +107,7 @@ import os
 import tensorflow as tf
 
 if os.environ.get("TPU"):
+    tf.tpu.experimental.initialize_tpu_system()
     strategy = tf.distribute.TPUStrategy()
 else:
     strategy = tf.distribute.MirroredStrategy()

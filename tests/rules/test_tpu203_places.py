@@ -28,7 +28,7 @@ def read():
     decode = lambda x: tf.tpu.outside_compilation(tf.sin, x)  # error: TPU203
     return tf.data.Dataset.range(4).map(decode)
 """,
-    "in a step of a strategy that is no TPU's": V1
+    "in a step of a strategy that is not a TPU's": V1
     + """
 strategy = tf.distribute.MirroredStrategy()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import expected, reported
-from tests.rules.openings import V1
+from tests.rules.openings import KEPT, V1
 
 MODEL = (
     V1
@@ -90,27 +90,17 @@ def train(x):
             return session.run(self.loss)
 """,
     "host operations of replicas that are not counted": V1
-    + """
-def train(rows):
-    kept = []
-    def computation(value):
-        def on_host(tensor):
-            kept.append(tf.math.log(tensor))
-            return kept[0]
-        return tf.tpu.outside_compilation(on_host, value)
+    + "def train(rows):\n"
+    + KEPT
+    + """\
     tf.tpu.replicate(computation, rows)
     with tf.Session() as session:
         return session.run(kept[0])
 """,
     "host operations of two replicas": V1
-    + """
-def train(x, y):
-    kept = []
-    def computation(value):
-        def on_host(tensor):
-            kept.append(tf.math.log(tensor))
-            return kept[0]
-        return tf.tpu.outside_compilation(on_host, value)
+    + "def train(x, y):\n"
+    + KEPT
+    + """\
     tf.tpu.replicate(computation, [[x], [y]])
     with tf.Session() as session:
         return session.run(kept[0])  # error: TPU406

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import assert_marked
-from tests.rules.openings import V1
+from tests.rules.openings import KEPT, V1
 
 PROGRAMS = {
     "what may be fetched": V1
@@ -69,14 +69,9 @@ def model_fn(features, labels, mode, params):
 estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=flags.use_tpu)
 """,
     "a host operation of one replica may be fetched": V1
-    + """
-def build(x):
-    kept = []
-    def computation(value):
-        def on_host(tensor):
-            kept.append(tf.math.log(tensor))
-            return kept[0]
-        return tf.tpu.outside_compilation(on_host, value)
+    + "def build(x):\n"
+    + KEPT
+    + """\
     outputs = tf.tpu.rewrite(computation, [x])
     with tf.Session() as session:
         return session.run([outputs, kept[0]])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import findings, program
+from tests.rules.analysis import findings, program, source_of
 from tests.rules.openings import CALLABLES
 
 CALLS = {
@@ -24,3 +24,32 @@ CALLS = {
 def test_the_message_of_the_call(call: str, tmp_path: Path) -> None:
     (found,) = findings(program(CALLABLES + call), tmp_path)
     assert (found.code, found.message) == ("TPU502", CALLS[call])
+
+
+ELSEWHERE = """
+# file: sizes.py
+import tensorflow as tf
+
+
+def resize(image, size):
+    return tf.image.resize(image, size)
+# file: main.py
+import tensorflow.compat.v1 as tf
+import sizes
+
+
+def computation(image, box):
+    first, second = box[0], box[1]
+    names = [first, second, box[2], box[3]]
+    rows = [names[0], names[1], names[2], names[3]]
+    return sizes.resize(image, [box[2], tf.cast(tf.reduce_max(image), tf.int32)])
+
+
+result = tf.tpu.rewrite(computation, [tf.ones([1, 8, 8, 3]), tf.constant([0, 1, 2, 3])])
+"""
+
+
+def test_error_found_in_deeplab2_the_list_is_written_in_another_module(tmp_path: Path) -> None:
+    (found,) = findings(program(ELSEWHERE), tmp_path)
+    assert (found.code, source_of(found)) == ("TPU502", "size")
+    assert Path(found.span.filename).name == "sizes.py"

@@ -169,6 +169,17 @@ def replica_step(x):
     field.seed(0)
     return tf.roll(x, np.random.randint(4), 0)  # error: TPU506
 """,
+    "false alarm found in automl: Python that the device was to run is not traced": STEP
+    + """
+kept = []
+
+def update(x):
+    kept.append(x)
+
+def replica_step(x):
+    tf.numpy_function(update, [x], [])  # error: TPU501
+    return x
+""",
     "what may be a tensor is shown": STEP
     + """
 kept = []

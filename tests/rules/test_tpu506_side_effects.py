@@ -52,6 +52,9 @@ SAID = {
 }
 
 SILENT = {
+    "an argument of a wrong kind": (
+        'if not isinstance(x, list):\n        logging.warning("no list: %s", x)'
+    ),
     "words": 'print("step")',
     "words beside an operation": 'print("loss", "what") or tf.abs(x, "absolute")',
     "a shape": "print(x.shape, x.dtype)",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import found_marks, program
 from tests.rules.openings import V1
 
 MODEL = """
@@ -79,7 +79,7 @@ SPECS = [
 
 
 def of_the_host(text: str, folder: Path) -> list[str]:
-    found = said(program(text), folder)
+    found = found_marks(program(text), folder)
     return [f"{each.code} {each.certainty}" for each in found if each.code[:4] in ("TPU5", "TPU6")]
 
 
@@ -102,4 +102,6 @@ def test_a_mode_that_is_given_decides(mode: str, rows: list[int], tmp_path: Path
         "    return x if mode != tf.estimator.ModeKeys.EVAL else y\n\n"
         f"tf.tpu.rewrite(lambda x: f(x, tf.estimator.ModeKeys.{mode}), [tf.zeros([])])\n"
     )
-    assert [each.row for each in said(program(text), tmp_path) if each.code == "TPU501"] == rows
+    assert [
+        each.row for each in found_marks(program(text), tmp_path) if each.code == "TPU501"
+    ] == rows

@@ -13,27 +13,27 @@ from tests.rules.openings import STEP_OF_MODEL_FN
 CASES = {
     "a scalar in a list": (
         "return spec(mode, loss=loss, eval_metrics=(lambda a, b: {}, [rows, loss]))",
-        "`loss` is a scalar, but what `eval_metrics` receives is concatenated over the replicas"
-        " along its first dimension: pass `tf.reshape(loss, [1])`",
+        "`loss` is a scalar, but tensors of `eval_metrics` are concatenated over the replicas"
+        " along their first dimension: pass `tf.reshape(loss, [1])`",
         "loss",
     ),
     "a scalar": (
         "return spec(mode, loss=loss, host_call=(lambda a: tf.no_op(), [loss]))",
-        "`loss` is a scalar, but what `host_call` receives is"
-        " concatenated over the replicas along its first dimension: pass `tf.reshape(loss, [1])`",
+        "`loss` is a scalar, but tensors of `host_call` are"
+        " concatenated over the replicas along their first dimension: pass `tf.reshape(loss, [1])`",
         "loss",
     ),
     "a scalar in a dict": (
         'return spec(mode, loss=loss, host_call=(lambda a: tf.no_op(), {"a": loss * 2.0}))',
-        "`a` is a scalar, but what `host_call` receives"
-        " is concatenated over the replicas along its first dimension: pass `tf.reshape(a, [1])`",
+        "`a` is a scalar, but tensors of `host_call` are"
+        " concatenated over the replicas along their first dimension: pass `tf.reshape(a, [1])`",
         '{"a": loss * 2.0}',
     ),
     "what may be a scalar": (
         "record = lambda a: tf.no_op(); "
         'return spec(mode, loss=loss, host_call=(record, [rows if params["rows"] else loss]))',
-        "this value may be a scalar, but what"
-        " `host_call` receives is concatenated over the replicas along its first dimension: pass"
+        "this value may be a scalar, but tensors of"
+        " `host_call` are concatenated over the replicas along their first dimension: pass"
         " `tf.reshape(x, [1])`",
         'rows if params["rows"] else loss',
     ),

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.reading import read_program
 from tests.rules.analysis import expected, reported
-from tpulint.pipeline.analyze import understand
 
 NETWORK = """
 import tensorflow.compat.v1 as tf
@@ -60,7 +60,7 @@ def kinds(files: dict[str, str], folder: Path) -> list[str]:
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    program = understand([str(path) for path in sorted(folder.rglob("*.py"))]).program
+    program = read_program([str(path) for path in sorted(folder.rglob("*.py"))]).program
     assert program is not None
     return [each.kind for each in program.computations]
 

@@ -179,6 +179,18 @@ def input_fn(params):
     return tf.data.TFRecordDataset("gs://bucket/x").batch(8).map(shaped)
 """
     + TRAIN_ESTIMATOR,
+    "shapes that are set by hand before there are batches": INPUT_FN
+    + """
+import numpy as np
+
+def shaped(row):
+    return tf.reshape(row, [4])
+
+def input_fn(params):
+    rows = np.load("rows.npy").reshape(100, 4)
+    return tf.data.Dataset.from_tensor_slices(rows).map(shaped).batch(8)  # error: TPU605
+"""
+    + TRAIN_ESTIMATOR,
     "a shape that is set by hand, for a strategy": "import tensorflow as tf\n"
     + REMOTE
     + """

@@ -106,6 +106,26 @@ def model_fn(features, labels, mode, params):
 estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8, eval_batch_size=8)
 estimator.evaluate(lambda params: tf.data.Dataset.range(8))
 """,
+    "false alarm found in mlperf's BERT: the other input function is the other estimator's": """
+from absl import flags
+
+FLAGS = flags.FLAGS
+
+def model_fn(features, labels, mode, params):
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=tf.reduce_mean(features))
+
+def input_fn(params, context=None):
+    return tf.data.Dataset.range(8)
+
+if FLAGS.use_tpu:
+    estimator = tf.estimator.tpu.TPUEstimator(model_fn, train_batch_size=8)
+else:
+    estimator = tf.estimator.Estimator(model_fn)
+if FLAGS.use_tpu:
+    estimator.train(input_fn)
+else:
+    estimator.train(lambda context=None: input_fn(None, context))
+""",
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import certainties, expected, program, reported, said
+from tests.rules.analysis import certainties, expected, found_marks, program, reported
 from tests.rules.openings import SYSTEM
 
 RUN = """
@@ -225,7 +225,7 @@ def test_the_certainty_of_an_eager_run_by_the_version_of_its_module(
 def test_the_certainty_of_an_eager_run_by_the_modules_of_its_callers(
     text: str, found_certainties: list[str], tmp_path: Path
 ) -> None:
-    found = [each for each in said(program(text), tmp_path) if each.code == "TPU701"]
+    found = [each for each in found_marks(program(text), tmp_path) if each.code == "TPU701"]
     assert [each.certainty for each in found] == found_certainties
 
 

@@ -12,6 +12,15 @@ import pytest
 from tests.rules.analysis import expected, reported
 from tests.rules.openings import SYSTEM
 
+STEP_OF_BOTH = """
+@tf.function
+def train_step(x, variables):
+    def step_fn(each):
+        optimizer.apply_gradients(zip([each], variables))
+        total.update_state(each)
+    strategy.run(step_fn, args=(x,))
+"""
+
 SILENT = {
     "a variable of the host that the step is given and reads": SYSTEM
     + """
@@ -117,14 +126,8 @@ import tensorflow as tf
 strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
 optimizer = tf.keras.optimizers.Adam()
 total = tf.keras.metrics.Mean()  # error: TPU702
-
-@tf.function
-def train_step(x, variables):
-    def step_fn(each):
-        optimizer.apply_gradients(zip([each], variables))
-        total.update_state(each)
-    strategy.run(step_fn, args=(x,))
-""",
+"""
+    + STEP_OF_BOTH,
     "either Keras may be installed": """
 # file: requirements.txt
 tensorflow>=2.8
@@ -134,14 +137,8 @@ import tensorflow as tf
 strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
 optimizer = tf.keras.optimizers.Adam()  # possible: TPU702
 total = tf.keras.metrics.Mean()  # error: TPU702
-
-@tf.function
-def train_step(x, variables):
-    def step_fn(each):
-        optimizer.apply_gradients(zip([each], variables))
-        total.update_state(each)
-    strategy.run(step_fn, args=(x,))
-""",
+"""
+    + STEP_OF_BOTH,
     "a model of another module, which knows no strategy": """
 # file: models.py
 import tensorflow as tf

@@ -16,7 +16,7 @@ SYSTEMS = {
         "enters the scope of a strategy on the system",
     ),
     "tf.tpu.experimental.initialize_tpu_system(resolver)": (
-        "a strategy was built on it already",
+        "a strategy has already been built on it",
         "calls `TPUStrategy`",
     ),
 }

@@ -19,6 +19,17 @@ def build(kind, resolver):
     tf.tpu.experimental.initialize_tpu_system(resolver)
     return tf.distribute.TPUStrategy(resolver)
 """,
+    "harmless finding in tensorflow-recommenders: the system is cleared for the next model": """
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("").connect("")
+strategy = tf.distribute.TPUStrategy(resolver)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(10)])
+tf.tpu.experimental.initialize_tpu_system(resolver)  # possible: TPU704
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(20)])
+""",
 }
 
 

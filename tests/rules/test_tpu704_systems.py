@@ -71,7 +71,7 @@ with mirrored.scope():
     kernel = tf.Variable(1.0)
 """
     + PERHAPS,
-    "in the scope of a strategy that is no TPU's, perhaps": """
+    "in the scope of a strategy that is not a TPU's, perhaps": """
 import tensorflow as tf
 
 strategy = tf.distribute.get_strategy()

@@ -104,7 +104,7 @@ def test_the_step_is_named(tmp_path: Path) -> None:
         " TPUStrategy does not run a step eagerly"
     )
     assert [step.message for step in found.trace] == [
-        "asks for eager execution",
+        "turns on eager execution",
         "calls `train`",
         "`run` runs its step eagerly",
     ]

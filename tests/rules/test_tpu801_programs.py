@@ -101,3 +101,36 @@ PROGRAMS = {
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
     assert_marked(text, tmp_path)
+
+
+KERAS_2 = """
+    # file: {where}
+    {line}
+    # file: train.py
+    {first}
+    import tensorflow as tf
+    with tf.distribute.TPUStrategy().scope():
+        inputs = tf.keras.layers.Input(type_spec=tf.TensorSpec([8]))  # {mark}
+    loss = tf.keras.losses.mean_squared_error  # {removed}
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "line", "first"),
+    [
+        ("pyproject.toml", '"tensorflow>=2.17", "tf-keras>=2.17",', ""),
+        ("requirements.txt", "tf_keras==2.21.0", "TENSORFLOW = '2.18'"),
+        ("requirements.txt", "tensorflow==2.21", "os.environ['TF_USE_LEGACY_KERAS'] = '1'"),
+    ],
+)
+def test_false_alarm_found_in_tensorflow_gnn_keras_2_beside_a_newer_tensorflow(
+    where: str, line: str, first: str, tmp_path: Path
+) -> None:
+    text = KERAS_2.format(where=where, line=line, first=first, mark="fine", removed="fine")
+    assert_marked(text, tmp_path)
+
+
+def test_keras_3_is_that_of_a_newer_tensorflow_by_itself(tmp_path: Path) -> None:
+    marks = {"mark": "error: TPU801", "removed": "error: TPU802"}
+    given = {"where": "requirements.txt", "line": "tensorflow==2.21", "first": ""}
+    assert_marked(KERAS_2.format(**given, **marks), tmp_path)

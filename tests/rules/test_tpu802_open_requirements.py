@@ -56,7 +56,7 @@ def test_a_configured_release_names_each_place(tmp_path: Path) -> None:
     removed(tmp_path)
     config = Config(root=str(tmp_path), jobs=1, target_tensorflow="2.18")
     request = driver.Request(config, frozenset(["TPU802"]), (str(tmp_path),))
-    found = driver.check(*driver.prepare(request), {}).findings
+    found = driver.check(driver.discover(request)).findings
     assert sorted(each.span.start.row for each in found) == [2, 6, 7, 11]
 
 
@@ -67,7 +67,7 @@ def test_a_file_by_itself_names_each_place(tmp_path: Path) -> None:
         config = Config(root=str(tmp_path), certainty=Certainty.POSSIBLE, jobs=1)
         path = str(tmp_path / "trainer" / name)
         request = driver.Request(config, frozenset(["TPU802"]), (path,))
-        assert len(driver.check(*driver.prepare(request), {}).findings) == count
+        assert len(driver.check(driver.discover(request)).findings) == count
 
 
 def test_a_single_release_is_not_open(tmp_path: Path) -> None:

@@ -296,5 +296,5 @@ def test_a_name_of_the_other_generation_is_definite_with_a_configured_target(
     (tmp_path / "train.py").write_text(f"{TF}tf.contrib.tpu.core(0)\n", encoding="utf-8")
     config = Config(root=str(tmp_path), jobs=1, target_tensorflow="2.13")
     request = driver.Request(config, frozenset(["TPU802"]), (str(tmp_path),))
-    (found,) = driver.check(*driver.prepare(request), {}).findings
+    (found,) = driver.check(driver.discover(request)).findings
     assert found.certainty is Certainty.DEFINITE

@@ -29,7 +29,7 @@ def build(x, y):
 """
 
 
-def told(code: str, folder: Path) -> list[str]:
+def steps_of(code: str, folder: Path) -> list[str]:
     (found,) = [each for each in findings(program(TEXT), folder) if each.code == code]
     lines = TEXT.splitlines()
     return [lines[step.span.start.row - 1].strip() for step in found.trace]
@@ -41,21 +41,21 @@ MADE = "kept.append(x * 2.0)"
 
 
 def test_the_trace_of_a_collective_shows_the_condition(tmp_path: Path) -> None:
-    steps = told("TPU306", tmp_path)
+    steps = steps_of("TPU306", tmp_path)
     assert steps[0] == ENTRY
     assert steps[-2:] == [COND, "return tf.tpu.cross_replica_sum(x)"]
 
 
 def test_the_trace_of_an_escape_shows_where_it_was_made(tmp_path: Path) -> None:
-    assert told("TPU303", tmp_path) == [ENTRY, MADE, "return y + kept[0]"]
+    assert steps_of("TPU303", tmp_path) == [ENTRY, MADE, "return y + kept[0]"]
 
 
 def test_the_trace_of_a_cleared_context_shows_its_clearing(tmp_path: Path) -> None:
     call = "tf.tpu.outside_compilation(lambda: tf.constant(1.0))"
-    assert told("TPU302", tmp_path) == [ENTRY, "with tf.init_scope():", call]
+    assert steps_of("TPU302", tmp_path) == [ENTRY, "with tf.init_scope():", call]
 
 
 def test_the_trace_of_a_fetch_shows_where_it_was_made(tmp_path: Path) -> None:
-    steps = told("TPU406", tmp_path)
+    steps = steps_of("TPU406", tmp_path)
     assert steps[0] == ENTRY
     assert steps[-1] == MADE

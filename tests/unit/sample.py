@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span, Step
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.source import Source, read_source
 
 TRAINER = """\
@@ -50,7 +50,7 @@ SOURCES = {
     "note.ipynb": read_source("note.ipynb", NOTEBOOK.encode()),
     "long.ipynb": read_source("long.ipynb", LONG_NOTEBOOK.encode()),
 }
-CONTEXT = Context(
+CONTEXT = RenderContext(
     "/project", SOURCES, hidden={"TPU103": 1, "TPU802": 1}, unset=frozenset(["target-tensorflow"])
 )
 

@@ -1,9 +1,9 @@
-"""Parse what passed the screen, then read the program from its entry points."""
+"""Build a program: read the modules that begin it, and what they lead to."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tpulint.analysis import disabled_estimators, entry_discovery
 from tpulint.analysis.domain.program import Program
@@ -14,31 +14,32 @@ from tpulint.analysis.models.registry import Models
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.project import Project
-from tpulint.source import Source
 from tpulint.syntax.summary_cache import Store
 
 
-def link(
-    sources: list[Source],
+class Summarized(NamedTuple):
+    """A file and its module; None where the file cannot be parsed."""
+
+    filename: str
+    module: Module | None
+
+
+def build_program(
+    summarized: Sequence[Summarized],
     filenames: Sequence[str],
     files: Files,
     settings: Settings,
     store: Store,
     observer: Observer | None = None,
 ) -> Program:
-    """The program of `sources`, which are those of `filenames` that passed the screen.
+    """Return the program that begins in the modules `summarized`, which are among `filenames`.
 
     `files` finds the others.
     """
     project = Project(store.one, files, filenames)
-    modules: list[Module] = []
-    for source, facts in store.many(sources):
-        if facts is None:
-            project.add(source.filename, None)
-            continue
-        module = Module(source.filename, os.path.abspath(source.filename), source.text, facts)
-        modules.append(module)
-        project.add(source.filename, module)
+    for each in summarized:
+        project.add(each.filename, each.module)
+    modules = [each.module for each in summarized if each.module is not None]
     interpreter = Interpreter(project, settings, Models(settings.wrappers), observer)
     entry_discovery.read_all(interpreter, modules)
     disabled_estimators.drop(interpreter.program, files.disk)
@@ -46,7 +47,6 @@ def link(
         if module.pieces.problem is not None:
             store.refuse(module.filename, *module.pieces.problem)
     store.keep()
-    store.messages += map(str, interpreter.failures)
     interpreter.program.failures = interpreter.failures
     interpreter.program.skipped = interpreter.skipped()
     return interpreter.program

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import UNSEEN_CALLER, Scope
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import Class, Env, Function, function_of
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Bound, ModuleValue, Partial, Value
+from tpulint.analysis.domain.values import (
+    NONE,
+    UNKNOWN,
+    Bound,
+    External,
+    ModuleValue,
+    Partial,
+    Value,
+)
 from tpulint.analysis.interpreter import calls, expected_failures
 from tpulint.analysis.interpreter.checkpoint import Checkpoint
 from tpulint.analysis.interpreter.frame import Frame
@@ -39,17 +48,21 @@ CALLERS = 2  # how often the callers of functions that left something open are r
 
 
 def read_all(interpreter: Interpreter, modules: list[Module]) -> None:
-    """Read what shows the seam, then the callers of what depends on its arguments."""
+    """Read what shows the seam, then the callers of what depends on its arguments.
+
+    At last come closures that nothing read calls: they were handed to somebody who does.
+    """
     names = ENTRY_NAMES | {each.rpartition(".")[2] for each in interpreter.settings.wrappers}
     for module in modules:
-        read(interpreter, module, frozenset(names))
+        read(interpreter, module, names)
     for _ in range(CALLERS):
         wanted, interpreter.wanted = frozenset(interpreter.wanted), set()
-        if not wanted:
-            return
         for module in modules:
-            if module.facts.names_any(wanted):
+            if wanted and module.facts.names_any(wanted):
                 read(interpreter, module, wanted)
+    for function in list(interpreter.closures.values()):
+        if not makes_spec(function):
+            _read_function(interpreter, function, None, names)
 
 
 def read(interpreter: Interpreter, module: Module, names: frozenset[str]) -> None:
@@ -77,6 +90,8 @@ def _read_value(
     elif isinstance(value, Class) and value.module is module and id(value) not in seen:
         seen.add(id(value))
         instance = interpreter.generic_instance(value)
+        if any(isinstance(each, External) and each.last in MAKES_ESTIMATOR for each in mro(value)):
+            names = names | {"__init__"}
         for method in list(value.names.values()):
             inner = method.function if isinstance(method, (Bound, Partial)) else method
             if isinstance(inner, Function) and inner.module is module:
@@ -160,7 +175,7 @@ def _no_tensors(function: Function) -> frozenset[str]:
 
 
 def _read_escaped(frame: Frame, made: Value, site: Site, names: frozenset[str]) -> None:
-    """A function that a root hands back may be called by whoever called the root."""
+    """Read the functions that a root returns: the caller of the root may call them."""
     function = function_of(made)
     if function is None or isinstance(made, (ModuleValue, Class)) or made == NONE:
         return

@@ -18,7 +18,7 @@ _SCRIPT = (b"__main__", b"app.run(")
 ON, PERHAPS = "on", "perhaps"
 
 
-def said(data: bytes) -> str | None:
+def placement_in(data: bytes) -> str | None:
     """Return what these bytes ask for: ON, PERHAPS where it may not be run, None for nothing."""
     found = None
     for before, value in _SET.findall(data):

@@ -1,4 +1,4 @@
-"""`tpulint check`: from the options to a request, and from what was found to what is said."""
+"""`tpulint check`: from the options to a request, and from its result to the output."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import os
 import sys
 
 from tpulint.cache_dir import tag
-from tpulint.cli.report import report, say, status
+from tpulint.cli.report import report, status, write_messages
 from tpulint.cli.request import request_of, start_of
 from tpulint.cli.writing import overwrite, write_file
 from tpulint.config import ConfigError
 from tpulint.pipeline import driver
+from tpulint.pipeline.check_result import CheckResult
+from tpulint.pipeline.failure import FileFailure
 from tpulint.pipeline.progress import Progress, TerminalProgress
+from tpulint.pipeline.resolve import begun
 
 __all__ = ["check", "start_of"]
 
 
 def check(options: argparse.Namespace) -> int:
-    """Run the check and say what it found; the answer is the exit status."""
+    """Run the check and report its findings; the answer is the exit status."""
     if options.show_settings:
         return show_settings(options)
     if options.watch:
@@ -29,7 +32,7 @@ def check(options: argparse.Namespace) -> int:
 
 
 def check_once(options: argparse.Namespace) -> int:
-    """Check everything that was asked for, once."""
+    """Check all files once."""
     request = request_of(options)
     progress = progress_of(options)
     try:
@@ -39,22 +42,22 @@ def check_once(options: argparse.Namespace) -> int:
 
 
 def run_request(options: argparse.Namespace, request: driver.Request, progress: Progress) -> int:
-    task, run = driver.prepare(request, progress)
-    describe(task, run)
+    task = described(driver.discover(request, progress))
     if options.show_files:
-        return show_files(options, task, run)
+        return show_files(options, task)
     if is_fixing(options):
         from tpulint.cli.fixing import fix
 
-        return fix(options, task, run)
-    run = driver.check(task, run, {})
+        return fix(options, task)
+    result = driver.check(task)
+    progress.end()
     if request.cache:
         tag(request.cache)
     if options.write_baseline:
-        return write_baseline(options, run)
+        return write_baseline(options, result)
     if options.add_suppressions:
-        return add_suppressions(options, run)
-    return report(options, run, 0, sys.stdout)
+        return add_suppressions(options, result)
+    return report(options, result, 0, sys.stdout)
 
 
 def is_fixing(options: argparse.Namespace) -> bool:
@@ -74,23 +77,24 @@ def progress_of(options: argparse.Namespace) -> Progress:
     return TerminalProgress(sys.stderr, columns())
 
 
-def describe(task: driver.Task, run: driver.Run) -> None:
+def described(task: driver.Task) -> driver.Task:
     """Note for --verbose what is going to be checked, and by which configurations."""
     request = task.request
     around = f", with {len(task.context)} files of their project" if task.context else ""
-    run.notes.append(f"{len(task.filenames)} files to check{around}")
+    task = task.noting(f"{len(task.filenames)} files to check{around}")
     configs = {request.config_of(each).file for each in task.filenames[:10_000]} or {None}
     for file in sorted(each or "" for each in configs):
-        run.notes.append(f"configuration: {file or 'none, the defaults count'}")
-    run.notes.append(f"cache: {request.cache or 'not used'}")
+        task = task.noting(f"configuration: {file or 'none, the defaults apply'}")
+    return task.noting(f"cache: {request.cache or 'not used'}")
 
 
-def show_files(options: argparse.Namespace, task: driver.Task, run: driver.Run) -> int:
+def show_files(options: argparse.Namespace, task: driver.Task) -> int:
     """--show-files: absolute, one a line, as ruff shows them."""
-    say(options, run)
+    result = begun(task)
+    write_messages(options, result)
     for filename in task.filenames:
         print(filename if filename == driver.STDIN else os.path.abspath(filename))
-    return 2 if run.failed else 0
+    return 2 if result.failures else 0
 
 
 def show_settings(options: argparse.Namespace) -> int:
@@ -98,39 +102,41 @@ def show_settings(options: argparse.Namespace) -> int:
     from tpulint.output.settings import settings
 
     options.show_settings = False
-    task, run = driver.prepare(request_of(options))
+    task = driver.discover(request_of(options))
     if not task.filenames:
         raise ConfigError("--show-settings: no Python files found under the given path(s)")
     first = task.filenames[0]
     print(f"# Settings of {os.path.abspath(first)}")
     sys.stdout.write(settings(task.request.config_of(first)))
-    say(options, run)
-    return 2 if run.failed else 0
+    result = begun(task)
+    write_messages(options, result)
+    return 2 if result.failures else 0
 
 
-def write_baseline(options: argparse.Namespace, run: driver.Run) -> int:
+def write_baseline(options: argparse.Namespace, result: CheckResult) -> int:
     from tpulint.diagnostics import baseline
 
     path = options.write_baseline
-    say(options, run)
-    write_file(path, baseline.write(run.findings, run.sources, path).encode())
-    number = len(run.findings)
+    write_messages(options, result)
+    write_file(path, baseline.write(result.findings, result.sources, path).encode())
+    number = len(result.findings)
     if not options.quiet and not options.silent:
         print(f"Wrote {number} {'finding' if number == 1 else 'findings'} to {path}.")
-    return status(options, run, False)
+    return status(options, result, False)
 
 
-def add_suppressions(options: argparse.Namespace, run: driver.Run) -> int:
+def add_suppressions(options: argparse.Namespace, result: CheckResult) -> int:
     from tpulint.diagnostics.annotate import annotate
 
     added = 0
-    annotated = annotate(run.findings, run.sources, options.add_suppressions)
+    annotated = annotate(result.findings, result.sources, options.add_suppressions)
     for filename, (data, number) in annotated.items():
         if data is None:
-            driver.fail(run, f"{filename}: no place for a suppression comment")
-        elif overwrite(filename, run.sources[filename], data, run):
+            failure = FileFailure(filename, "no place for a suppression comment")
+            result.failures.append(failure)
+        elif overwrite(filename, result.sources[filename], data, result):
             added += number
-    say(options, run)
+    write_messages(options, result)
     if not options.quiet and not options.silent:
         print(f"Added {added} {'suppression' if added == 1 else 'suppressions'}.")
-    return status(options, run, False)
+    return status(options, result, False)

@@ -8,6 +8,7 @@ import re
 import sys
 
 from tpulint.cache_dir import tag
+from tpulint.cli.report import colored, print_messages
 from tpulint.cli.request import request_of_file
 from tpulint.cli.writing import out, write_file
 
@@ -16,9 +17,8 @@ FUNCTION = re.compile(r"(.+):([A-Za-z_][\w.]*)")
 
 def draw(options: argparse.Namespace) -> int:
     """Write the map of a file, or of one of its functions."""
-    from tpulint.output.context import Context
+    from tpulint.output.context import RenderContext
     from tpulint.output.program_map import load
-    from tpulint.pipeline import driver
     from tpulint.pipeline.program_map import draw
 
     path, function = split(options.place)
@@ -26,8 +26,8 @@ def draw(options: argparse.Namespace) -> int:
     found = draw(request, function)
     if request.cache:
         tag(request.cache)
-    driver.say(found.messages)
-    context = Context(os.getcwd(), found.sources, color=colored(options), width=width())
+    print_messages(found.messages)
+    context = RenderContext(os.getcwd(), found.sources, color=colored(options), width=width())
     written = load(options.output_format)(found.program, context)
     if options.output_file is not None:
         write_file(options.output_file, written.encode("utf-8", "surrogateescape"))
@@ -40,15 +40,6 @@ def split(place: str) -> tuple[str, str | None]:
     """Return the path and the function of PATH or PATH:FUNCTION; a path that exists is one."""
     match = None if os.path.lexists(place) else FUNCTION.fullmatch(place)
     return (match[1], match[2]) if match else (place, None)
-
-
-def colored(options: argparse.Namespace) -> bool:
-    """--color, and where that leaves it open, what the terminal and the environment say."""
-    from tpulint.output.color import wanted
-
-    if options.color != "auto":
-        return bool(options.color == "always")
-    return options.output_file is None and wanted(sys.stdout)
 
 
 def width() -> int:

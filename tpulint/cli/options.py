@@ -31,7 +31,7 @@ def run(given: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except Exception as error:  # whatever it is, the user gets one line
-        from tpulint.pipeline.programs import describe
+        from tpulint.pipeline.failure import describe
 
         print(f"tpulint: internal error: {describe(error)}", file=sys.stderr)
         return 2
@@ -246,7 +246,7 @@ def run_clean(options: argparse.Namespace) -> int:
     directory = closest(options, here).of(here).cache_path
     if os.path.isdir(directory):
         if not is_ours(directory):
-            raise ConfigError(f"{directory}: not removed: it is no cache of tpulint's")
+            raise ConfigError(f"{directory}: not removed: not a cache directory of tpulint")
         shutil.rmtree(directory)
         print(f"Removed {directory}")
     return 0

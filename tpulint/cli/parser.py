@@ -11,7 +11,7 @@ from tpulint.config.readers import nearest
 
 
 class Help(argparse.HelpFormatter):
-    """argparse's own, which is made for every option, but told the width: no need of shutil."""
+    """A help formatter with a given width, for argparse makes one for every option."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=columns())

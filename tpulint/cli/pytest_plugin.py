@@ -77,23 +77,23 @@ def pytest_runtest_makereport(
     """Add to a fault of the runtime what `tpulint check` says of its lines."""
     outcome = yield
     error = call.excinfo.value if call.excinfo is not None else None
-    said = said_of(error, str(item.path)) if hasattr(error, "rule") else ""
+    said = message_of(error, str(item.path)) if hasattr(error, "rule") else ""
     if said:
         outcome.get_result().sections.append(("tpulint", said))
 
 
-def said_of(error: BaseException | None, program: str) -> str:
+def message_of(error: BaseException | None, program: str) -> str:
     """Return the findings on the lines of a fault; nothing for an error that is none."""
     from tpulint.cli.run.explain import explain
     from tpulint.cli.run.failure import failure_of
     from tpulint.output import run_report
-    from tpulint.output.context import Context
+    from tpulint.output.context import RenderContext
 
     failure = failure_of(error)
     if failure is None or not failure.code:
         return ""
     found = explain([failure], program)
-    context = Context(os.getcwd(), found.sources)
+    context = RenderContext(os.getcwd(), found.sources)
     return "\n\n".join(run_report.explained(fault, context) for fault in found.faults)
 
 

@@ -3,63 +3,41 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
+from collections.abc import Iterable
 from typing import TextIO
 
 from tpulint.cli.writing import out, write_file
-from tpulint.output import ALIASES, FOR_PEOPLE, load
-from tpulint.output.context import Context
+from tpulint.output import ALIASES
 from tpulint.pipeline import driver
+from tpulint.pipeline.check_result import CheckResult
+from tpulint.pipeline.render import Style
 
 
-def report(options: argparse.Namespace, run: driver.Run, fixed: int, stream: TextIO) -> int:
-    """Write the findings, and to standard error what else there is; the answer is the status."""
-    style = ALIASES.get(options.output_format, options.output_format)
-    for_people = style in FOR_PEOPLE
-    context = context_of(options, run, fixed, for_people)
-    if options.statistics:
-        from tpulint.output.statistics import skipped_lines, statistics
-
-        written = statistics(run.findings, run.times, style)
-        run.say(skipped_lines(run.skipped))
-    elif for_people and not run.findings:  # they end alike, and that is all they say of nothing
-        from tpulint.output.summary import summary
-
-        written = summary((), context)
-    else:
-        written = load(style)(run.findings, context)
-    if run.hidden and not options.quiet and (not for_people or options.statistics):
-        from tpulint.output.summary import hidden_lines
-
-        run.say(hidden_lines(run.hidden, context.unset))
-    say(options, run)
+def report(options: argparse.Namespace, result: CheckResult, fixed: int, stream: TextIO) -> int:
+    """Write the findings, and the messages to standard error; the answer is the exit status."""
+    rendered = driver.render(result, style_of(options, fixed))
+    result.add_messages(rendered.messages)
+    write_messages(options, result)
     if options.output_file is not None:
-        write_file(options.output_file, written.encode("utf-8", "surrogateescape"))
+        write_file(options.output_file, rendered.text.encode("utf-8", "surrogateescape"))
     elif not options.silent:
-        out(written, stream)
-    return status(options, run, bool(run.findings))
+        out(rendered.text, stream)
+    return status(options, result, bool(result.findings))
 
 
-def context_of(
-    options: argparse.Namespace, run: driver.Run, fixed: int, for_people: bool
-) -> Context:
-    return Context(
-        os.getcwd(),
-        run.sources,
-        dict(run.hidden),
-        fixed,
-        for_people and colored(options),
+def style_of(options: argparse.Namespace, fixed: int) -> Style:
+    return Style(
+        ALIASES.get(options.output_format, options.output_format),
+        color=colored(options),
         quiet=options.quiet,
-        incomplete=run.failed,
-        unparsed=run.unparsed,
-        files=run.files,
-        unset=run.unset,
+        statistics=options.statistics,
+        fixed=fixed,
     )
 
 
 def colored(options: argparse.Namespace) -> bool:
-    """--color, and where that leaves it open, what the terminal and the environment say."""
+    """--color; where that is `auto`, what the terminal and the environment say."""
     from tpulint.output.color import wanted
 
     if options.color != "auto":
@@ -67,19 +45,26 @@ def colored(options: argparse.Namespace) -> bool:
     return options.output_file is None and wanted(sys.stdout)
 
 
-def say(options: argparse.Namespace, run: driver.Run) -> None:
-    """Write the messages to standard error: errors always, warnings unless the run is quiet."""
-    run.progress.end()
+def write_messages(options: argparse.Namespace, result: CheckResult) -> None:
+    """Write the messages to standard error: failures always, warnings unless the run is quiet."""
     if options.verbose:
-        driver.say(run.notes)
+        print_messages(result.notes)
     if options.silent:
         return
-    quiet = options.quiet and not run.failed
-    driver.say([each for each in run.messages if not (quiet and each.startswith("warning: "))])
+    print_messages(map(str, result.failures))
+    if not options.quiet or result.failures:
+        print_messages(f"warning: {each}" for each in result.warnings)
+    print_messages(result.messages)
 
 
-def status(options: argparse.Namespace, run: driver.Run, found: bool) -> int:
+def print_messages(messages: Iterable[str]) -> None:
+    """Print messages to standard error."""
+    for message in messages:
+        print(f"tpulint: {message}", file=sys.stderr)
+
+
+def status(options: argparse.Namespace, result: CheckResult, found: bool) -> int:
     """The exit status of a run that is over."""
-    if run.failed:
+    if result.failures:
         return 2
     return 1 if found and not options.exit_zero else 0

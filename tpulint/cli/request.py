@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tpulint.cli.overrides import closest, listed
 from tpulint.config import ConfigError
 from tpulint.config.readers import codes
-from tpulint.diagnostics.rule_selection import Layer
+from tpulint.diagnostics.rule_selection import RuleSelection
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import shown
 from tpulint.pipeline.request import codes_by
@@ -30,7 +30,7 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         from tpulint.diagnostics import baseline
 
         baseline.read(options.baseline)  # what is wrong with it is said before the work
-    layer = Layer(
+    layer = RuleSelection(
         listed("--select", options.select, codes),
         listed("--extend-select", options.extend_select, codes) or (),
         listed("--ignore", options.ignore, codes) or (),
@@ -63,7 +63,9 @@ def request_of_file(command: str, options: argparse.Namespace, path: str) -> dri
     way = closest(options, start)
     config = way.of(start)
     cache = None if options.no_cache else config.cache_path
-    return driver.Request(config, codes_by(config, Layer()), (path,), cache=cache, closest=way)
+    return driver.Request(
+        config, codes_by(config, RuleSelection()), (path,), cache=cache, closest=way
+    )
 
 
 def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> None:
@@ -75,24 +77,24 @@ def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> 
     if other is not None:
         raise ConfigError(f"{option(other)}: not allowed with argument {option(alone[0])}")
     if options.add_suppressions is not None and not options.add_suppressions.strip():
-        raise ConfigError("--add-suppressions: give the reason in words")
+        raise ConfigError("--add-suppressions: give a reason")
     if options.scheduler and (options.watch or any(given[name] for name in FIXING)):
         raise ConfigError("--scheduler: not allowed with --watch or an option that fixes")
     if options.diff and options.show_fixes:
         raise ConfigError("--diff: not allowed with argument --show-fixes")
     if driver.STDIN in paths:
         if tuple(paths) != (driver.STDIN,):
-            raise ConfigError("- (standard input) cannot stand beside other paths")
+            raise ConfigError("- (standard input) cannot be combined with other paths")
         if options.write_baseline or options.add_suppressions:
-            raise ConfigError("- goes with neither --write-baseline nor --add-suppressions")
+            raise ConfigError("- cannot be combined with --write-baseline or --add-suppressions")
         if options.watch or options.changed_since:
-            raise ConfigError("- goes with neither --watch nor --changed-since")
+            raise ConfigError("- cannot be combined with --watch or --changed-since")
         if options.shard:
-            raise ConfigError("- does not go with --shard")
+            raise ConfigError("- cannot be combined with --shard")
         if options.scheduler:
-            raise ConfigError("- does not go with --scheduler")
+            raise ConfigError("- cannot be combined with --scheduler")
     elif options.stdin_filename:
-        raise ConfigError("--stdin-filename goes with - only")
+        raise ConfigError("--stdin-filename needs - (standard input)")
 
 
 def shard_of(text: str | None) -> tuple[int, int] | None:

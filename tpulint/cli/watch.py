@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from tpulint.cli.report import print_messages
 from tpulint.cli.request import request_of
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES
@@ -28,7 +29,7 @@ State = Mapping[str, str | None]
 def watch(options: argparse.Namespace, check: Callable[[argparse.Namespace], int]) -> int:
     """Check, wait for a change, and check again; only Ctrl-C ends it."""
     gc.enable()  # this process does not end with the check
-    files = Watched(options)
+    files = WatchedFiles(options)
     while True:
         before = files.state()
         if sys.stdout.isatty():
@@ -36,13 +37,13 @@ def watch(options: argparse.Namespace, check: Callable[[argparse.Namespace], int
         try:
             check(options)
         except ConfigError as error:
-            driver.say([str(error)])
+            print_messages([str(error)])
         sys.stdout.flush()
         print("tpulint: watching for changes (Ctrl-C ends)", file=sys.stderr, flush=True)
         wait_for_change(files, before)
 
 
-def wait_for_change(files: Watched, before: State) -> None:
+def wait_for_change(files: WatchedFiles, before: State) -> None:
     pause = PAUSE
     while True:
         time.sleep(pause)
@@ -52,7 +53,7 @@ def wait_for_change(files: Watched, before: State) -> None:
         pause = max(PAUSE, 10 * (time.monotonic() - begun))
 
 
-class Watched:
+class WatchedFiles:
     """The files that a check can depend on, found anew in each turn."""
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -62,7 +63,7 @@ class Watched:
     def state(self) -> State:
         """Return the size and time of each file; of the last ones, while none can be found."""
         try:
-            task, _ = driver.prepare(request_of(self._options))
+            task = driver.discover(request_of(self._options))
             self._paths = with_configurations([*task.filenames, *task.context])
         except ConfigError:
             pass

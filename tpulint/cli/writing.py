@@ -1,4 +1,4 @@
-"""Files and streams written whole, and never over somebody else's change."""
+"""Files and streams written whole, and never over another program's change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING, TextIO
 
 from tpulint.config import ConfigError
-from tpulint.pipeline.run import Run, fail
+from tpulint.pipeline.check_result import CheckResult
+from tpulint.pipeline.failure import FileFailure
 
 if TYPE_CHECKING:
     from tpulint.source import Source
@@ -19,16 +20,17 @@ def out(text: str, stream: TextIO) -> None:
     stream.buffer.flush()
 
 
-def overwrite(filename: str, before: Source, data: bytes, run: Run) -> bool:
-    """Replace the file, unless somebody else changed it meanwhile; `run` fails where it cannot."""
+def overwrite(filename: str, before: Source, data: bytes, result: CheckResult) -> bool:
+    """Replace the file; where it cannot, or another program changed it, that is a failure."""
     try:
         with open(filename, "rb") as file:
             if file.read() != before.data:
                 raise OSError(0, "it changed while tpulint ran; nothing was written")
         write_file(filename, data)
     except (OSError, ConfigError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        fail(run, f"{filename}: cannot write the file: {reason}")
+        cause = error if isinstance(error, OSError) else error.__cause__
+        reason = cause.strerror if isinstance(cause, OSError) else str(error)
+        result.failures.append(FileFailure(filename, f"cannot write the file: {reason}"))
         return False
     return True
 
@@ -57,7 +59,7 @@ def write_file(path: str, data: bytes) -> None:
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise ConfigError(f"{path}: cannot write: {error.strerror or error}") from None
+        raise ConfigError(f"{path}: cannot write: {error.strerror or error}") from error
 
 
 def umask() -> int:

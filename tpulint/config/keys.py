@@ -20,7 +20,7 @@ SELECTORS: Mapping[str, object] = {"type": "array", "items": {"$ref": "#/$defs/s
 STRINGS: Mapping[str, object] = {"type": "array", "items": {"type": "string"}}
 
 
-class Key(NamedTuple):
+class ConfigKey(NamedTuple):
     """One key: `default` as TOML would hold it (None: unset), `example` as a line of TOML.
 
     `scope`: a key of the "file" counts for the files that this configuration is closest to, a
@@ -42,7 +42,7 @@ class Key(NamedTuple):
 
 
 _KEYS = (
-    Key(
+    ConfigKey(
         "select",
         readers.codes,
         SELECTORS,
@@ -50,7 +50,7 @@ _KEYS = (
         'select = ["TPU1", "nested-outside-compilation"]',
         "The rules to report: codes, beginnings of codes, names, or `ALL`.",
     ),
-    Key(
+    ConfigKey(
         "ignore",
         readers.codes,
         SELECTORS,
@@ -58,7 +58,7 @@ _KEYS = (
         'ignore = ["TPU802"]',
         "The rules not to report. The longer selector wins; `ignore` wins a draw.",
     ),
-    Key(
+    ConfigKey(
         "extend-select",
         readers.codes,
         SELECTORS,
@@ -66,7 +66,7 @@ _KEYS = (
         'extend-select = ["TPU405"]',
         "Rules to report beside those of `select`. It adds nothing while `select` is `ALL`.",
     ),
-    Key(
+    ConfigKey(
         "per-file-ignores",
         readers.per_file,
         {"type": "object", "additionalProperties": SELECTORS},
@@ -74,7 +74,7 @@ _KEYS = (
         'per-file-ignores = { "tests/*" = ["TPU405"], "!src/**" = ["ALL"] }',
         "Rules not to report in the files that a pattern fits; a leading `!` turns it round.",
     ),
-    Key(
+    ConfigKey(
         "exclude",
         readers.words,
         STRINGS,
@@ -83,7 +83,7 @@ _KEYS = (
         "Files and directories to leave out. It replaces the default list: to add to that, use "
         "`extend-exclude`.",
     ),
-    Key(
+    ConfigKey(
         "extend-exclude",
         readers.words,
         STRINGS,
@@ -91,7 +91,7 @@ _KEYS = (
         'extend-exclude = ["third_party"]',
         "Files and directories to leave out beside those of `exclude`.",
     ),
-    Key(
+    ConfigKey(
         "certainty",
         readers.certainty,
         {"type": "string", "enum": ["definite", "possible"]},
@@ -100,7 +100,7 @@ _KEYS = (
         "The least certainty that is reported. `possible` findings hang on something that the "
         "analysis cannot see.",
     ),
-    Key(
+    ConfigKey(
         "target-tensorflow",
         readers.target,
         {"type": "string", "pattern": r"^(1\.15|2\.x|2\.\d+)$"},
@@ -109,7 +109,7 @@ _KEYS = (
         "The TensorFlow that the code is for. Where it is unset, the project's requirement files "
         "count.",
     ),
-    Key(
+    ConfigKey(
         "wrappers",
         readers.words,
         STRINGS,
@@ -117,7 +117,7 @@ _KEYS = (
         'wrappers = ["mylib.on_host"]',
         "Functions that run the callable they are given by `outside_compilation`, by dotted name.",
     ),
-    Key(
+    ConfigKey(
         "assume-tpu",
         readers.boolean,
         {"type": "boolean"},
@@ -125,7 +125,7 @@ _KEYS = (
         "assume-tpu = true",
         "Take a strategy of unknown kind for a `TPUStrategy`.",
     ),
-    Key(
+    ConfigKey(
         "baseline",
         readers.string,
         {"type": "string"},
@@ -133,7 +133,7 @@ _KEYS = (
         'baseline = "tpulint-baseline.json"',
         "The file with the findings to live with (`--write-baseline` makes one).",
     ),
-    Key(
+    ConfigKey(
         "cache-dir",
         readers.string,
         {"type": "string"},
@@ -142,7 +142,7 @@ _KEYS = (
         "The directory of the cache.",
         "run",
     ),
-    Key(
+    ConfigKey(
         "jobs",
         readers.count,
         {"type": "integer", "minimum": 1},
@@ -153,4 +153,4 @@ _KEYS = (
     ),
 )
 
-KEYS: dict[str, Key] = {key.name: key for key in _KEYS}
+KEYS: dict[str, ConfigKey] = {key.name: key for key in _KEYS}

@@ -44,7 +44,7 @@ def per_file(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def certainty(value: object) -> Certainty:
     names = [level.value for level in Certainty]
     if value not in names:
-        raise ConfigError(f"'{value}' is neither of {', '.join(names)}{nearest(str(value), names)}")
+        raise ConfigError(f"'{value}' is not one of {', '.join(names)}{nearest(str(value), names)}")
     return Certainty(value)
 
 
@@ -52,7 +52,7 @@ def target(value: object) -> str:
     """A TensorFlow version: "1.15", or "2.x" with a number or the letter for x."""
     text = str(value)
     if not isinstance(value, str) or not TARGET.fullmatch(text):
-        raise ConfigError(f'\'{text}\' is no TensorFlow version: write "1.15" or "2.16"')
+        raise ConfigError(f'\'{text}\' is not a TensorFlow version: write "1.15" or "2.16"')
     return text
 
 

@@ -1,4 +1,4 @@
-"""A baseline: the findings that a project lives with, told by what the lines say, not where.
+"""A baseline: the accepted findings of a project, known by the text of their lines, not by row.
 
 A finding is known by its file, its code and the text of its line; the file holds how
 many of each there are. Lines may move, and files be renamed; a line that changes shows its
@@ -19,7 +19,7 @@ from tpulint.finding import Finding
 from tpulint.source import Source
 
 VERSION = 1
-Key = tuple[str, str, str]
+BaselineKey = tuple[str, str, str]
 
 
 class BaselineError(ConfigError):
@@ -27,14 +27,14 @@ class BaselineError(ConfigError):
 
 
 @dataclass(frozen=True)
-class Judged:
+class BaselineComparison:
     """The findings that the baseline leaves, and its entries that no longer match a finding."""
 
-    standing: tuple[Finding, ...]
+    new: tuple[Finding, ...]
     stale: tuple[str, ...]
 
 
-def key_of(finding: Finding, sources: Mapping[str, Source], root: str) -> Key:
+def key_of(finding: Finding, sources: Mapping[str, Source], root: str) -> BaselineKey:
     """(file below `root` with slashes, code, hash of the line's text without its blanks)."""
     source = sources.get(finding.span.filename)
     line = source.line(finding.span.start.row).strip() if source else ""
@@ -56,7 +56,7 @@ def write(findings: Iterable[Finding], sources: Mapping[str, Source], path: str)
     return json.dumps({"version": VERSION, "files": files}, indent=1) + "\n"
 
 
-def read(path: str) -> Counter[Key]:
+def read(path: str) -> Counter[BaselineKey]:
     """The known findings. Raises BaselineError for what is no baseline."""
     try:
         with open(path, encoding="utf-8") as file:
@@ -67,7 +67,7 @@ def read(path: str) -> Counter[Key]:
         raise BaselineError(f"{path}: not a baseline: {error}") from None
     try:
         if stored["version"] != VERSION:
-            raise BaselineError(f"{path}: written by another version of tpulint; write it anew")
+            raise BaselineError(f"{path}: written by another version of tpulint; write it again")
         return Counter(
             {
                 (file, code, digest): int(number)
@@ -80,16 +80,18 @@ def read(path: str) -> Counter[Key]:
         raise BaselineError(f"{path}: not a baseline: no version and files") from None
 
 
-def taken(left: Counter[Key], key: Key) -> bool:
+def taken(left: Counter[BaselineKey], key: BaselineKey) -> bool:
     """Take one of `key` away; return whether there was one."""
     there = left[key] > 0
     left[key] -= there
     return there
 
 
-def of_gone_files(left: Counter[Key], root: str) -> dict[tuple[str, str], list[Key]]:
+def of_gone_files(
+    left: Counter[BaselineKey], root: str
+) -> dict[tuple[str, str], list[BaselineKey]]:
     """The entries of files that are no longer there, by what stays when a file is renamed."""
-    found: dict[tuple[str, str], list[Key]] = {}
+    found: dict[tuple[str, str], list[BaselineKey]] = {}
     exists = {file: os.path.exists(os.path.join(root, file)) for file, _, _ in left}
     for key, number in left.items():
         if number > 0 and not exists[key[0]]:
@@ -97,21 +99,21 @@ def of_gone_files(left: Counter[Key], root: str) -> dict[tuple[str, str], list[K
     return found
 
 
-def judge(
+def compare(
     findings: Iterable[Finding],
     sources: Mapping[str, Source],
     path: str,
     checked: Collection[str],
     codes: Collection[str],
-) -> Judged:
+) -> BaselineComparison:
     """Leave out the known findings; only entries of `checked` files and `codes` can be stale."""
     root = os.path.dirname(os.path.abspath(path))
     left = read(path)
-    new = [finding for finding in findings if not taken(left, key_of(finding, sources, root))]
-    moved = of_gone_files(left, root) if new else {}
-    standing = [
+    unmatched = [each for each in findings if not taken(left, key_of(each, sources, root))]
+    moved = of_gone_files(left, root) if unmatched else {}
+    new = [
         finding
-        for finding in new
+        for finding in unmatched
         if not any(taken(left, key) for key in moved.get(key_of(finding, sources, root)[1:], ()))
     ]
     looked_at = {relative(filename, root) for filename in checked}
@@ -125,4 +127,4 @@ def judge(
         f"{file}: {number} {code} in the baseline no longer found"
         for (file, code), number in sorted(stale.items())
     )
-    return Judged(tuple(standing), tuple(entries))
+    return BaselineComparison(tuple(new), tuple(entries))

@@ -52,10 +52,13 @@ def in_argument(argument: Argument, tensor: Tensor) -> Culprit:
         found = _element(value, tensor)
         if found is None:
             break
+        is_here = value.site is not None and value.site.module is module
         value, place = found
-        inner = module.span(place)
-        if place < 0 or not span.start <= inner.start <= inner.end <= span.end:
+        if place < 0 or not is_here:
             break  # written elsewhere
+        inner = module.span(place)
+        if not span.start <= inner.start <= inner.end <= span.end:
+            break  # passed by a name
         span = inner
     is_holder = isinstance(value, (Sequence, Mapping))
     return Culprit(span, _name(module.text, span), is_holder)

@@ -39,7 +39,7 @@ class Fixed:
 def fix_all(check: Check, unsafe: bool) -> Fixed:
     """Fixes and checks again until nothing more can be fixed, at most ROUNDS times.
 
-    `check` gives the standing findings when some files hold other bytes than on disk.
+    `check` gives the remaining findings when some files hold other bytes than on disk.
     """
     fixed = Fixed()
     for _ in range(ROUNDS):

@@ -18,21 +18,21 @@ from tpulint.source import Source
 SIGN = re.compile(r"noqa|tpulint:", re.IGNORECASE)
 
 
-def stand(
+def unsuppressed(
     found: Sequence[Finding],
     sources: Mapping[str, Source],
     suppressors: Iterable[str],
     partial: Collection[str],
-    request: Request,
+    request: SuppressionSettings,
     reported: Collection[str],
 ) -> list[Finding]:
-    """The findings that nothing silences, with TPU002 for the comments that silence nothing.
+    """Return the findings that nothing suppresses, with TPU002 for comments that suppress nothing.
 
     `partial` files were looked at without the project around them: what their suppressions
     are for may show only with it, so TPU002 is definite only where the file itself decides.
     `reported` are the codes that something reports at all.
     """
-    standing: list[Finding] = []
+    remaining: list[Finding] = []
     by_file: dict[str, list[Finding]] = {}
     for finding in found:
         by_file.setdefault(finding.span.filename, []).append(finding)
@@ -43,24 +43,24 @@ def stand(
         findings = [each for each in everything if each.code in asked]
         source = sources.get(filename)
         if source is None:
-            standing += findings
+            remaining += findings
             continue
         if not request.suppressions:
-            standing += findings
+            remaining += findings
             continue
         if not SIGN.search(source.text):  # most files: no need to look for their comments
-            standing += findings
+            remaining += findings
             continue
         comments = read_comments(source, request.noqa)
-        standing += [each for each in findings if not comments.covers(each)]
+        remaining += [each for each in findings if not comments.covers(each)]
         active = asked.intersection(reported)
         if "TPU002" in active and not broken:
             idle = unused(comments, active, source if filename in partial else None)
-            standing += [each for each in idle if not comments.covers(each)]
-    return sorted(standing, key=lambda each: (each.span, each.code))
+            remaining += [each for each in idle if not comments.covers(each)]
+    return sorted(remaining, key=lambda each: (each.span, each.code))
 
 
-class Request(Protocol):
+class SuppressionSettings(Protocol):
     """The facts about a run that resolving its findings needs."""
 
     def codes_of(self, filename: str) -> frozenset[str]: ...
@@ -81,11 +81,11 @@ def ignored(config: Config, filename: str) -> frozenset[str]:
     return frozenset(found)
 
 
-Ignores = tuple[tuple[Patterns, bool, frozenset[str]], ...]
+IgnoreTable = tuple[tuple[Patterns, bool, frozenset[str]], ...]
 
 
 @functools.cache
-def ignores_of(table: tuple[tuple[str, tuple[str, ...]], ...], root: str) -> Ignores:
+def ignores_of(table: tuple[tuple[str, tuple[str, ...]], ...], root: str) -> IgnoreTable:
     return tuple(
         (Patterns([pattern.removeprefix("!")], root), pattern.startswith("!"), expand(codes))
         for pattern, codes in table

@@ -10,15 +10,15 @@ from tpulint.codes import CODES, codes_of
 UNPARSED = "TPU001"
 
 
-class Layer(NamedTuple):
-    """One source of selectors; a later layer's `select` starts anew."""
+class RuleSelection(NamedTuple):
+    """One source of selectors; a later source's `select` starts over."""
 
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
 
 
-def selected(layers: Sequence[Layer]) -> frozenset[str]:
+def selected(layers: Sequence[RuleSelection]) -> frozenset[str]:
     """The codes asked for. In one layer the longer selector wins, and `ignore` a draw.
 
     A file that cannot be parsed was not checked, whatever was selected: only `ignore` silences

@@ -165,7 +165,7 @@ def unused(
         if each.codes is None:
             if each.own and not each.used:
                 certainty = sureness(each, None, partial)
-                yield report(each, (), "this suppression comment suppresses nothing", certainty)
+                yield report(each, (), "unused suppression comment", certainty)
             continue
         unknown = [code for code in each.codes if is_own(each, code) and not codes_of(code)]
         idle = [code for code in each.codes if is_idle(each, code, active)]
@@ -173,7 +173,7 @@ def unused(
             message = f"no rule has the code {listing(unknown)}"
             yield report(each, unknown, message, Certainty.DEFINITE)
         if idle:
-            message = f"the suppression of {listing(idle)} suppresses nothing"
+            message = f"unused suppression of {listing(idle)}"
             yield report(each, idle, message, sureness(each, idle, partial))
 
 

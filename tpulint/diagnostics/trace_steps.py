@@ -30,7 +30,7 @@ def path_to_collective(
     computation: Computation, call: ApiCall, scopes: tuple[Scope, ...]
 ) -> tuple[Step, ...]:
     """The conditions on the way to a collective, and the wait."""
-    decides = "decides whether what follows is reached"
+    decides = "decides whether the rest is reached"
     waits = device_step(call.site, f"`{call.last}` waits for every replica")
     conditions = [device_step(scope.site, decides) for scope in scopes]
     return device_path(computation, call.context, *conditions, waits)

@@ -28,7 +28,7 @@ NESTED = re.compile(r"^tensorflow(?:\.compat\.v[12])+\.compat\.(v[12])\b")
 NEVER = ("tensorflow.compat.v1.contrib", "tensorflow.compat.v2.contrib")
 
 
-class Row(NamedTuple):
+class NameRow(NamedTuple):
     """One name: the releases that have it, and of these where it is what, as masks.
 
     complete: all names in it are in the table. anything: it may hold any name.
@@ -47,7 +47,7 @@ class Table(NamedTuple):
     releases: tuple[str, ...]
     lists: tuple[str, ...]
     blocks: dict[str, str]
-    rows: dict[str, dict[str, Row]]
+    rows: dict[str, dict[str, NameRow]]
 
 
 @functools.cache
@@ -69,7 +69,7 @@ def every() -> int:
     return (1 << len(releases())) - 1
 
 
-def members(dotted: str) -> dict[str, Row]:
+def members(dotted: str) -> dict[str, NameRow]:
     """The names directly in the module or class `dotted`."""
     whole = table()
     found = whole.rows.get(dotted)
@@ -80,7 +80,7 @@ def members(dotted: str) -> dict[str, Row]:
     return found
 
 
-def _row(line: str, lists: tuple[str, ...]) -> tuple[str, Row]:
+def _row(line: str, lists: tuple[str, ...]) -> tuple[str, NameRow]:
     name, kinds, *rest = line.split("\t")
     masks = {each[-1]: int(each[:-1], 16) for each in kinds.split(",")}
     parameters = []
@@ -88,7 +88,7 @@ def _row(line: str, lists: tuple[str, ...]) -> tuple[str, Row]:
         mask, _, number = pair.partition(":")
         parameters.append((int(mask, 16), lists[int(number)]))
     whole = functools.reduce(int.__or__, masks.values())
-    return name, Row(whole, masks.get("m", 0), masks.get("u", 0), tuple(parameters))
+    return name, NameRow(whole, masks.get("m", 0), masks.get("u", 0), tuple(parameters))
 
 
 @functools.cache

@@ -20,7 +20,7 @@ RAW = "tensorflow.raw_ops."
 HOST = "h"
 
 
-class Built(NamedTuple):
+class BuiltOperation(NamedTuple):
     """An operation that a call of a public name builds and that is not compiled.
 
     host: it deals in strings, files, Python or the host's state, and certainly has no kernel;
@@ -48,7 +48,7 @@ def dtypes() -> frozenset[str]:
 
 
 @functools.cache
-def builds(dotted: str) -> Built | None:
+def builds(dotted: str) -> BuiltOperation | None:
     """Return the operation that a call builds on the device and that is not compiled, if any.
 
     A name of TensorFlow 1 may go by its old name or by tf.compat.v1, and a project's shim over
@@ -58,14 +58,14 @@ def builds(dotted: str) -> Built | None:
         row = _blocks()["typed"].get(name)
         if row is not None:
             listed, _, only_if = row.partition("\t")
-            return Built(tuple(listed.split(",")), True, only_if == "writer")
+            return BuiltOperation(tuple(listed.split(",")), True, only_if == "writer")
         derived = _blocks()["builds"].get(name)
         if derived is not None:
             operations = tuple(derived.split(","))
-            return Built(operations, all(map(_is_of_the_host, operations)))
+            return BuiltOperation(operations, all(map(_is_of_the_host, operations)))
         if name.startswith(RAW) and name[len(RAW) :] in _blocks()["uncompiled"]:
             operation = name[len(RAW) :]
-            return Built((operation,), _is_of_the_host(operation))
+            return BuiltOperation((operation,), _is_of_the_host(operation))
     return None
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from tpulint.finding import Finding
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 
-Format = Callable[[Sequence[Finding], Context], str]
+Format = Callable[[Sequence[Finding], RenderContext], str]
 FORMATS = {
     "full": "tpulint.output.full",
     "concise": "tpulint.output.concise",

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from tpulint.finding import Finding
 from tpulint.output.color import BOLD, CYAN, RED, paint
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.summary import summary
 from tpulint.output.words import flags, one_line
 
 
-def concise(findings: Sequence[Finding], context: Context) -> str:
+def concise(findings: Sequence[Finding], context: RenderContext) -> str:
     lines = []
     for finding in findings:
         place = one_line(context.short(finding.span))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tpulint.source import Source
 
 
-class Context(NamedTuple):
+class RenderContext(NamedTuple):
     """The run's surroundings.
 
     `here` is the absolute working directory, `sources` hold the files that findings and

@@ -6,7 +6,7 @@ import unicodedata
 from typing import NamedTuple
 
 from tpulint.finding import Span
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 
 TAB = "    "
 MOST_ROWS = 5
@@ -20,7 +20,7 @@ class Excerpt(NamedTuple):
     rows: tuple[tuple[str, str, str], ...]
 
 
-def excerpt(span: Span, context: Context) -> Excerpt:
+def excerpt(span: Span, context: RenderContext) -> Excerpt:
     """The spanned rows, at most MOST_ROWS of them, with one row before and after for context."""
     source = context.sources.get(span.filename)
     if source is None or not 0 < span.start.row <= len(source.lines):

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True)
-class Place:
+class PlaceNote:
     """A place in a file; rows and columns are 1-based."""
 
     filename: str
@@ -18,10 +18,10 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Call:
+class CallNote:
     """A call on the way to a line."""
 
-    place: Place
+    place: PlaceNote
     name: str
 
 
@@ -39,16 +39,16 @@ class Reached:
 
     lane: str
     scopes: tuple[str, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[CallNote, ...]
     values: tuple[Named, ...]
     recorded: bool
 
 
 @dataclass(frozen=True)
-class Event:
+class EventNote:
     """An event of the program: an access, a cluster, a call. times: how often it is recorded."""
 
-    place: Place
+    place: PlaceNote
     lane: str
     text: str
     times: int
@@ -78,9 +78,9 @@ class FunctionNote:
 class FileNote:
     """The summary of a file that was read."""
 
-    computations: tuple[Event, ...]
-    clusters: tuple[Event, ...]
-    pipelines: tuple[Event, ...]
+    computations: tuple[EventNote, ...]
+    clusters: tuple[EventNote, ...]
+    pipelines: tuple[EventNote, ...]
     functions: tuple[FunctionNote, ...]
     findings: tuple[RuleNote, ...]
 
@@ -94,7 +94,7 @@ class LineNote:
     placed: bool
     contexts: tuple[Reached, ...]
     more: int
-    events: tuple[Event, ...]
+    events: tuple[EventNote, ...]
     rules: tuple[RuleNote, ...]
 
 

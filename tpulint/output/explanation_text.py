@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tpulint.output.excerpt import shown
 from tpulint.output.explanation import (
-    Event,
+    EventNote,
     Explanation,
     FileNote,
     FunctionNote,
@@ -87,7 +87,7 @@ def _context(number: int, reached: Reached) -> Iterator[str]:
     yield from (f"     {each.name} = {each.value}" for each in reached.values)
 
 
-def _events(title: str, events: tuple[Event, ...]) -> Iterator[str]:
+def _events(title: str, events: tuple[EventNote, ...]) -> Iterator[str]:
     yield f"{title}:"
     for each in events:
         times = f" ({each.times} times)" if each.times > 1 else ""

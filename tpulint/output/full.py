@@ -7,19 +7,19 @@ from collections.abc import Sequence
 
 from tpulint.finding import Finding
 from tpulint.output.color import BLUE, BOLD, CYAN, RED, paint
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import excerpt, shown
 from tpulint.output.summary import summary
 from tpulint.output.trace_columns import lanes
 from tpulint.output.words import flags, one_line
 
 
-def full(findings: Sequence[Finding], context: Context) -> str:
+def full(findings: Sequence[Finding], context: RenderContext) -> str:
     blocks = [block(finding, context) + "\n" for finding in findings]
     return "".join(blocks) + summary(findings, context)
 
 
-def block(finding: Finding, context: Context) -> str:
+def block(finding: Finding, context: RenderContext) -> str:
     """One finding: what, where, the lines, the lanes, and how to fix it."""
     styled = paint if context.color else unpainted
     title = f"{flags(finding)}{one_line(finding.message)}"

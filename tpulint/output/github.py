@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from tpulint.codes import CODES
 from tpulint.finding import Finding
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.words import one_line
 
 
-def github(findings: Sequence[Finding], context: Context) -> str:
+def github(findings: Sequence[Finding], context: RenderContext) -> str:
     return "".join(command(finding, context) for finding in findings)
 
 
-def command(finding: Finding, context: Context) -> str:
+def command(finding: Finding, context: RenderContext) -> str:
     """One annotation; a notebook's has the rows of its JSON, and no columns."""
     span = finding.span
     fields: dict[str, object] = {

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 
 from tpulint.codes import CODES
 from tpulint.finding import Finding, Severity, Span
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.sarif import line_hash
 
 
-def gitlab(findings: Sequence[Finding], context: Context) -> str:
+def gitlab(findings: Sequence[Finding], context: RenderContext) -> str:
     seen: Counter[str] = Counter()
     rows = [item(finding, seen, context) for finding in findings]
     return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
 
 
-def item(finding: Finding, seen: Counter[str], context: Context) -> dict[str, object]:
+def item(finding: Finding, seen: Counter[str], context: RenderContext) -> dict[str, object]:
     severe = CODES[finding.code].severity is Severity.ERROR
     return {
         "check_name": finding.code,
@@ -32,7 +32,7 @@ def item(finding: Finding, seen: Counter[str], context: Context) -> dict[str, ob
     }
 
 
-def place(span: Span, context: Context) -> dict[str, object]:
+def place(span: Span, context: RenderContext) -> dict[str, object]:
     """The place in the file; of a notebook, the rows of its JSON."""
     first, last = (context.file_row(span.filename, each.row) for each in (span.start, span.end))
     if context.is_notebook(span.filename):

@@ -7,19 +7,19 @@ from itertools import groupby
 
 from tpulint.finding import Finding
 from tpulint.output.color import BOLD, RED, paint
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import shown
 from tpulint.output.summary import summary
 from tpulint.output.words import flags, one_line
 
 
-def grouped(findings: Sequence[Finding], context: Context) -> str:
+def grouped(findings: Sequence[Finding], context: RenderContext) -> str:
     groups = groupby(findings, key=lambda finding: finding.span.filename)
     blocks = [block(filename, list(found), context) for filename, found in groups]
     return "".join(blocks) + summary(findings, context)
 
 
-def block(filename: str, findings: Sequence[Finding], context: Context) -> str:
+def block(filename: str, findings: Sequence[Finding], context: RenderContext) -> str:
     """The file's name, and below it a line a finding."""
     name = shown(filename)
     lines = [f"{paint(name, BOLD) if context.color else name}:"]

@@ -8,7 +8,7 @@ from html import escape
 
 from tpulint.codes import CODES
 from tpulint.finding import Finding, Span, Step
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import excerpt, shown
 from tpulint.output.excerpt import marked as stretch
 from tpulint.output.program_map.figure import FIGURE_STYLE, figure
@@ -44,7 +44,7 @@ td + td, th + th { border-left: 1px solid #8886; }
 """
 
 
-def html(findings: Sequence[Finding], context: Context) -> str:
+def html(findings: Sequence[Finding], context: RenderContext) -> str:
     notes = [count_line(len(findings), context)]
     if context.hidden:
         notes += hidden_lines(context.hidden, context.unset)
@@ -65,7 +65,7 @@ def page(title: str, body: str, style: str) -> str:
     )
 
 
-def article(finding: Finding, context: Context, key: str) -> str:
+def article(finding: Finding, context: RenderContext, key: str) -> str:
     """A finding; `key` makes the names in its picture unique in the page."""
     code = CODES[finding.code]
     parts = [
@@ -98,7 +98,7 @@ def marked(text: str, underline: str) -> str:
     return f"{escape(text[:start])}<mark>{escape(text[start:end])}</mark>{escape(text[end:])}"
 
 
-def table(trace: Sequence[Step], context: Context) -> str:
+def table(trace: Sequence[Step], context: RenderContext) -> str:
     names = list(dict.fromkeys(step.lane for step in trace))
     names.sort(key=lambda name: (name not in ("device", "host"), name == "host"))
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
@@ -114,7 +114,7 @@ def table(trace: Sequence[Step], context: Context) -> str:
     return f'<table class="lanes">\n<tr>{head}</tr>\n{"".join(rows)}</table>\n'
 
 
-def first_line(span: Span, context: Context) -> str:
+def first_line(span: Span, context: RenderContext) -> str:
     """The row in which `span` starts, its stretch marked, without indentation."""
     line = context.line(span.filename, span.start.row).rstrip()
     start, end = stretch(span, span.start.row, line)

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 
 from tpulint.codes import CODES
 from tpulint.finding import Edit, Finding, Fix, Location, Step
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 
 
-def json(findings: Sequence[Finding], context: Context) -> str:
+def json(findings: Sequence[Finding], context: RenderContext) -> str:
     rows = [item(finding, context) for finding in findings]
     return encoder.dumps(rows, indent=2, ensure_ascii=False) + "\n"
 
 
-def jsonl(findings: Sequence[Finding], context: Context) -> str:
+def jsonl(findings: Sequence[Finding], context: RenderContext) -> str:
     rows = (encoder.dumps(item(finding, context), ensure_ascii=False) for finding in findings)
     return "".join(f"{row}\n" for row in rows)
 
 
-def item(finding: Finding, context: Context) -> dict[str, object]:
+def item(finding: Finding, context: RenderContext) -> dict[str, object]:
     """One finding; rows and columns are 1-based, and a notebook's rows those of the cell."""
     code = CODES[finding.code]
     span = finding.span
@@ -46,7 +46,7 @@ def place(location: Location) -> dict[str, int]:
     return {"column": location.column, "row": location.row}
 
 
-def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, object]:
+def fix_item(finding: Finding, fix: Fix, context: RenderContext) -> dict[str, object]:
     def edit_item(edit: Edit) -> dict[str, object]:
         _, start = context.place(finding.span.filename, edit.start)
         end = Location(edit.end.row - edit.start.row + start.row, edit.end.column)
@@ -59,7 +59,7 @@ def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, object]:
     }
 
 
-def step_item(step: Step, context: Context) -> dict[str, object]:
+def step_item(step: Step, context: RenderContext) -> dict[str, object]:
     cell, start = context.place(step.span.filename, step.span.start)
     return {
         "cell": cell,

@@ -8,11 +8,11 @@ from itertools import groupby
 
 from tpulint.codes import CODES
 from tpulint.finding import Finding
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import shown
 
 
-def junit(findings: Sequence[Finding], context: Context) -> str:
+def junit(findings: Sequence[Finding], context: RenderContext) -> str:
     total = str(len(findings))
     root = ElementTree.Element(
         "testsuites", name="tpulint", tests=total, failures=total, errors="0"
@@ -29,7 +29,7 @@ def junit(findings: Sequence[Finding], context: Context) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
 
 
-def add_case(suite: ElementTree.Element, finding: Finding, context: Context) -> None:
+def add_case(suite: ElementTree.Element, finding: Finding, context: RenderContext) -> None:
     start = finding.span.start
     case = ElementTree.SubElement(
         suite,

@@ -7,7 +7,7 @@ import urllib.parse
 from collections.abc import Callable, Sequence
 from typing import Any
 
-Row = dict[str, Any]
+MergedRow = dict[str, Any]
 
 
 class Unmergeable(ValueError):
@@ -61,19 +61,21 @@ def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n", len(run["results"])
 
 
-def united(rows: Sequence[Row], key: Callable[[Row], tuple[object, ...]]) -> list[Row]:
+def united(
+    rows: Sequence[MergedRow], key: Callable[[MergedRow], tuple[object, ...]]
+) -> list[MergedRow]:
     """Return the rows in order, each once: one in a requirement file is found by several shards."""
     different = {json.dumps(row, sort_keys=True): row for row in rows}
     return sorted(different.values(), key=key)
 
 
-def place(row: Row) -> tuple[object, ...]:
+def place(row: MergedRow) -> tuple[object, ...]:
     """Return the place of a finding, by which a run sorts."""
     rows = [(row[end]["row"], row[end]["column"]) for end in ("location", "end_location")]
     return row["filename"], row["cell"] or 0, *rows, row["code"]
 
 
-def place_in_sarif(row: Row) -> tuple[object, ...]:
+def place_in_sarif(row: MergedRow) -> tuple[object, ...]:
     """Return the place of a result. That in a notebook has no columns, and keeps its order."""
     physical = row["locations"][0]["physicalLocation"]
     region = physical["region"]

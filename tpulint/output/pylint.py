@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tpulint.finding import Finding
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import shown
 from tpulint.output.words import one_line
 
 
-def pylint(findings: Sequence[Finding], context: Context) -> str:
+def pylint(findings: Sequence[Finding], context: RenderContext) -> str:
     return "".join(line(finding, context) for finding in findings)
 
 
-def line(finding: Finding, context: Context) -> str:
+def line(finding: Finding, context: RenderContext) -> str:
     row = context.file_row(finding.span.filename, finding.span.start.row)
     path = shown(finding.span.filename)
     return f"{path}:{row}: [{finding.code}] {one_line(finding.message)}\n"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from tpulint.codes import CODES, HOME
 from tpulint.finding import Finding, Location, Span
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 
 
-def rdjson(findings: Sequence[Finding], context: Context) -> str:
+def rdjson(findings: Sequence[Finding], context: RenderContext) -> str:
     whole = {
         "diagnostics": [diagnostic(finding, context) for finding in findings],
         "severity": "WARNING",
@@ -19,7 +19,7 @@ def rdjson(findings: Sequence[Finding], context: Context) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
-def diagnostic(finding: Finding, context: Context) -> dict[str, object]:
+def diagnostic(finding: Finding, context: RenderContext) -> dict[str, object]:
     """One finding; a notebook's has rows only, and no suggestion, as its text is JSON's."""
     code = CODES[finding.code]
     item: dict[str, object] = {
@@ -47,15 +47,15 @@ def diagnostic(finding: Finding, context: Context) -> dict[str, object]:
     return item
 
 
-def location(span: Span, context: Context) -> dict[str, object]:
+def location(span: Span, context: RenderContext) -> dict[str, object]:
     return {"path": span.filename, "range": range_of(span, context)}
 
 
-def range_of(span: Span, context: Context) -> dict[str, object]:
+def range_of(span: Span, context: RenderContext) -> dict[str, object]:
     return {"start": place(span, span.start, context), "end": place(span, span.end, context)}
 
 
-def place(span: Span, location: Location, context: Context) -> dict[str, int]:
+def place(span: Span, location: Location, context: RenderContext) -> dict[str, int]:
     row = context.file_row(span.filename, location.row)
     if context.is_notebook(span.filename):
         return {"line": row}

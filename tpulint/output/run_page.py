@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.html import STYLE, article, page, prose
 from tpulint.output.program_map.figure import FIGURE_STYLE, figure
 from tpulint.output.program_map.of_run import map_of_run
@@ -15,12 +15,12 @@ from tpulint.output.run_report import (
     EMPTY,
     NOTE,
     UNFINISHED,
-    Computation,
-    Ran,
+    ComputationRun,
+    FinishedRun,
     cells,
+    files_section,
     headed,
     headline,
-    said_of_files,
     verdict,
 )
 
@@ -33,7 +33,7 @@ COUNTS = """.wide { overflow-x: auto; }
 """
 
 
-def html(ran: Ran, context: Context) -> str:
+def html(ran: FinishedRun, context: RenderContext) -> str:
     """The report as a page that needs nothing else."""
     parts = [f"<p>{escape(headline(ran))}</p>\n"]
     if ran.computations:
@@ -52,20 +52,20 @@ def html(ran: Ran, context: Context) -> str:
         parts += [article(fault.finding, context, f"f{number}")] if fault.finding else []
     parts += [f"<p>{prose(note)}</p>\n" for note in ran.notes]
     if ran.checked:
-        said, *lines = said_of_files(ran, ran.checked, context)
+        said, *lines = files_section(ran, ran.checked, context)
         rows = "".join(f"<li>{escape(each.strip())}</li>\n" for each in lines)
         parts.append(f"<p>{prose(said)}</p>\n<ul>\n{rows}</ul>\n")
     return page("tpulint run", "".join(parts), STYLE + COUNTS + FIGURE_STYLE + SVG_STYLE)
 
 
-def html_rows(computations: Sequence[Computation]) -> Iterator[str]:
+def html_rows(computations: Sequence[ComputationRun]) -> Iterator[str]:
     for one in computations:
         yield f'<tr><th colspan="{len(COLUMNS)}">{escape(headed(one))}</th></tr>\n'
         for row in cells(one):
             yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n"
 
 
-def pictures(computations: Sequence[Computation], context: Context) -> Iterator[str]:
+def pictures(computations: Sequence[ComputationRun], context: RenderContext) -> Iterator[str]:
     """The lanes of each computation, with what went from one to the other."""
     for number, one in enumerate(computations[:MOST]):
         yield f"<h2>{escape(headed(one))}</h2>\n"

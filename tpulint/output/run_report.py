@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tpulint.codes import CODES
 from tpulint.finding import Finding, Span
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 
 COLUMNS = ("lane", "runs", "round trips", "bytes to host", "bytes to device", "ms", "made at")
 NOTE = "Counts and bytes are those of a TPU; times are this CPU's."
@@ -39,7 +39,7 @@ class Lane(NamedTuple):
     seconds: float
 
 
-class Computation(NamedTuple):
+class ComputationRun(NamedTuple):
     """`place` is the user's line that built it, `steps` how often it ran."""
 
     place: str
@@ -47,7 +47,7 @@ class Computation(NamedTuple):
     lanes: tuple[Lane, ...]
 
 
-class Fault(NamedTuple):
+class RunFault(NamedTuple):
     """One fault of the run: the error's or warning's class, its rule and the user's line.
 
     `finding` is what `tpulint check` says of it, None where it is silent; `asked` is false where
@@ -69,21 +69,21 @@ class Checked(NamedTuple):
     hidden: int
 
 
-class Ran(NamedTuple):
+class FinishedRun(NamedTuple):
     """A run that has ended: `machine` is what was emulated, `status` the program's exit status."""
 
     program: str
     machine: str
     status: int
     seconds: float
-    computations: tuple[Computation, ...]
-    faults: tuple[Fault, ...]
+    computations: tuple[ComputationRun, ...]
+    faults: tuple[RunFault, ...]
     unfinished: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     checked: Checked | None = None
 
 
-def text(ran: Ran, context: Context) -> str:
+def text(ran: FinishedRun, context: RenderContext) -> str:
     """The report for a terminal."""
     lines = [headline(ran), ""]
     lines += [*table(ran.computations), "", NOTE] if ran.computations else [EMPTY]
@@ -91,11 +91,11 @@ def text(ran: Ran, context: Context) -> str:
         lines += ["", UNFINISHED, *(f"  {each}" for each in ran.unfinished)]
     lines += [f"\n{explained(fault, context)}" for fault in ran.faults]
     lines += [f"\n{note}" for note in ran.notes]
-    lines += ["", *said_of_files(ran, ran.checked, context)] if ran.checked else []
+    lines += ["", *files_section(ran, ran.checked, context)] if ran.checked else []
     return "\n".join(lines) + "\n"
 
 
-def said_of_files(ran: Ran, checked: Checked, context: Context) -> list[str]:
+def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) -> list[str]:
     """Return the number of findings in the files that ran, and the first of them, a line each."""
     from tpulint.output.words import flags, one_line
 
@@ -119,14 +119,14 @@ def identity(finding: Finding) -> tuple[str, Span]:
     return finding.code, finding.span
 
 
-def headline(ran: Ran) -> str:
+def headline(ran: FinishedRun) -> str:
     return (
         f"tpulint run: {ran.program} on {ran.machine}: "
         f"exit status {ran.status} after {ran.seconds:.1f} s"
     )
 
 
-def explained(fault: Fault, context: Context) -> str:
+def explained(fault: RunFault, context: RenderContext) -> str:
     """A fault, and the finding that reports it."""
     from tpulint.output.full import block
 
@@ -134,7 +134,7 @@ def explained(fault: Fault, context: Context) -> str:
     return verdict(fault) + shown
 
 
-def verdict(fault: Fault) -> str:
+def verdict(fault: RunFault) -> str:
     """One line on a fault: what it was, where, and whether `tpulint check` knows of it."""
     where = f" at {fault.place}" if fault.place else ""
     said = f"{fault.kind}{where} [{fault.code} {CODES[fault.code].name}]: `tpulint check`"
@@ -143,7 +143,7 @@ def verdict(fault: Fault) -> str:
     return f"{said} is silent there." if fault.asked else f"{said} could not be asked."
 
 
-def table(computations: Sequence[Computation]) -> list[str]:
+def table(computations: Sequence[ComputationRun]) -> list[str]:
     """The lines of the table; numbers stand at the right of their columns, places at the left."""
     rows: list[tuple[str, ...] | str] = [COLUMNS]
     for one in computations:
@@ -154,13 +154,13 @@ def table(computations: Sequence[Computation]) -> list[str]:
     return [row if isinstance(row, str) else line(row, widths) for row in rows]
 
 
-def headed(computation: Computation) -> str:
+def headed(computation: ComputationRun) -> str:
     """Return the place of a computation, and how often it ran."""
     steps = "1 step" if computation.steps == 1 else f"{computation.steps:,} steps"
     return f"{computation.place}, {steps}"
 
 
-def cells(computation: Computation) -> Iterator[tuple[str, ...]]:
+def cells(computation: ComputationRun) -> Iterator[tuple[str, ...]]:
     for lane in computation.lanes:
         crossing = (lane.round_trips, lane.bytes_to_host, lane.bytes_to_device)
         counted = (lane.name not in ("device", *FEEDS), *[lane.name != "device"] * 2)

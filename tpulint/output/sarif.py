@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from tpulint import __version__
 from tpulint.codes import CODES, HOME, Code
 from tpulint.finding import Applicability, Finding, Fix, Location, Span, Step
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 
 
-def sarif(findings: Sequence[Finding], context: Context) -> str:
+def sarif(findings: Sequence[Finding], context: RenderContext) -> str:
     codes = sorted({finding.code for finding in findings})
     seen: Counter[str] = Counter()
     driver = {
@@ -53,7 +53,7 @@ def rule(code: Code) -> dict[str, object]:
 
 
 def result(
-    finding: Finding, codes: Sequence[str], seen: Counter[str], context: Context
+    finding: Finding, codes: Sequence[str], seen: Counter[str], context: RenderContext
 ) -> dict[str, object]:
     item: dict[str, object] = {
         "ruleId": finding.code,
@@ -71,7 +71,7 @@ def result(
     return item
 
 
-def thread_flows(trace: Sequence[Step], context: Context) -> list[dict[str, object]]:
+def thread_flows(trace: Sequence[Step], context: RenderContext) -> list[dict[str, object]]:
     """One flow a lane; `executionOrder` keeps the order between the lanes."""
     lanes: dict[str, list[dict[str, object]]] = {}
     for order, step in enumerate(trace, 1):
@@ -83,7 +83,7 @@ def thread_flows(trace: Sequence[Step], context: Context) -> list[dict[str, obje
     ]
 
 
-def location(span: Span, context: Context) -> dict[str, object]:
+def location(span: Span, context: RenderContext) -> dict[str, object]:
     """The place in the file; of a notebook, the rows of its JSON and the name of the cell."""
     cell, _ = context.place(span.filename, span.start)
     rows = [context.file_row(span.filename, each.row) for each in (span.start, span.end)]
@@ -109,7 +109,7 @@ def region(start: Location, end: Location) -> dict[str, int]:
     }
 
 
-def artifact(filename: str, context: Context) -> dict[str, str]:
+def artifact(filename: str, context: RenderContext) -> dict[str, str]:
     """A URI relative to the working directory, or an absolute one for a file outside it."""
     path = os.path.relpath(context.absolute(filename), context.here) if filename != "-" else "-"
     if path.startswith(os.pardir):
@@ -126,7 +126,7 @@ def quoted(path: str) -> str:
     return urllib.parse.quote(os.fsencode(path.replace(os.sep, "/")))
 
 
-def line_hash(finding: Finding, seen: Counter[str], context: Context) -> str:
+def line_hash(finding: Finding, seen: Counter[str], context: RenderContext) -> str:
     """A hash of file, code and the line's words, and `:n` for the n-th of its kind."""
     line = context.line(finding.span.filename, finding.span.start.row)
     words = "\0".join((finding.span.filename, finding.code, " ".join(line.split())))
@@ -135,7 +135,7 @@ def line_hash(finding: Finding, seen: Counter[str], context: Context) -> str:
     return f"{digest}:{seen[digest]}"
 
 
-def fix_item(finding: Finding, fix: Fix, context: Context) -> dict[str, object]:
+def fix_item(finding: Finding, fix: Fix, context: RenderContext) -> dict[str, object]:
     filename = finding.span.filename
     replacements = []
     for edit in fix.edits:

@@ -7,7 +7,7 @@ import json
 import os
 
 from tpulint.config import Config
-from tpulint.config.keys import KEYS, Key
+from tpulint.config.keys import KEYS, ConfigKey
 from tpulint.config.model import DEFAULT
 
 
@@ -18,7 +18,7 @@ def settings(config: Config) -> str:
     return "\n".join(lines) + "\n"
 
 
-def line(key: Key, config: Config) -> str:
+def line(key: ConfigKey, config: Config) -> str:
     """The key's line; the origin follows the value."""
     value = value_of(key, config)
     origin = shown_origin(config.origin(key.name))
@@ -27,7 +27,7 @@ def line(key: Key, config: Config) -> str:
     return f"{key.name} = {toml(value)}  # {origin}"
 
 
-def value_of(key: Key, config: Config) -> object:
+def value_of(key: ConfigKey, config: Config) -> object:
     """The value that counts, as TOML would hold it; None where there is none."""
     value = getattr(config, key.field)
     if key.name == "per-file-ignores":

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tpulint.finding import Applicability, Finding
 from tpulint.output.color import GREEN, paint
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 
 MOST_CODES = 3
 # Configuration keys, and the codes whose possible findings they decide.
 DECIDE = {"target-tensorflow": ("TPU801", "TPU802")}
 
 
-def summary(findings: Sequence[Finding], context: Context) -> str:
+def summary(findings: Sequence[Finding], context: RenderContext) -> str:
     """Count the findings that were found, fixed, are fixable or hidden; say nothing if quiet."""
     if context.quiet:
         return ""
@@ -35,7 +35,7 @@ def summary(findings: Sequence[Finding], context: Context) -> str:
 PASSED = "All checks passed!"
 
 
-def count_line(left: int, context: Context) -> str:
+def count_line(left: int, context: RenderContext) -> str:
     """The number of findings; that all is well only where everything was checked."""
     unread = "; not everything was checked" if context.incomplete else ""
     if context.fixed:

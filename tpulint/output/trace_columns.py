@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from tpulint.finding import Step
 from tpulint.output.color import BLUE, BOLD, CYAN, YELLOW, paint
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import CUT, columns, cut, shown
 
 INDENT = 2
@@ -25,7 +25,7 @@ SOURCE_INDENT = "    "
 LEAST = 32
 
 
-def lanes(trace: Sequence[Step], context: Context) -> list[str]:
+def lanes(trace: Sequence[Step], context: RenderContext) -> list[str]:
     """The lines of the picture, within the context's width less INDENT."""
     names = list(dict.fromkeys(step.lane for step in trace))
     names.sort(key=lambda name: (name not in ("device", "host"), name == "host"))
@@ -48,7 +48,7 @@ def lanes(trace: Sequence[Step], context: Context) -> list[str]:
     return lines
 
 
-def blocks(names: Sequence[str], trace: Sequence[Step], context: Context) -> list[str]:
+def blocks(names: Sequence[str], trace: Sequence[Step], context: RenderContext) -> list[str]:
     """One labelled block a lane, where columns would be too narrow or alone."""
     lines: list[str] = []
     room = context.width - INDENT
@@ -63,7 +63,7 @@ def blocks(names: Sequence[str], trace: Sequence[Step], context: Context) -> lis
 
 
 def step_lines(
-    step: Step, number: int, room: int, context: Context
+    step: Step, number: int, room: int, context: RenderContext
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Return the place of a step, its source line and its message, each with its styles."""
     cell, start = context.place(step.span.filename, step.span.start)
@@ -81,7 +81,7 @@ def step_lines(
     return found
 
 
-def source_line(step: Step, room: int, context: Context) -> str:
+def source_line(step: Step, room: int, context: RenderContext) -> str:
     """The step's row; where it does not fit, a window that holds the step's own stretch."""
     line = context.line(step.span.filename, step.span.start.row).rstrip()
     indent = len(line) - len(line.lstrip())
@@ -96,7 +96,7 @@ def source_line(step: Step, room: int, context: Context) -> str:
     return cut(f"{CUT}{whole[begin:]}" if begin else whole, room)
 
 
-def pad(text: str, room: int, styles: tuple[str, ...], context: Context) -> str:
+def pad(text: str, room: int, styles: tuple[str, ...], context: RenderContext) -> str:
     return styled(text, styles, context) + " " * max(room - columns(text), 0)
 
 
@@ -104,5 +104,5 @@ def lane_style(name: str) -> tuple[str, ...]:
     return BOLD, CYAN if name == "device" else YELLOW
 
 
-def styled(text: str, styles: tuple[str, ...], context: Context) -> str:
+def styled(text: str, styles: tuple[str, ...], context: RenderContext) -> str:
     return paint(text, *styles) if context.color and styles else text

@@ -1,0 +1,14 @@
+"""The way of a finding; `driver.py` has its order from top to bottom.
+
+driver            each step, called once; executor: where a step runs, and what is known already
+task, discover    the files; prefilter, programs, sources, summarize, rule_run, resolve, render:
+                  the other steps
+batch, analysis   the units of work, and their findings; check_result, failure: the end of a check
+run_cache         findings of whole checks on disk; kept_programs: those of each program, with the
+                  contents of all that was read for it
+warm              what a server keeps between two checks: the prefilter's results, the import graph,
+                  summaries and findings. A keystroke costs the parse of one body and the programs
+                  that reach the file; of a large one, the entry points that reach the file come
+                  first (warm_programs)
+explain, program_map    `tpulint explain` and `tpulint map`
+"""

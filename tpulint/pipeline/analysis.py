@@ -1,16 +1,19 @@
-"""The findings of an analysis, and what there is to say about it."""
+"""The findings of an analysis, before anything is suppressed or hidden."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding
 
+if TYPE_CHECKING:
+    from tpulint.pipeline.failure import Failure
 
-class Inputs(NamedTuple):
-    """All that the reading of a program asked for, by absolute path.
+
+class ProgramInputs(NamedTuple):
+    """All files and folders that the reading of a program depends on, by absolute path.
 
     folders: those that were looked into, with the names in them that count.
     """
@@ -20,7 +23,7 @@ class Inputs(NamedTuple):
 
 
 class Analysis:
-    """Findings, lines for standard error, and whether something of our own failed."""
+    """The findings of one program, or of several together."""
 
     def __init__(
         self,
@@ -29,19 +32,22 @@ class Analysis:
         marked: Iterable[str] = (),
     ) -> None:
         self.findings = list(findings)
-        self.messages = list(messages)
-        self.failed = False
+        self.failures: list[Failure] = []
+        self.messages = list(messages)  # for standard error, apart from the failures
+        self.notes: list[str] = []  # for standard error, of a verbose check only
         self.read = False  # whether any file held something to read
         self.imported: list[str] = []  # files read that were not asked for
         self.marked = list(marked)  # files that may hold suppressions
         self.skipped: Counter[str] = Counter()  # functions not followed, by the reason
-        self.inputs: Inputs | None = None  # of one program that was read
+        self.inputs: ProgramInputs | None = None  # of one program that was read
         self.times: defaultdict[str, float] = defaultdict(float)  # seconds by rule
 
     def add(self, other: Analysis) -> None:
+        """Add the results of another part of the same check."""
         self.findings += other.findings
+        self.failures += [each for each in other.failures if each not in self.failures]
         self.messages += [each for each in other.messages if each not in self.messages]
-        self.failed = self.failed or other.failed
+        self.notes += other.notes
         self.read = self.read or other.read
         self.imported += other.imported
         self.marked += other.marked

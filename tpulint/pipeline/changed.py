@@ -75,5 +75,5 @@ def git(folder: str, *arguments: str) -> str:
         raise ConfigError(f"--changed-since: cannot run git: {error.strerror}") from None
     if done.returncode:
         said = os.fsdecode(done.stderr).strip().removeprefix("fatal: ").split("\n")[0]
-        raise ConfigError(f"--changed-since: {said or 'git knows no such revision'}")
+        raise ConfigError(f"--changed-since: {said or 'unknown revision'}")
     return os.fsdecode(done.stdout)

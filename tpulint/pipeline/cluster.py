@@ -1,8 +1,8 @@
-"""`--scheduler ADDRESS`: the programs of a run are read by the workers of a Dask cluster.
+"""`--scheduler ADDRESS`: the workers of a Dask cluster analyze the programs of a check.
 
 What a program is read from travels with it, so the machines need not share a disk. A worker that
 dies costs a retry: Dask gives its programs to others. A program that keeps killing its workers is
-left to the caller.
+analyzed by the machine that sent it.
 """
 
 from __future__ import annotations
@@ -16,41 +16,92 @@ from typing import TYPE_CHECKING
 
 from tpulint.config import ConfigError
 from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.jobs import Job, Run
-from tpulint.pipeline.parcel import Analyzer, Answer, Other, packed, read_parcel, recorded, unpacked
+from tpulint.pipeline.batch import Batch, Job
+from tpulint.pipeline.executor import (
+    ISOLATED,
+    NamesStep,
+    PrefilterStep,
+    ProcessExecutor,
+    ProgramStep,
+)
+from tpulint.pipeline.kept_programs import KeptPrograms
+from tpulint.pipeline.parcel import (
+    Analyzer,
+    Answer,
+    OtherAnalyzer,
+    packed,
+    read_parcel,
+    recorded,
+    this_analyzer,
+    unpacked,
+)
+from tpulint.pipeline.prefilter import Prefiltered
 from tpulint.pipeline.progress import Progress
-from tpulint.pipeline.snapshot import Recorder
+from tpulint.pipeline.snapshot import RecordingDisk
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+    from tpulint.analysis.resolver.import_graph import ImportGraph
 
 CONNECT = 10.0  # seconds until a scheduler has answered
 IDLE = 60.0  # seconds without any worker after which the run ends
 TICK = 1.0  # seconds between two looks at the workers
 AHEAD = 4  # programs a worker that are on their way: more would only fill the scheduler
-ROUNDS = 100  # of questions that a recorder had not been asked
+ROUNDS = 100  # of questions that the disk had not been asked
 
 
-def read_on_cluster(
-    address: str, run: Run, jobs: Sequence[Job], progress: Progress
-) -> dict[Job, Analysis | None]:
-    """The findings of each program; None where no worker could read it.
+class ClusterExecutor:
+    """Runs the steps on this machine, except that a cluster analyzes the programs."""
 
-    Raises ConfigError where the cluster cannot be used.
-    """
-    if not jobs:
-        return {}
-    with connected(address) as client:
-        reading = Reading(address, client, run)
-        try:
-            return reading.all(jobs, progress)
-        finally:
-            client.cancel(list(reading.on_the_way), force=True)
+    def __init__(
+        self, address: str, batch: Batch, local: ProcessExecutor, progress: Progress
+    ) -> None:
+        self._address = address
+        self._batch = batch
+        self._local = local
+        self._kept = KeptPrograms(batch)
+        self._progress = progress
+
+    def prefilter(self, step: PrefilterStep) -> Prefiltered:
+        """Search the bytes of all files on this machine."""
+        return self._local.prefilter(step)
+
+    def graph(self) -> ImportGraph | None:
+        """Return None: no import graph is known from an earlier check."""
+        return self._local.graph()
+
+    def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis:
+        """Find what is wrong with names alone on this machine."""
+        return self._local.names(prefiltered, step)
+
+    def programs(self, jobs: Sequence[Job], step: ProgramStep) -> Iterator[Analysis]:
+        """Send the programs that have changed; one that no worker survives is read here."""
+        known = {job: found for job in jobs if (found := self._kept.recall(job))}
+        sent = self._sent([job for job in jobs if job not in known], step)
+        for job in jobs:
+            found = known.get(job)
+            if found is None:
+                isolated = job._replace(isolated=ISOLATED)
+                found = sent[job] or step(self._batch, isolated).analysis
+                self._kept.remember(job, found)
+            yield found
+
+    def _sent(self, jobs: Sequence[Job], step: ProgramStep) -> dict[Job, Analysis | None]:
+        """Return what the cluster finds in each program; None where no worker could read it."""
+        if not jobs:
+            return {}
+        with connected(self._address) as client:
+            programs = SentPrograms(self._address, client, self._batch, step)
+            try:
+                return programs.all(jobs, self._progress)
+            finally:
+                client.cancel(list(programs.on_the_way), force=True)
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Client]:
-    """A client of the scheduler. Raises ConfigError where there is none."""
+    """Connect with the scheduler. Raises ConfigError where there is none."""
     try:
         import dask
         from distributed import Client
@@ -70,20 +121,22 @@ def connected(address: str) -> Iterator[Client]:
             client.close(timeout=CONNECT)
 
 
-class Reading:
-    """The programs of a run on their way to the workers and back."""
+class SentPrograms:
+    """The programs of a batch on their way to the workers and back."""
 
-    def __init__(self, address: str, client: Client, run: Run) -> None:
+    def __init__(self, address: str, client: Client, batch: Batch, step: ProgramStep) -> None:
         self._address = address
         self._client = client
-        self._run = run
-        self._shown = {os.path.abspath(each): each for each in run.filenames}
+        self._batch = batch
+        self._step = step
+        self._analyzer = this_analyzer()
+        self._shown = {os.path.abspath(each): each for each in batch.filenames}
         self._found: dict[Job, Analysis | None] = {}
         self._rounds: dict[Job, int] = {}
         self._room = 1
         self._looked = 0.0
         self._alive = time.monotonic()
-        self.on_the_way: dict[Future, tuple[Job, Recorder]] = {}
+        self.on_the_way: dict[Future, tuple[Job, RecordingDisk]] = {}
 
     def all(self, jobs: Sequence[Job], progress: Progress) -> dict[Job, Analysis | None]:
         """Read the programs, the largest first."""
@@ -92,21 +145,21 @@ class Reading:
             self._look_at_workers()
             while waiting and len(self.on_the_way) < self._room:
                 job = waiting.popleft()
-                self._send(job, recorded(self._run, job))
+                self._send(job, recorded(self._batch, job))
             progress.step("programs checked:", len(self._found), len(jobs))
             for future in self._done():
-                job, recorder = self.on_the_way.pop(future)
-                self._take(job, recorder, future)
+                job, disk = self.on_the_way.pop(future)
+                self._take(job, disk, future)
                 future.release()
         return self._found
 
-    def _send(self, job: Job, recorder: Recorder) -> None:
-        data = packed(self._run, job, recorder.answers)
-        future = self._client.submit(read_parcel, data, pure=False)
-        self.on_the_way[future] = (job, recorder)
+    def _send(self, job: Job, disk: RecordingDisk) -> None:
+        data = packed(self._batch, job, self._step, disk.answers)
+        future = self._client.submit(read_parcel, self._analyzer, data, pure=False)
+        self.on_the_way[future] = (job, disk)
 
     def _done(self) -> list[Future]:
-        """The programs that have come back, after a moment at the latest."""
+        """Return the programs that have come back, after a moment at the latest."""
         from distributed import wait
 
         try:
@@ -115,26 +168,26 @@ class Reading:
             return []
         return [each for each in self.on_the_way if each.done()]
 
-    def _take(self, job: Job, recorder: Recorder, future: Future) -> None:
+    def _take(self, job: Job, disk: RecordingDisk, future: Future) -> None:
         """Keep what was found in a program, or send it again with what was missing."""
         answer = self._answer(future)
-        if isinstance(answer, Other):
+        if isinstance(answer, OtherAnalyzer):
             theirs = in_words(answer.analyzer)
             raise ConfigError(f"--scheduler {self._address}: a worker has {theirs}")
         if isinstance(answer, tuple):
             self._rounds[job] = self._rounds.get(job, 0) + 1
             if self._rounds[job] <= ROUNDS:
-                recorder.ask(answer)
-                self._send(job, recorder)
+                disk.ask(answer)
+                self._send(job, disk)
                 return
             answer = None
-        if answer is not None and not answer.failed:
+        if answer is not None and not answer.failures:
             self._found[job] = unpacked(answer, self._shown)
         else:
             self._found[job] = None
 
     def _answer(self, future: Future) -> Answer | None:
-        """The answer of a worker; None where all that tried it have died."""
+        """Return the answer of a worker; None where all that tried it have died."""
         from distributed import KilledWorker
 
         if future.status == "finished":
@@ -164,7 +217,7 @@ class Reading:
 
 
 def in_words(other: Analyzer) -> str:
-    """The analyzer of a worker whose findings may be others."""
+    """Describe the analyzer of a worker, whose findings may be others."""
     return (
         f"another analyzer: tpulint {other.tpulint} ({other.package[:12]}),"
         f" Python {other.python}, libcst {other.libcst}"

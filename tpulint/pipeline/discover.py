@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.config.closest import Closest
+from tpulint.pipeline.failure import FileFailure
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -23,13 +24,12 @@ class Discovery(NamedTuple):
     """`filenames` as they are shown: relative below the working directory, else absolute.
 
     `named` are those of them that the caller named one by one; `unread` are paths that do
-    not exist and directories that cannot be read; `messages` say so, for standard error.
+    not exist and directories that cannot be read.
     """
 
     filenames: tuple[str, ...]
     named: frozenset[str]
-    unread: tuple[str, ...]
-    messages: tuple[str, ...]
+    unread: tuple[FileFailure, ...]
 
 
 def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> Discovery:
@@ -52,8 +52,7 @@ def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> 
     return Discovery(
         tuple(below(path, here) for path in sorted(found)),
         frozenset(below(path, here) for path in named),
-        tuple(unread),
-        tuple(f"{below(path, here)}: {why}" for path, why in unread.items()),
+        tuple(FileFailure(below(path, here), why) for path, why in unread.items()),
     )
 
 
@@ -66,16 +65,16 @@ def below(path: str, here: str) -> str:
     return path[len(here) :] if path.startswith(here) else path
 
 
-class Ignores(NamedTuple):
+class IgnoreFile(NamedTuple):
     """The ignore file of `directory`, and those of the directories above it."""
 
     directory: str
     spec: GitIgnoreSpec
-    above: Ignores | None
+    above: IgnoreFile | None
 
     def ignore(self, path: str) -> bool:
         """Return whether `path` (a directory ends in "/") is ignored; the nearest file decides."""
-        level: Ignores | None = self
+        level: IgnoreFile | None = self
         while level is not None:
             said = level.spec.check_file(path[len(level.directory) + 1 :]).include
             if said is not None:
@@ -87,7 +86,7 @@ class Ignores(NamedTuple):
 def walk(top: str, closest: Closest, unread: dict[str, str]) -> list[str]:
     """The Python files below the absolute directory `top`; adds to `unread` what cannot be read."""
     files: list[str] = []
-    waiting: list[tuple[str, Ignores | None]] = [(top, ignores_above(top))]
+    waiting: list[tuple[str, IgnoreFile | None]] = [(top, ignores_above(top))]
     while waiting:
         directory, ignores = waiting.pop()
         try:
@@ -113,7 +112,7 @@ def walk(top: str, closest: Closest, unread: dict[str, str]) -> list[str]:
     return files
 
 
-def ignored(ignores: Ignores | None, path: str) -> bool:
+def ignored(ignores: IgnoreFile | None, path: str) -> bool:
     return ignores is not None and ignores.ignore(path)
 
 
@@ -124,7 +123,7 @@ def is_file(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def ignores_above(directory: str) -> Ignores | None:
+def ignores_above(directory: str) -> IgnoreFile | None:
     """The ignore files between the top of the git repository, if any, and `directory`."""
     chain = [directory]
     while not os.path.exists(os.path.join(chain[-1], ".git")):
@@ -138,7 +137,9 @@ def ignores_above(directory: str) -> Ignores | None:
     return ignores
 
 
-def with_ignore_file(directory: str, names: Iterable[str], above: Ignores | None) -> Ignores | None:
+def with_ignore_file(
+    directory: str, names: Iterable[str], above: IgnoreFile | None
+) -> IgnoreFile | None:
     """`above`, and before it the ignore file that is in `directory` among `names`."""
     name = next((each for each in names if each.endswith((".gitignore", "exclude"))), None)
     if name is None or (name != ".gitignore" and os.sep not in name):
@@ -150,4 +151,4 @@ def with_ignore_file(directory: str, names: Iterable[str], above: Ignores | None
         return above
     from pathspec import GitIgnoreSpec
 
-    return Ignores(directory, GitIgnoreSpec.from_lines(lines), above)
+    return IgnoreFile(directory, GitIgnoreSpec.from_lines(lines), above)

@@ -1,224 +1,252 @@
-"""The order of a run: discover the files, analyze them, judge what was found."""
+"""The order of a check: discover, prefilter, summarize, build programs, run rules, resolve, render.
+
+Each step is one function with a file of its own, called from here only. An executor decides where
+the steps run, and which results of an earlier check are still good. Whatever could not be done is
+a `Failure` in the result.
+"""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from tpulint.pipeline.discover import discover
+from tpulint.analysis.names.target_release import Targets
+from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.batch import Batch, Job, in_order
+from tpulint.pipeline.check_result import CheckResult
+from tpulint.pipeline.collector import uncollected
+from tpulint.pipeline.executor import Executor, ProcessExecutor, processes_of
+from tpulint.pipeline.failure import ProgramFailure, describe
+from tpulint.pipeline.prefilter import Prefiltered, prefilter
+from tpulint.pipeline.program_analysis import (
+    BuiltProgram,
+    ProgramAnalysis,
+    add_results,
+    analysis_of,
+)
+from tpulint.pipeline.programs import program_of_names, split_into_programs
 from tpulint.pipeline.progress import Progress
-from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.request import STDIN, Request, settings_of
-from tpulint.pipeline.run import Run, fail
-from tpulint.pipeline.verdict import judge, trimmed
+from tpulint.pipeline.resolve import resolved
+from tpulint.pipeline.run_cache import RunCache
+from tpulint.pipeline.sources import read_sources
+from tpulint.pipeline.task import Task, changed_since, find_files, in_shard
 
 if TYPE_CHECKING:
-    from tpulint.analysis.options import Settings
-    from tpulint.finding import Finding
-    from tpulint.pipeline.analysis import Analysis
+    from tpulint.analysis.domain.program import Program
+    from tpulint.analysis.interpreter.observer import Observer
+    from tpulint.pipeline.render import Rendered, Style
+    from tpulint.pipeline.rule_run import RuleResult
+    from tpulint.pipeline.warm import Warm
+    from tpulint.syntax.summary_cache import Store
 
-__all__ = ["STDIN", "Request", "Run", "Task", "check", "fail", "prepare", "say", "trimmed"]
-
-
-class Task(NamedTuple):
-    """The files of a run, once discovered.
-
-    `partial` are those of which no more is known than what they import: who calls them is
-    not. `context` are files that are understood with the others but not reported on.
-    """
-
-    request: Request
-    filenames: tuple[str, ...]
-    partial: frozenset[str]
-    context: tuple[str, ...] = ()
+__all__ = ["STDIN", "Request", "Task", "analyze", "check", "discover", "render", "resolve"]
 
 
-def prepare(request: Request, progress: Progress | None = None) -> tuple[Task, Run]:
-    """Discover the files; the run begins with what there is to say about them."""
-    run = Run(progress=progress)
-    if request.config.target_tensorflow is None:
-        run.unset = frozenset(("target-tensorflow",))
-    closest = request.closest_or_one()
-    if request.stdin is not None:
-        wanted = not request.force_exclude or not closest.excludes(stdin_path(request))
-        filenames = (request.stdin_filename,) if wanted else ()
-        task = in_context(request, filenames, filenames, frozenset(filenames))
-    else:
-        run.progress.step("looking for files")
-        found = discover(request.paths, closest=closest, force_exclude=request.force_exclude)
-        run.say(found.messages)
-        run.failed = bool(found.unread)
-        task = in_context(request, request.paths, found.filenames, found.named)
-    if not task.filenames and not run.failed:
-        run.say(["warning: no Python files found under the given path(s)"])
+def discover(request: Request, progress: Progress | None = None) -> Task:
+    """Find the files of the request: those to report on, and the project around them."""
+    task = find_files(request, progress or Progress())
     if request.changed_since is not None:
-        task = since(request.changed_since, task, run)
+        task = changed_since(request.changed_since, task)
     if request.shard is not None:
-        task = shard_of(request.shard, task, run)
-    run.files = len(task.filenames)
-    return task, run
+        task = in_shard(request.shard, task)
+    return task
 
 
-def since(revision: str, task: Task, run: Run) -> Task:
-    """The task without the files that no change since `revision` can affect: they are context."""
-    from tpulint.pipeline.changed import affected
+def check(
+    task: Task, given: Mapping[str, bytes] | None = None, warm: Warm | None = None
+) -> CheckResult:
+    """Return the findings in the files of the task.
 
-    whole = sorted(task.filenames + task.context)
-    changed = affected(revision, whole)
-    asked = tuple(each for each in task.filenames if each in changed)
-    run.notes.append(f"{len(asked)} of {len(task.filenames)} files can be affected")
-    context = tuple(each for each in whole if each not in frozenset(asked))
-    return task._replace(filenames=asked, context=context)
-
-
-def shard_of(which: tuple[int, int], task: Task, run: Run) -> Task:
-    """The task with the files of one shard; the others are context."""
-    from tpulint.pipeline.shard import shard
-
-    number, count = which
-    whole = sorted(task.filenames + task.context)
-    mine = shard(number, count, whole, task.request.every_setting(whole))
-    asked = tuple(each for each in task.filenames if each in mine)
-    run.notes.append(f"shard {number} of {count}: {len(asked)} of {len(task.filenames)} files")
-    return task._replace(filenames=asked, context=tuple(each for each in whole if each not in mine))
-
-
-def stdin_path(request: Request) -> str:
-    return os.path.abspath(request.stdin_filename)
-
-
-def in_context(
-    request: Request, paths: Sequence[str], filenames: tuple[str, ...], named: frozenset[str]
-) -> Task:
-    """The task; files come with the project around `paths`, which holds their callers."""
-    around = [os.path.abspath(each) for each in paths if each != STDIN]
-    project = project_of(os.path.commonpath(around)) if around and filenames else None
-    if project is None:
-        return Task(request, filenames, named)
-    if project in around:
-        return Task(request, filenames, frozenset())
-    whole = discover([project], closest=request.closest_or_one(), force_exclude=False)
-    asked = frozenset(filenames)
-    context = tuple(each for each in whole.filenames if each not in asked)
-    return Task(request, filenames, frozenset(), context)
-
-
-def check(task: Task, run: Run, given: Mapping[str, bytes]) -> Run:
-    """The findings of the task, with the bytes of some files given instead of read."""
+    `given` holds bytes to use instead of the disk's; `warm` is what the last check of the same
+    files has left.
+    """
     request = task.request
-    now = run.again()
+    given = given or {}
     if request.stdin is not None:
         given = {request.stdin_filename: request.stdin, **given}
-    if not task.filenames:
-        return now
-    analysis = analyse(task.filenames, given, request, now, task.context)
-    now.skipped = analysis.skipped
-    wanted = frozenset(task.filenames)
-    found = [each for each in analysis.findings if is_asked_for(each, wanted)]
-    marked = wanted.intersection(analysis.marked)
-    judge(found, task.filenames, marked, task.partial, request, given, now)
-    return now
+    return resolve(analyze(task, given, warm), task, given)
 
 
-def is_asked_for(finding: Finding, wanted: Collection[str]) -> bool:
-    """Return whether the finding belongs to one of the files `wanted`.
-
-    One in a requirement file belongs to the files that its trace leads to as well.
-    """
-    from tpulint.analysis.names.target_release import FILES
-
-    if finding.span.filename in wanted:
-        return True
-    is_requirement = FILES.fullmatch(os.path.basename(finding.span.filename)) is not None
-    return is_requirement and any(step.span.filename in wanted for step in finding.trace)
-
-
-def analyse(
-    filenames: Sequence[str],
-    given: Mapping[str, bytes],
-    request: Request,
-    run: Run,
-    context: Sequence[str] = (),
+def analyze(
+    task: Task, given: Mapping[str, bytes] | None = None, warm: Warm | None = None
 ) -> Analysis:
-    """The findings of the rules, under each file's own settings.
+    """Return the findings in the files, of all rules that are selected for any of them.
 
     A program has no borders between configurations: under each of their settings it is analyzed
-    as a whole, and each file's findings are those under its own. Of the files of `context`, which
-    are of the same programs, nothing is asked.
+    as a whole, and each file's findings are those under its own.
     """
-    from tpulint.pipeline.analysis import Analysis
-
-    if not filenames:
-        return Analysis()
-    several = request.every_setting(filenames)
-    if len(several) == 1:
-        return with_settings(several[0], filenames, context, given, request, run)
     whole = Analysis()
-    for settings in several:
-        found = with_settings(settings, filenames, context, given, request, run)
-        found.findings = [
-            each
-            for each in found.findings
-            if settings_of(request.config_of(each.span.filename)) == settings
-        ]
+    several = batches(task, given or {})
+    for batch in several:
+        found = analyze_batch(batch, task, warm)
+        if len(several) > 1:
+            found.findings = [
+                each
+                for each in found.findings
+                if settings_of(task.request.config_of(each.span.filename)) == batch.settings
+            ]
         whole.add(found)
     return whole
 
 
-def with_settings(
-    settings: Settings,
-    filenames: Sequence[str],
-    context: Sequence[str],
-    given: Mapping[str, bytes],
-    request: Request,
-    run: Run,
-) -> Analysis:
-    """Return the findings of the rules, recalled where no file has changed since the last run."""
-    from tpulint.pipeline.projects import analyse
+def batches(task: Task, given: Mapping[str, bytes]) -> list[Batch]:
+    """Return the files of the task as one batch for each of their settings."""
+    if not task.filenames:
+        return []
+    request = task.request
+    files = in_order(task.filenames, task.context)
+    codes = request.every_code(files)
+    return [
+        Batch(files, frozenset(task.context), given, codes, settings, request.cache)
+        for settings in request.every_setting(task.filenames)
+    ]
 
-    codes = request.every_code([*filenames, *context])
-    if run.warm is not None:
-        found = run.warm.analyse(filenames, context, given, codes, settings, request.cache)
-        run.say(found.messages)
-        run.failed = run.failed or found.failed
-        return found
-    cache = None if given else request.cache
-    key = None
-    if cache is not None and not request.timed:
-        from tpulint.pipeline import run_cache
 
-        key = run_cache.key_of(filenames, context, codes, settings)
-        known = run_cache.recall(cache, key)
-        if known is not None:
-            run.say(known.messages)
-            run.notes.append(f"{len(filenames)} files: nothing changed since the last run")
-            return known
-    found = analyse(
-        filenames,
-        given,
-        codes,
-        settings,
-        context=context,
-        cache=None if request.timed else request.cache,
-        processes=request.config.jobs or os.cpu_count() or 1,
-        progress=run.progress,
-        scheduler=request.scheduler,
-    )
-    run.say(found.messages)
-    run.failed = run.failed or found.failed
-    for code, seconds in found.times.items():
-        run.times[code] = run.times.get(code, 0.0) + seconds
-    if cache is not None:
-        from tpulint.pipeline import run_cache
-
-        key = key or run_cache.key_of(filenames, context, codes, settings)
-        run_cache.remember(cache, key, found)
+def analyze_batch(batch: Batch, task: Task, warm: Warm | None) -> Analysis:
+    """Return the findings in a batch, recalled where no file has changed since the last check."""
+    if warm is not None:
+        executor = warm.executor(batch)
+        with uncollected():
+            return run_steps(executor.batch, executor)
+    timed = task.request.timed
+    cache = RunCache(batch)
+    known = None if timed else cache.recall()
+    if known is not None:
+        return known
+    if timed:  # what is recalled takes no time
+        batch = batch._replace(cache=None)
+    processes = processes_of(task.request.config.jobs)
+    with ProcessExecutor(batch, processes, task.progress) as process_executor:
+        found = run_steps(batch, with_cluster(process_executor, batch, task))
+    cache.remember(found)
     return found
 
 
-def say(messages: Collection[str]) -> None:
-    """Write messages to standard error."""
-    for message in messages:
-        print(f"tpulint: {message}", file=sys.stderr)
+def with_cluster(local: ProcessExecutor, batch: Batch, task: Task) -> Executor:
+    """Return an executor that leaves programs to the cluster of the request, where it has one."""
+    address = task.request.scheduler
+    if address is None or batch.given:
+        return local
+    from tpulint.pipeline.cluster import ClusterExecutor
+
+    return ClusterExecutor(address, batch, local, task.progress)
+
+
+def run_steps(batch: Batch, executor: Executor) -> Analysis:
+    """Find the programs of a batch, and analyze each."""
+    prefiltered, jobs = find_programs(batch, executor)
+    programs = executor.programs(jobs, analyze_program)
+    whole = Analysis()
+    whole.add(executor.names(prefiltered, analyze_names))
+    for found in programs:
+        whole.add(found)
+    return whole
+
+
+def find_programs(batch: Batch, executor: Executor) -> tuple[Prefiltered, list[Job]]:
+    """Search the bytes of all files, and find the programs among them."""
+    prefiltered = executor.prefilter(prefilter_files)
+    return prefiltered, split_into_programs(batch, prefiltered, executor.graph())
+
+
+def programs_around(task: Task, filename: str) -> tuple[Batch, Prefiltered, list[Job]]:
+    """Return the programs of the task as they are under the settings of one file."""
+    settings = settings_of(task.request.config_of(filename))
+    files = in_order(task.filenames, task.context)
+    codes, cache = task.request.codes, task.request.cache
+    batch = Batch(files, frozenset(task.context), {}, codes, settings, cache)
+    with ProcessExecutor(batch, 1, task.progress) as executor:
+        return batch, *find_programs(batch, executor)
+
+
+def prefilter_files(batch: Batch, filenames: Sequence[str]) -> Prefiltered:
+    """Search the bytes of some files of the batch."""
+    return prefilter(filenames, batch.given, batch.settings, batch.context)
+
+
+def analyze_names(batch: Batch, prefiltered: Prefiltered) -> Analysis:
+    """Return the findings in names alone, and the files that cannot be read."""
+    found = Analysis(prefiltered.findings, marked=prefiltered.marked)
+    found.imported += prefiltered.consulted
+    program = program_of_names(batch, prefiltered)
+    if program is not None:
+        add_results(found, program, rule_results(program, batch))
+    return found
+
+
+@uncollected()
+def analyze_program(
+    batch: Batch, job: Job, observer: Observer | None = None, store: Store | None = None
+) -> ProgramAnalysis:
+    """Build a program and run the rules on it; a file that breaks it is left out."""
+    try:
+        built = read_program(batch, job, observer, store)
+    except Exception as error:
+        if store is not None:  # without the summaries of earlier checks it may be sound
+            return ProgramAnalysis(analyze_program(batch, job).analysis)
+        return ProgramAnalysis(without_broken_file(batch, job, error))
+    results = rule_results(built.program, batch) if built.program is not None else ()
+    return ProgramAnalysis(analysis_of(batch, job, built, results), built.program)
+
+
+def without_broken_file(batch: Batch, job: Job, error: Exception) -> Analysis:
+    """Analyze both halves of a program that cannot be read as a whole."""
+    found = Analysis()
+    if len(job.seeds) == 1:
+        found.failures.append(ProgramFailure(job.seeds[0], describe(error)))
+        return found
+    half = len(job.seeds) // 2
+    for part in (job.seeds[:half], job.seeds[half:]):
+        found.add(analyze_program(batch, job._replace(seeds=part)).analysis)
+    return found
+
+
+def read_program(
+    batch: Batch, job: Job, observer: Observer | None = None, store: Store | None = None
+) -> BuiltProgram:
+    """Summarize the files of a program, and build it from there.
+
+    `observer` is shown what the interpreter reads; `store` has the summaries of modules, where
+    they are kept from one check to the next.
+    """
+    sources, findings = read_sources(batch, job)
+    if not sources:
+        return BuiltProgram(None, tuple(findings))
+    from tpulint.analysis.build_program import build_program
+    from tpulint.analysis.resolver.files import Files
+    from tpulint.pipeline.summarize import summarize
+    from tpulint.syntax.deep_stack import deeply
+    from tpulint.syntax.summary_cache import Store as NewStore
+
+    files = Files(batch.given, batch.disk)
+    summaries = store or NewStore(batch.cache, job.isolated)
+
+    def read() -> Program:
+        modules = summarize(sources, summaries)
+        return build_program(modules, batch.filenames, files, batch.settings, summaries, observer)
+
+    program = deeply(read)
+    program.targets = Targets(batch.settings.target_tensorflow, batch.disk)
+    program.soft_placement = dict(job.placed)
+    found = (*findings, *summaries.findings)
+    return BuiltProgram(program, found, tuple(summaries.messages), files)
+
+
+def rule_results(program: Program, batch: Batch) -> list[RuleResult]:
+    """Run the rules on a program."""
+    from tpulint.pipeline.rule_run import run_rules
+
+    return run_rules(program, batch.codes, batch.checkpoint)
+
+
+def resolve(analysis: Analysis, task: Task, given: Mapping[str, bytes]) -> CheckResult:
+    """Return the findings that remain after suppressions, per-file-ignores and baselines."""
+    return resolved(analysis, task, given)
+
+
+def render(result: CheckResult, style: Style) -> Rendered:
+    """Return the findings as text."""
+    from tpulint.pipeline.render import rendered
+
+    return rendered(result, style)

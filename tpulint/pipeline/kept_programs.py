@@ -8,10 +8,8 @@ An entry that cannot be read is no entry.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -20,10 +18,11 @@ from tpulint.analysis.names.target_release import FILES
 from tpulint.analysis.resolver.files import TOPS
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.rows import finding_of, row_of
+from tpulint.pipeline.run_cache import read_entry, write_entry
 from tpulint.pipeline.version import package_hash
 
 if TYPE_CHECKING:
-    from tpulint.pipeline.jobs import Job, Run
+    from tpulint.pipeline.batch import Batch, Job
 
 FOLDER = "programs"
 TICK = 10_000_000  # nanoseconds: how far the times of files may lag behind
@@ -31,14 +30,15 @@ BYTES = 64 * 1024 * 1024  # of all entries; the oldest go first
 
 
 class KeptPrograms:
-    """The programs that the cache of a run has."""
+    """The programs of a batch that the cache has."""
 
-    def __init__(self, run: Run) -> None:
-        self._folder = "" if run.cache is None or run.given else os.path.join(run.cache, FOLDER)
-        codes = sorted(run.codes)
-        head = [package_hash(), sys.version, os.getcwd(), codes, run.settings]
-        self._head = repr(head) if self._folder else ""
-        self._names = run.filenames
+    def __init__(self, batch: Batch) -> None:
+        self._folder = ""
+        if batch.cache is not None and batch.may_keep_findings:
+            self._folder = os.path.join(batch.cache, FOLDER)
+        head = [os.getcwd(), sorted(batch.codes), batch.settings]
+        self._head = repr([package_hash(), sys.version, *head]) if self._folder else ""
+        self._names = batch.filenames
         self._begun = time.time_ns() - TICK
         self._shown: dict[str, str] | None = None
         self._contents: dict[str, str] = {}
@@ -49,8 +49,7 @@ class KeptPrograms:
         if not self._folder:
             return None
         try:
-            with open(self._path(job), encoding="utf-8") as stream:
-                data = json.load(stream)
+            data = read_entry(self._folder, self._name(job))
             if any(self._names_in(path) != names for path, names in data["folders"].items()):
                 return None
             if data["stated"] != self._stated(data["files"]):
@@ -66,7 +65,7 @@ class KeptPrograms:
     def remember(self, job: Job, found: Analysis) -> None:
         """Keep what was found, unless something failed, or has changed since the run began."""
         inputs = found.inputs
-        if not self._folder or found.failed or inputs is None:
+        if not self._folder or found.failures or inputs is None:
             return
         if any(_changed(each) >= self._begun for each in inputs.files):
             return
@@ -82,20 +81,15 @@ class KeptPrograms:
             "read": found.read,
         }
         try:
-            os.makedirs(self._folder, exist_ok=True)
-            # Whole files only, for other runs may be reading.
-            handle, name = tempfile.mkstemp(dir=self._folder)
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                json.dump(data, stream, separators=(",", ":"))
-            os.replace(name, self._path(job))
+            write_entry(self._folder, self._name(job), data)
             _prune(self._folder)
         except OSError:
             return  # without a cache, everything is read again
 
-    def _path(self, job: Job) -> str:
+    def _name(self, job: Job) -> str:
         identity = [self._head, job.seeds, job.placed]
         digest = hashlib.sha256(repr(identity).encode("utf-8", "surrogateescape"))
-        return os.path.join(self._folder, f"{digest.hexdigest()}.json")
+        return digest.hexdigest()
 
     def _stated(self, files: list[str]) -> str:
         """The hash of the contents of files, and of the names that the run has for them."""

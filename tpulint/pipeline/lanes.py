@@ -13,7 +13,7 @@ from tpulint.syntax.nodes import Statement
 Called = dict[int, set[str]]  # lanes by the place of the function
 
 
-class Lanes:
+class LaneRecorder:
     """An observer of calls: who runs each named function of the project that was followed.
 
     `checkpoint` is called at each of them, and may raise to end the reading.

@@ -17,9 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpulint import __version__
 from tpulint.finding import Finding, Span
 from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.jobs import Job, Run
-from tpulint.pipeline.programs import one_program
-from tpulint.pipeline.snapshot import Answers, NotInSnapshot, Question, Recorder, Snapshot
+from tpulint.pipeline.batch import Batch, Job
+from tpulint.pipeline.executor import ProgramStep
+from tpulint.pipeline.snapshot import (
+    Answers,
+    DiskSnapshot,
+    NotInSnapshot,
+    Question,
+    RecordingDisk,
+)
 from tpulint.pipeline.version import package_hash
 
 if TYPE_CHECKING:
@@ -27,9 +33,12 @@ if TYPE_CHECKING:
 
 
 class Parcel(NamedTuple):
-    """`analyzer` is what has to read the program; `filenames` are those of the run in it."""
+    """A program, the step that analyzes it, and the disk as far as it is read from there.
 
-    analyzer: Analyzer
+    filenames: the files of the batch that are in it.
+    """
+
+    step: ProgramStep
     job: Job
     filenames: tuple[str, ...]
     codes: frozenset[str]
@@ -46,13 +55,13 @@ class Analyzer(NamedTuple):
     libcst: str
 
 
-class Other(NamedTuple):
-    """The answer of a machine whose analyzer is another one."""
+class OtherAnalyzer(NamedTuple):
+    """The answer of a machine that has another analyzer than the sender."""
 
     analyzer: Analyzer
 
 
-Answer = Analysis | Question | Other
+Answer = Analysis | Question | OtherAnalyzer
 _alone = threading.Lock()  # libcst and the recursion limit are the whole process's
 
 
@@ -61,50 +70,53 @@ def this_analyzer() -> Analyzer:
     return Analyzer(__version__, package_hash(), minor, version("libcst"))
 
 
-def recorded(run: Run, job: Job) -> Recorder:
-    """A recorder that was asked what, as far as one can tell, the reading of the program asks."""
+def recorded(batch: Batch, job: Job) -> RecordingDisk:
+    """Return a disk that was asked for what, by its imports, the reading of a program asks."""
     from tpulint.analysis.disabled_estimators import home_of
     from tpulint.analysis.names.target_release import Targets
     from tpulint.analysis.resolver.files import Files
     from tpulint.analysis.resolver.import_graph import ImportGraph
 
-    recorder = Recorder()
-    files = Files({}, recorder)
+    disk = RecordingDisk()
+    files = Files({}, disk)
     graph = ImportGraph(files)
-    targets = Targets(run.settings.target_tensorflow, recorder)
+    targets = Targets(batch.settings.target_tensorflow, disk)
     reached = [graph.reached(os.path.abspath(each)) for each in job.seeds]
     for path in sorted(set().union(*reached)):
         files.look_around(path)
         targets.of(path)
-        home_of(path, recorder)
-    return recorder
+        home_of(path, disk)
+    return disk
 
 
-def packed(run: Run, job: Job, answers: Answers) -> bytes:
-    """The parcel of a program."""
-    paths = map(os.path.abspath, run.filenames)
+def packed(batch: Batch, job: Job, step: ProgramStep, answers: Answers) -> bytes:
+    """Return the parcel of a program."""
+    paths = map(os.path.abspath, batch.filenames)
     parcel = Parcel(
-        this_analyzer(),
+        step,
         job._replace(seeds=tuple(map(os.path.abspath, job.seeds))),
         tuple(each for each in paths if each in answers.files),
-        run.codes,
-        run.settings,
+        batch.codes,
+        batch.settings,
         answers,
     )
     return zlib.compress(pickle.dumps(parcel), 1)
 
 
-def read_parcel(data: bytes) -> Answer:
-    """Read the program in a parcel; the answer is what was found, or what has to come with it."""
+def read_parcel(sender: Analyzer, data: bytes) -> Answer:
+    """Analyze the program in a parcel; the answer may be what has to come with it.
+
+    What another analyzer has packed is not even unpacked.
+    """
+    mine = this_analyzer()
+    if mine != sender:
+        return OtherAnalyzer(mine)
     with _alone:
         parcel: Parcel = pickle.loads(zlib.decompress(data))
-        mine = this_analyzer()
-        if mine != parcel.analyzer:
-            return Other(mine)
-        disk = Snapshot(parcel.answers)
-        run = Run(parcel.filenames, frozenset(), {}, parcel.codes, parcel.settings, None, disk=disk)
+        names, disk = parcel.filenames, DiskSnapshot(parcel.answers)
+        batch = Batch(names, frozenset(), {}, parcel.codes, parcel.settings, None, disk=disk)
         try:
-            found = one_program(run, parcel.job)
+            found = parcel.step(batch, parcel.job).analysis
         except NotInSnapshot as missing:
             return missing.question
         found.findings = [with_names(each, os.path.abspath) for each in found.findings]
@@ -112,14 +124,14 @@ def read_parcel(data: bytes) -> Answer:
 
 
 def unpacked(found: Analysis, shown: Mapping[str, str]) -> Analysis:
-    """The findings of a parcel, the files named as this run names them (`shown`, by path)."""
+    """Return the findings with the files named as this check names them (`shown`, by path)."""
     names = {**{each: os.path.relpath(each) for each in found.imported}, **shown}
     found.findings = [with_names(each, lambda n: names.get(n, n)) for each in found.findings]
     return found
 
 
 def with_names(finding: Finding, named: Callable[[str], str]) -> Finding:
-    """The finding with other names for its files."""
+    """Return the finding with other names for its files."""
 
     def placed(span: Span) -> Span:
         return span._replace(filename=named(span.filename))

@@ -1,7 +1,7 @@
 """The findings of one file at a time, for tools that ask file by file.
 
-A finding may be in any module that a TPU program reaches, so a file is judged with its
-project; the project is understood once a process, and its files' findings are picked from
+A finding may be in any module that a TPU program reaches, so a file is checked with its
+project; the project is analyzed once a process, and its files' findings are picked from
 there. Where nothing in it names the seam, that is a search of bytes.
 """
 
@@ -11,34 +11,37 @@ import functools
 import os
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.cache_dir import tag
 from tpulint.config.closest import Closest
-from tpulint.diagnostics.rule_selection import Layer
+from tpulint.diagnostics.rule_selection import RuleSelection
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import SUFFIXES, discover, shown
 from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.request import codes_by
 
+if TYPE_CHECKING:
+    from tpulint.pipeline.failure import Failure
 
-class Project(NamedTuple):
-    """A project's files and their findings; `untold` is what failed and nobody was told yet."""
+
+class CheckedProject(NamedTuple):
+    """A project's files and their findings; `unreported` are the failures not returned yet."""
 
     filenames: frozenset[str]
     findings: Mapping[str, Sequence[Finding]]
-    untold: list[str]
+    unreported: list[Failure]
 
 
-class Answer(NamedTuple):
-    """The findings of a file, and what failed meanwhile."""
+class CheckedFile(NamedTuple):
+    """The findings of a file, and the failures since the file before."""
 
     findings: Sequence[Finding]
-    failures: Sequence[str] = ()
+    failures: Sequence[Failure] = ()
 
 
-def check(filename: str, data: bytes) -> Answer:
+def check(filename: str, data: bytes) -> CheckedFile:
     """Return the findings in the file, were `data` its content; `# noqa` is not read.
 
     A file that the project leaves out (`exclude`, .gitignore) is left out here too. Raises
@@ -46,45 +49,43 @@ def check(filename: str, data: bytes) -> Answer:
     """
     name = shown(filename)
     folder = os.path.dirname(os.path.abspath(name))
-    root, closest = setting(folder)
+    root, closest = project_around(folder)
     if root is None or not same_text(on_disk(name), data):
         return alone(name, data, request_of(closest, folder))
-    project = understood(root, os.getcwd())
-    failures = tuple(project.untold)
-    project.untold.clear()
+    project = checked(root, os.getcwd())
+    failures = tuple(project.unreported)
+    project.unreported.clear()
     if name in project.filenames or name.endswith(SUFFIXES):
-        return Answer(project.findings.get(name, ()), failures)
+        return CheckedFile(project.findings.get(name, ()), failures)
     return alone(name, data, request_of(closest, folder))
 
 
 @functools.cache
-def setting(folder: str) -> tuple[str | None, Closest]:
+def project_around(folder: str) -> tuple[str | None, Closest]:
     """The project that the folder is in, and the way to its files' configurations."""
     root = project_of(folder)
     return root, Closest(root or folder)
 
 
 @functools.cache
-def understood(root: str, here: str) -> Project:
+def checked(root: str, here: str) -> CheckedProject:
     """The project below `root`, its files named as they are seen from `here`."""
     closest = Closest(root)
     found = discover([root], closest=closest, force_exclude=True)
     request = request_of(closest, root)
-    task = driver.Task(request, found.filenames, frozenset())
-    run = driver.check(task, driver.Run(), {})
+    result = driver.check(driver.Task(request, found.filenames))
     tag(request.config.cache_path)
     findings: dict[str, list[Finding]] = {}
-    for finding in run.findings:
+    for finding in result.findings:
         findings.setdefault(finding.span.filename, []).append(finding)
-    untold = run.messages if run.failed else []
-    return Project(frozenset(found.filenames), findings, untold)
+    return CheckedProject(frozenset(found.filenames), findings, result.failures)
 
 
-def alone(name: str, data: bytes, request: driver.Request) -> Answer:
+def alone(name: str, data: bytes, request: driver.Request) -> CheckedFile:
     """The file with `data` for its bytes, read anew with the project around it."""
     given = request._replace(stdin=data, stdin_filename=name, force_exclude=True)
-    run = driver.check(*driver.prepare(given), {})
-    return Answer(run.findings, run.messages if run.failed else ())
+    result = driver.check(driver.discover(given))
+    return CheckedFile(result.findings, result.failures)
 
 
 def request_of(closest: Closest, folder: str) -> driver.Request:
@@ -92,7 +93,7 @@ def request_of(closest: Closest, folder: str) -> driver.Request:
     config = closest.of(folder)
     return driver.Request(
         config._replace(jobs=1),
-        codes_by(config, Layer()),
+        codes_by(config, RuleSelection()),
         cache=config.cache_path,
         noqa=False,
         closest=closest,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.config import Config
 from tpulint.config.closest import Closest
-from tpulint.diagnostics.rule_selection import Layer, selected
+from tpulint.diagnostics.rule_selection import RuleSelection, selected
 
 if TYPE_CHECKING:
     from tpulint.analysis.options import Settings
@@ -38,7 +38,7 @@ class Request(NamedTuple):
     noqa: bool = True
     suppressions: bool = True
     closest: Closest | None = None
-    layer: Layer = Layer()
+    layer: RuleSelection = RuleSelection()
     changed_since: str | None = None
     shard: tuple[int, int] | None = None
     scheduler: str | None = None
@@ -72,13 +72,13 @@ class Request(NamedTuple):
         return list(dict.fromkeys(settings_of(self.config_of(each)) for each in some))
 
 
-def codes_by(config: Config, layer: Layer) -> frozenset[str]:
+def codes_by(config: Config, layer: RuleSelection) -> frozenset[str]:
     """The codes that a configuration and the command line ask for."""
-    return _selected(Layer(config.select, config.extend_select, config.ignore), layer)
+    return _selected(RuleSelection(config.select, config.extend_select, config.ignore), layer)
 
 
 @functools.cache
-def _selected(*layers: Layer) -> frozenset[str]:
+def _selected(*layers: RuleSelection) -> frozenset[str]:
     return selected(layers)
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.batch import Batch
 from tpulint.pipeline.rows import finding_of, row_of
 from tpulint.pipeline.version import package_hash
 
@@ -20,65 +22,86 @@ RUNS = "runs"
 KEPT = 32
 
 
-def recall(cache: str, key: str | None) -> Analysis | None:
-    """Return the findings of the same run before, if its imported files have not changed."""
-    folder = os.path.join(cache, RUNS)
-    if not os.path.isdir(folder):
-        return None
+class RunCache:
+    """The findings of the last checks of a batch, on disk."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._folder = ""
+        if batch.cache is not None and batch.may_keep_findings:
+            self._folder = os.path.join(batch.cache, RUNS)
+
+    @cached_property
+    def _key(self) -> str | None:
+        batch = self._batch
+        return key_of(batch.filenames, batch.context, batch.codes, batch.settings)
+
+    def recall(self) -> Analysis | None:
+        """Return the findings of the same check before, if its imported files have not changed."""
+        if not self._folder or self._key is None or not os.path.isdir(self._folder):
+            return None
+        try:
+            data = read_entry(self._folder, self._key)
+            if any(stamp(path) != known for path, known in data["imported"]):
+                return None
+            findings = [finding_of(row) for row in data["findings"]]
+            known = Analysis(findings, data["messages"], marked=data["marked"])
+            known.skipped.update(data["skipped"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        asked = len(self._batch.filenames) - len(self._batch.context)
+        known.notes.append(f"{asked} files: nothing changed since the last run")
+        return known
+
+    def remember(self, found: Analysis) -> None:
+        """Keep what was found, unless something failed or there was nothing to read."""
+        if not self._folder or self._key is None or found.failures or not found.read:
+            return
+        data = {
+            "findings": [row_of(each) for each in found.findings],
+            "messages": found.messages,
+            "imported": [[path, stamp(path)] for path in sorted(set(found.imported))],
+            "marked": found.marked,
+            "skipped": dict(found.skipped),
+        }
+        try:
+            write_entry(self._folder, self._key, data)
+            _prune(self._folder)
+        except OSError:
+            return  # the store of the summaries has already said that the cache cannot be written
+
+
+def read_entry(folder: str, name: str) -> Any:
+    """Read an entry of a cache. Raises OSError or ValueError where there is none."""
     import json
 
-    if key is None:
-        return None
-    try:
-        with open(os.path.join(folder, f"{key}.json"), encoding="utf-8") as stream:
-            data = json.load(stream)
-        if any(stamp(path) != known for path, known in data["imported"]):
-            return None
-        findings = [finding_of(row) for row in data["findings"]]
-        known = Analysis(findings, data["messages"], marked=data["marked"])
-        known.skipped.update(data["skipped"])
-        return known
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+    with open(os.path.join(folder, f"{name}.json"), encoding="utf-8") as stream:
+        return json.load(stream)
 
 
-def remember(cache: str, key: str | None, found: Analysis) -> None:
-    """Keep what the run found, unless it failed or there was nothing to read."""
-    if key is None or found.failed or not found.read:
-        return
+def write_entry(folder: str, name: str, data: object) -> None:
+    """Write an entry of a cache as a whole file: other checks may be reading."""
     import json
     import tempfile
 
-    data = {
-        "findings": [row_of(each) for each in found.findings],
-        "messages": found.messages,
-        "imported": [[path, stamp(path)] for path in sorted(set(found.imported))],
-        "marked": found.marked,
-        "skipped": dict(found.skipped),
-    }
-    folder = os.path.join(cache, RUNS)
-    try:
-        os.makedirs(folder, exist_ok=True)
-        # Whole files only, for other runs may be reading.
-        handle, name = tempfile.mkstemp(dir=folder)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(data, stream, separators=(",", ":"))
-        os.replace(name, os.path.join(folder, f"{key}.json"))
-        _prune(folder)
-    except OSError:
-        return  # a cache that cannot be written was already spoken of by the summaries' store
+    os.makedirs(folder, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=folder)
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        json.dump(data, stream, separators=(",", ":"))
+    os.replace(temporary, os.path.join(folder, f"{name}.json"))
 
 
 def key_of(
-    filenames: Sequence[str], context: Sequence[str], codes: Iterable[str], settings: Any
+    filenames: Sequence[str], context: Collection[str], codes: Iterable[str], settings: object
 ) -> str | None:
-    """The name of a run; None where a file has just gone."""
+    """Return the name of a check; None where a file has just gone."""
     import hashlib
 
     head = [sys.version, package_hash(), sorted(codes), settings, os.getcwd()]
     digest = hashlib.sha256(repr(head).encode())
     digest.update(str(len(filenames)).encode())
-    for filename in (*sorted(filenames), *sorted(context)):
+    digest.update(repr(sorted(context)).encode("utf-8", "surrogateescape"))
+    for filename in sorted(filenames):
         found = stamp(filename)
         if found is None:
             return None

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph, connected
-from tpulint.pipeline.screen import screen
+from tpulint.disk import DISK
+from tpulint.syntax.prefilter import passes
 
 
 def shard(
@@ -29,15 +30,21 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
 
     What shows the seam under any of the settings counts: a program is never divided.
     """
-    seeds = {
-        os.path.abspath(each)
-        for setting in settings
-        for each in screen(sorted(by_path.values()), {}, setting).seeds
-    }
+    wrappers = [setting.wrappers for setting in settings]
+    seeds = {path for path in by_path if shows_seam(path, wrappers)}
     programs = connected(ImportGraph(Files({})), seeds)
     found = [sorted(each.all & by_path.keys()) for each in programs]
     bound = {path for group in found for path in group}
     return found + [[path] for path in sorted(by_path.keys() - bound)]
+
+
+def shows_seam(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
+    """Return whether the bytes of the file show the seam under any of the settings."""
+    try:
+        data = DISK.read(path)
+    except OSError:
+        return False
+    return any(passes(data, each) for each in wrappers)
 
 
 def shared_out(found: list[list[str]], count: int) -> list[list[str]]:

@@ -1,8 +1,8 @@
 """A part of the disk that travels with a program to another machine.
 
-`Recorder` is the disk, and remembers its answers; `Snapshot` gives the same answers elsewhere. What
-nobody asked the recorder for, the snapshot does not guess: it raises `NotInSnapshot`, and the
-recorder is asked for that as well.
+`RecordingDisk` is the disk, and remembers its answers; `DiskSnapshot` gives the same answers on
+another machine. Where it does not have one it does not guess: it raises `NotInSnapshot`, and the
+recording disk is asked for that as well.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NotInSnapshot(BaseException):
         self.question = question
 
 
-class Recorder(Disk):
+class RecordingDisk(Disk):
     """The disk of this machine, and what it answered."""
 
     def __init__(self) -> None:
@@ -72,8 +72,8 @@ class Recorder(Disk):
         return self.answers.existing.setdefault(path, super().exists(path))
 
 
-class Snapshot(Disk):
-    """The answers of a recorder, on another machine."""
+class DiskSnapshot(Disk):
+    """The answers of a recording disk, on another machine."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers

@@ -16,12 +16,12 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.finding import Finding
 from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.jobs import Job, Run
-from tpulint.pipeline.lanes import Lanes
-from tpulint.pipeline.programs import judged, one_program, understand_job
+from tpulint.pipeline.batch import Batch, Job
+from tpulint.pipeline.executor import ProgramStep
+from tpulint.pipeline.lanes import LaneRecorder
 from tpulint.syntax.warm_summaries import WarmStore
 
-Key = tuple[tuple[str, ...], frozenset[tuple[str, str]]]
+ProgramKey = tuple[tuple[str, ...], frozenset[tuple[str, str]]]
 
 
 class ReadProgram(NamedTuple):
@@ -33,7 +33,17 @@ class ReadProgram(NamedTuple):
     files: frozenset[str]
     analysis: Analysis
     program: Program | None
-    lanes: Lanes
+    lanes: LaneRecorder
+
+
+class Reading(NamedTuple):
+    """A program of a batch that may have to be read, and the step that analyzes it."""
+
+    batch: Batch
+    key: ProgramKey
+    job: Job
+    graph: ImportGraph
+    step: ProgramStep
 
 
 class WarmPrograms:
@@ -42,10 +52,10 @@ class WarmPrograms:
     def __init__(self, store: WarmStore, checkpoint: Callable[[], None]) -> None:
         self._store = store
         self._checkpoint = checkpoint
-        self._read: dict[Key, ReadProgram] = {}
-        self._outdated: dict[Key, ReadProgram] = {}
-        self._parts: dict[Key, ReadProgram] = {}
-        self._trusted: dict[tuple[Key, str], bool] = {}
+        self._read: dict[ProgramKey, ReadProgram] = {}
+        self._outdated: dict[ProgramKey, ReadProgram] = {}
+        self._parts: dict[ProgramKey, ReadProgram] = {}
+        self._trusted: dict[tuple[ProgramKey, str], bool] = {}
 
     def forget(self, changed: Collection[str]) -> None:
         """Note that files (absolute) have other bytes."""
@@ -58,13 +68,13 @@ class WarmPrograms:
             known.clear()
         self._trusted.clear()
 
-    def keep(self, keys: Collection[Key]) -> None:
+    def keep(self, keys: Collection[ProgramKey]) -> None:
         """Drop all programs but these."""
         for known in (self._read, self._outdated, self._parts):
             for key in [each for each in known if each not in keys]:
                 del known[key]
 
-    def known(self, key: Key) -> Analysis | None:
+    def known(self, key: ProgramKey) -> Analysis | None:
         """Return what was found in a program none of whose files has changed."""
         found = self._read.get(key)
         return None if found is None else found.analysis
@@ -76,26 +86,26 @@ class WarmPrograms:
             if path in found.files and found.program is not None:
                 yield found
 
-    def read(self, run: Run, key: Key, job: Job, graph: ImportGraph) -> Analysis:
+    def read(self, reading: Reading) -> Analysis:
         """Read the program, and keep what is found."""
         self._checkpoint()
-        self._read[key] = self._understood(run, job, graph)
+        key = reading.key
+        self._read[key] = self._analyzed(reading)
         self._outdated.pop(key, None)
         self._parts.pop(key, None)
         return self._read[key].analysis
 
-    def in_part(
-        self, run: Run, key: Key, job: Job, graph: ImportGraph, first: str
-    ) -> Analysis | None:
+    def in_part(self, reading: Reading, first: str) -> Analysis | None:
         """Return what its part of the program finds in `first`, and what was found in the others.
 
         None where that part cannot be trusted, or is the whole.
         """
+        key = reading.key
         before = self._outdated.get(key)
-        part = part_of(job, graph, first)
+        part = part_of(reading.job, reading.graph, first)
         if before is None or part is None or not self._trusted.get((key, first)):
             return None
-        self._parts[key] = self._understood(run, part, graph)
+        self._parts[key] = self._analyzed(reading._replace(job=part))
         found = Analysis(messages=before.analysis.messages)
         found.read = True
         found.skipped = before.analysis.skipped
@@ -105,35 +115,33 @@ class WarmPrograms:
         ]
         return found
 
-    def rehearse(self, run: Run, key: Key, job: Job, graph: ImportGraph, first: str) -> None:
+    def rehearse(self, reading: Reading, first: str) -> None:
         """Find out if the part that concerns a file finds in it what the whole program finds.
 
         Nothing ends that the first time: who types at once would never get an early answer.
         """
-        part = part_of(job, graph, first)
+        key = reading.key
+        part = part_of(reading.job, reading.graph, first)
         if part is not None and key in self._read:
-            known = (key, first) in self._trusted
-            run = run if known else run._replace(checkpoint=None)
-            found = self._understood(run, part, graph).analysis
+            batch = reading.batch
+            batch = batch if (key, first) in self._trusted else batch._replace(checkpoint=None)
+            found = self._analyzed(reading._replace(batch=batch, job=part)).analysis
             self._trusted[key, first] = set(here(found.findings, first)) == set(
                 here(self._read[key].analysis.findings, first)
             )
 
-    def _understood(self, run: Run, job: Job, graph: ImportGraph) -> ReadProgram:
+    def _analyzed(self, reading: Reading) -> ReadProgram:
+        batch, job = reading.batch, reading.job
         seeds = map(os.path.abspath, job.seeds)
-        reached = frozenset().union(*(graph.reached(each) for each in seeds))
-        self._store.begin(run.given)
-        lanes = Lanes(run.checkpoint)
-        try:
-            understanding = understand_job(run, job, lanes, self._store)
-        except Exception:  # it is read again without what breaks it
-            return ReadProgram(reached, one_program(run, job), None, lanes)
-        program = understanding.program
+        reached = frozenset().union(*(reading.graph.reached(each) for each in seeds))
+        self._store.begin(batch.given)
+        lanes = LaneRecorder(batch.checkpoint)
+        analysis, program = reading.step(batch, job, lanes, self._store)
         modules = frozenset(each.path for each in program.modules) if program else frozenset()
-        return ReadProgram(reached | modules, judged(run, understanding), program, lanes)
+        return ReadProgram(reached | modules, analysis, program, lanes)
 
 
-def key_of(job: Job) -> Key:
+def key_of(job: Job) -> ProgramKey:
     """The identity of a program between two checks."""
     return (job.seeds, frozenset(job.placed))
 

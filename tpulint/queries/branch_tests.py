@@ -1,31 +1,20 @@
-"""The Python tests that lead to a place: whether they ask for a GPU, a dtype, a shape."""
+"""The Python tests that lead to a place: whether they ask for a dtype, a shape, eager code."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.written_tests import tests
 
 EXCEPT = "except"  # the key of what a handler does
-GPU = re.compile(r"(?<![a-z])(?:gpus?|cuda|nccl|mirrored|horovod)(?![a-z])", re.IGNORECASE)
 DTYPE = re.compile(
     r"float16|float64|fp16|fp64|half|double|lossscale|loss_scale|mixed|precision|policy|dtype",
     re.IGNORECASE,
 )
 SHAPE = re.compile(r"static|shape|dynamic|fully_defined|unroll", re.IGNORECASE)
 EAGER = re.compile(r"eager|hasattr|is_tensor|is_symbolic|isinstance|ndarray|numpy")
-NEGATED = re.compile(r"\s*(?:el)?if\s+not\b|.*(?:!=|\bnot in\b|==\s*0\b|<\s*1\b|is None)")
-
-
-def is_for_gpu(context: Context) -> bool:
-    """Return whether a test that asks for a GPU was answered with yes on the way to `context`."""
-    return any(
-        GPU.search(text) is not None and taken is (NEGATED.match(text) is None)
-        for text, taken in tests(context)
-    )
 
 
 def asks_for_dtype(context: Context) -> bool:
@@ -61,21 +50,3 @@ def asks_for_eager(context: Context) -> bool:
 def is_handler(context: Context) -> bool:
     """Return whether `context` is in an `except`: it runs where what was tried has failed."""
     return any(key.kind == EXCEPT for key, _ in context.conditions)
-
-
-def tests(context: Context) -> Iterator[tuple[str, object]]:
-    """The tests on the way to `context` as they are written, each with the branch taken."""
-    for key, taken in context.conditions:
-        if key.answer is not None:
-            yield key.answer.path, taken
-        elif key.kind == NAME:
-            yield str(key.identity), taken
-        elif key.kind in (PLACE, GUARD, STATE) and isinstance(key.identity, Site):
-            yield _first_row(key.identity), taken
-
-
-def _first_row(site: Site) -> str:
-    """The row that a statement begins in."""
-    start = site.span.start
-    lines = site.module.text.split("\n")
-    return lines[start.row - 1][start.column - 1 :] if start.row <= len(lines) else ""

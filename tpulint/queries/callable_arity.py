@@ -10,7 +10,7 @@ from tpulint.analysis.domain.values import Value, options
 from tpulint.finding import Certainty
 
 # The reason why a callee refuses its arguments; None where they fit, or where that is not known.
-Fault = Callable[[Value, tuple[Argument, ...]], str | None]
+ArityFault = Callable[[Value, tuple[Argument, ...]], str | None]
 
 
 class Misfit(NamedTuple):
@@ -21,7 +21,7 @@ class Misfit(NamedTuple):
     certainty: Certainty
 
 
-def misfit_in(cluster: Cluster, fault: Fault) -> Misfit | None:
+def misfit_in(cluster: Cluster, fault: ArityFault) -> Misfit | None:
     """The first of the cluster's callees for which `fault` has a reason."""
     callees = options(cluster.callee)
     found = [(each, reason) for each in callees if (reason := fault(each, cluster.arguments))]

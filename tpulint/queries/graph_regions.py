@@ -21,24 +21,24 @@ from tpulint.analysis.domain.context import (
 )
 from tpulint.analysis.domain.effects import CLEARS, DEPENDENCIES, GRAPH, INIT_SCOPE
 from tpulint.analysis.domain.events import Access, Cluster, Computation, Context, Operation, Tensor
-from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Opaque, Value, options
 from tpulint.queries.touches import conflict, in_one_loop, is_sure
 
 BODIES = (COND, WHILE, FUNCTION)
 
 
-class Edge(NamedTuple):
+class GraphEdge(NamedTuple):
     """`source` comes before `user`, and is there whenever this is, if `sure`."""
 
-    source: Node
-    user: Node
+    source: GraphNode
+    user: GraphNode
     data: bool
     sure: bool
 
 
 @dataclass(eq=False)
-class Node:
+class GraphNode:
     """An operation of the region, or a conditional, loop or call with all that is in it.
 
     cluster: the host cluster it belongs to. is_result: the computation gives it out. is_taken: the
@@ -48,8 +48,8 @@ class Node:
 
     cluster: Cluster | None
     operations: list[Operation] = field(default_factory=list)
-    sources: list[Edge] = field(default_factory=list)
-    users: list[Edge] = field(default_factory=list)
+    sources: list[GraphEdge] = field(default_factory=list)
+    users: list[GraphEdge] = field(default_factory=list)
     is_taken: bool = False
     is_waited_for: bool = False
     is_result: bool = False
@@ -59,15 +59,15 @@ class Node:
         return self.operations[0].context
 
 
-class Region:
+class GraphRegion:
     """The nodes of one graph of `computation`: in `bodies`, outermost first; none is the whole."""
 
     def __init__(self, computation: Computation, bodies: tuple[Scope, ...]) -> None:
         self.computation = computation
         self._bodies = bodies
         self.is_top = not bodies and computation.kind != "model_fn"
-        self._nodes: dict[Hashable, Node] = {}
-        self._of: dict[int, Node] = {}
+        self._nodes: dict[Hashable, GraphNode] = {}
+        self._of: dict[int, GraphNode] = {}
         for each in computation.operations:
             self._add(each)
         for each in computation.operations:
@@ -77,11 +77,11 @@ class Region:
             self._order_effects()
             self._order_results()
 
-    def node(self, operation: Operation) -> Node | None:
+    def node(self, operation: Operation) -> GraphNode | None:
         """Return the node that is or holds `operation`; None where it is not in this region."""
         return self._of.get(id(operation))
 
-    def of_cluster(self, node: Node) -> Iterator[Node]:
+    def of_cluster(self, node: GraphNode) -> Iterator[GraphNode]:
         """The nodes of the host cluster that `node` belongs to."""
         return (each for each in self._nodes.values() if each.cluster is node.cluster)
 
@@ -89,7 +89,7 @@ class Region:
         key, cluster = self._place(operation.context)
         if key == OUTSIDE:
             return
-        node = self._nodes.setdefault(key or id(operation), Node(cluster))
+        node = self._nodes.setdefault(key or id(operation), GraphNode(cluster))
         node.operations.append(operation)
         self._of[id(operation)] = node
 
@@ -119,7 +119,7 @@ class Region:
         for source, sure in given_by_scopes(operation.context):
             self._edge(source, node, data=False, sure=sure)
 
-    def _edge(self, source: Operation, user: Node | None, *, data: bool, sure: bool) -> None:
+    def _edge(self, source: Operation, user: GraphNode | None, *, data: bool, sure: bool) -> None:
         before = self._of.get(id(source))
         if before is None or before is user:
             return
@@ -138,7 +138,7 @@ class Region:
         return self.computation.mode == "function" and (context.traced or not in_graph)
 
     def _order_touches(self) -> None:
-        before: list[tuple[Access, Node]] = []
+        before: list[tuple[Access, GraphNode]] = []
         for each in self.computation.accesses:
             node = self._of.get(id(each.operation))
             if node is None:
@@ -154,7 +154,7 @@ class Region:
             before.append((each, node))
 
     def _order_effects(self) -> None:
-        before: Node | None = None
+        before: GraphNode | None = None
         for each in self.computation.operations:
             node = self._of.get(id(each))
             if node is None or not each.ordered:
@@ -227,7 +227,7 @@ def _is_between(first: Access, one: Access, last: Access) -> bool:
 
 
 def _made_by(value: Value) -> Iterator[tuple[Operation, bool]]:
-    for tensor, alternative in told_apart(value):
+    for tensor, alternative in distinguished(value):
         if tensor.operation is not None:
             yield tensor.operation, not alternative
 
@@ -246,7 +246,7 @@ def _identity(scope: Scope) -> int:
     return id(decides) if shared else id(scope)
 
 
-def _join(source: Node, user: Node, data: bool, sure: bool) -> None:
-    edge = Edge(source, user, data, sure)
+def _join(source: GraphNode, user: GraphNode, data: bool, sure: bool) -> None:
+    edge = GraphEdge(source, user, data, sure)
     source.users.append(edge)
     user.sources.append(edge)

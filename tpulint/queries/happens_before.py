@@ -20,9 +20,9 @@ from tpulint.analysis.domain.events import Access, Cluster, Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.queries.computation_results import Results, results_of
 from tpulint.queries.graph_regions import (
-    Edge,
-    Node,
-    Region,
+    GraphEdge,
+    GraphNode,
+    GraphRegion,
     bodies_around,
     bodies_of,
     body_key,
@@ -51,11 +51,11 @@ class HappensBefore:
 
     def __init__(self, computation: Computation) -> None:
         self._computation = computation
-        self._regions: dict[tuple[int, ...], Region] = {}
+        self._regions: dict[tuple[int, ...], GraphRegion] = {}
         self._results: Results = results_of(computation)
         self._live = self._needed_by(self._effects())
 
-    def is_live(self, node: Node) -> bool:
+    def is_live(self, node: GraphNode) -> bool:
         """Return whether anything comes of the node: TensorFlow prunes the others."""
         return not self._results.complete or any(id(each) in self._live for each in node.operations)
 
@@ -85,10 +85,10 @@ class HappensBefore:
             if each is not None and each.cluster is cluster
         ]
 
-    def _region(self, bodies: tuple[Scope, ...]) -> Region:
+    def _region(self, bodies: tuple[Scope, ...]) -> GraphRegion:
         key = tuple(id(each) for each in bodies)
         if key not in self._regions:
-            made = self._regions[key] = Region(self._computation, bodies)
+            made = self._regions[key] = GraphRegion(self._computation, bodies)
             for operation in self._results.operations:
                 node = made.node(operation)
                 if node is not None:
@@ -142,12 +142,12 @@ def order_of(program: Program, computation: Computation) -> HappensBefore:
 class _Question:
     """When the host operations of a region run, on the runs that reach `place`."""
 
-    def __init__(self, order: HappensBefore, region: Region, place: Context) -> None:
+    def __init__(self, order: HappensBefore, region: GraphRegion, place: Context) -> None:
         self._order = order
         self._region = region
         self._place = place
 
-    def turn(self, node: Node, cluster: Cluster) -> Turn:
+    def turn(self, node: GraphNode, cluster: Cluster) -> Turn:
         needs_device = self._needs_device(node, cluster)
         if needs_device is None:
             return Turn(BEFORE, sure=True)
@@ -157,30 +157,30 @@ class _Question:
         is_last = self._region.is_top and self._precedes_device(node) is None
         return Turn(AFTER, needs_device, is_last)
 
-    def _needs_device(self, node: Node, cluster: Cluster) -> bool | None:
+    def _needs_device(self, node: GraphNode, cluster: Cluster) -> bool | None:
         """A head needs nothing of the device but its arguments; in a body there are none."""
         if not self._region.is_top:
             return True
 
-        def computed(one: Node) -> bool | None:
+        def computed(one: GraphNode) -> bool | None:
             return _best(self._is_computed(edge.source) for edge in one.sources)
 
         found = self._along(node, lambda one: one.sources, computed)
         return False if found is None and cluster.vague else found
 
-    def _is_computed(self, node: Node) -> bool | None:
+    def _is_computed(self, node: GraphNode) -> bool | None:
         """Return whether the device makes this: what is unseen may hand on what it got."""
         if node.cluster is not None:
             return None
         seen = not all(each.unseen for each in node.operations)
         return seen or any(self._is_computed(edge.source) for edge in node.sources)
 
-    def _precedes_device(self, node: Node) -> bool | None:
+    def _precedes_device(self, node: GraphNode) -> bool | None:
         """A tail is followed by nothing on the device."""
         return self._along(node, lambda one: one.users, self._is_followed)
 
-    def _is_awaited(self, node: Node, cluster: Cluster) -> bool | None:
-        def waited(one: Node) -> bool | None:
+    def _is_awaited(self, node: GraphNode, cluster: Cluster) -> bool | None:
+        def waited(one: GraphNode) -> bool | None:
             taken = self._is_taken(one)
             followed = None if taken else self._is_followed(one)
             if followed is None:
@@ -194,7 +194,7 @@ class _Question:
 
         return self._along(node, lambda one: one.users, waited)
 
-    def _is_taken(self, node: Node) -> bool | None:
+    def _is_taken(self, node: GraphNode) -> bool | None:
         """Return whether the device takes tensors of it, or what comes after the device does."""
         if node.is_taken:
             return True
@@ -202,15 +202,15 @@ class _Question:
         given_out = node.is_result or any(each.data and self._is_tail(each) for each in node.users)
         return _best([*found, self._precedes_device(node) if given_out else None])
 
-    def _is_tail(self, edge: Edge) -> bool:
+    def _is_tail(self, edge: GraphEdge) -> bool:
         user = edge.user
         live = user.cluster is not None and self._order.is_live(user)
         return live and self._region.is_top and self._precedes_device(user) is None
 
-    def _is_followed(self, node: Node) -> bool | None:
+    def _is_followed(self, node: GraphNode) -> bool | None:
         return node.is_taken or node.is_waited_for or self._counted(node.users)
 
-    def _counted(self, edges: Iterable[Edge]) -> bool | None:
+    def _counted(self, edges: Iterable[GraphEdge]) -> bool | None:
         """Return whether edges lead to the device, and there to what is not pruned.
 
         Whichever branch of Python is taken, one of them may be there.
@@ -224,15 +224,15 @@ class _Question:
         met = all(each.source.context.reached_whenever(self._place) for each in sure)
         return bool(sure) and met and cover([each.user.context for each in sure], self._place)
 
-    def _is_sure(self, edge: Edge) -> bool:
+    def _is_sure(self, edge: GraphEdge) -> bool:
         ends = (edge.source.context, edge.user.context)
         return edge.sure and all(each.reached_whenever(self._place) for each in ends)
 
     def _along(
         self,
-        start: Node,
-        edges: Callable[[Node], list[Edge]],
-        answer: Callable[[Node], bool | None],
+        start: GraphNode,
+        edges: Callable[[GraphNode], list[GraphEdge]],
+        answer: Callable[[GraphNode], bool | None],
     ) -> bool | None:
         """Return the best answer of `start` and the host nodes that `edges` lead to."""
         best: bool | None = None

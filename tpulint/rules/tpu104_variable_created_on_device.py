@@ -1,4 +1,4 @@
-"""TPU104: a variable or layer is created anew at each trace of the function given to `run`."""
+"""TPU104: a variable or layer is created again at each trace of the function given to `run`."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def check(program: Program, report: Report) -> None:
 
 def message(each: Creation) -> str:
     return (
-        f"{each.words} is created anew at each trace of the function given to `run`:"
+        f"{each.words} is created again at each trace of the function given to `run`:"
         " create it once, outside"
     )

@@ -18,7 +18,7 @@ from tpulint.rules.base import Report
 
 
 def check(program: Program, report: Report) -> None:
-    for cluster in [*program.clusters(), *program.loose_clusters]:
+    for cluster in [*program.clusters(), *program.orphan_clusters]:
         outer = cluster.parent
         if outer is None or cluster.kind not in OPENED_BY_CALL or after_the_step(cluster.context):
             continue
@@ -46,10 +46,10 @@ def message(cluster: Cluster, outer: Cluster, graph: bool) -> str:
     inner, around = traces.callee_name(cluster.callee), traces.callee_name(outer.callee)
     if graph or cluster.computation is None:
         return (
-            f"{inner} is sent to the host from {around}, which runs on the host already:"
+            f"{inner} is sent to the host from {around}, which already runs on the host:"
             " TensorFlow refuses to nest outside_compilation"
         )
     return (
-        f"{inner} is sent to the host from {around}, which runs on the host already:"
+        f"{inner} is sent to the host from {around}, which already runs on the host:"
         " under tf.function the inner cluster takes its operations out of the outer one"
     )

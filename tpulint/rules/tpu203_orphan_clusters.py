@@ -17,7 +17,7 @@ def places(program: Program) -> Iterator[tuple[Cluster, str]]:
     caller that is not seen reaches may be.
     """
     inside = {cluster.site for cluster in program.clusters()}
-    for cluster in program.loose_clusters:
+    for cluster in program.orphan_clusters:
         if cluster.site in inside or cluster.parent is not None or cluster.context.is_guess:
             continue
         found = _place(cluster.context)
@@ -30,7 +30,7 @@ def _place(context: Context) -> str | None:
     if DATA in kinds:
         return "in a function of an input pipeline"
     if any(scope.kind == WITH and scope.effect == NOT_A_TPUS for scope in context.scopes):
-        return "in a step of a strategy that is no TPU's"
+        return "in a step of a strategy that is not a TPU's"
     if UNSEEN_CALLER in kinds:
         return None
     return "here" if context.call_chain else "at module level"

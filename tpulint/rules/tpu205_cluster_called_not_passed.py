@@ -14,7 +14,7 @@ from tpulint.syntax.expression_nodes import CallNode, last_name
 
 
 def check(program: Program, report: Report) -> None:
-    for cluster in [*program.clusters(), *program.loose_clusters]:
+    for cluster in [*program.clusters(), *program.orphan_clusters]:
         given = cluster.given
         if cluster.kind not in OPENED_BY_CALL or given is None:
             continue

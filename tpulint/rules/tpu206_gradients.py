@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.events import ApiCall, Cluster, Computation
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.structures import tensors, told_apart
+from tpulint.analysis.domain.structures import distinguished, tensors
 from tpulint.analysis.domain.values import UNKNOWN, Const
 
 # tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
@@ -33,7 +33,7 @@ def uncolocated(computation: Computation) -> Iterator[Gradient]:
         if call.context.cluster is not None or not takes_gradient(call) or colocates(call):
             continue
         loss = call.argument(LOSSES[call.last], 0)
-        for tensor, alternative in told_apart(loss.value if loss is not None else UNKNOWN):
+        for tensor, alternative in distinguished(loss.value if loss is not None else UNKNOWN):
             for cluster in sorted(tensor.clusters, key=computation.clusters.index):
                 called = {
                     each.last for each in computation.calls if each.context.cluster is cluster

@@ -11,7 +11,7 @@ from tpulint.rules.base import Report
 
 
 def check(program: Program, report: Report) -> None:
-    for cluster in [*program.clusters(), *program.loose_clusters]:
+    for cluster in [*program.clusters(), *program.orphan_clusters]:
         wrong = misfit_in(cluster, misfit) if cluster.kind in OPENED_BY_CALL else None
         if wrong is not None:
             name = traces.callee_name(wrong.callee)

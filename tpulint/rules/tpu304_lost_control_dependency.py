@@ -41,7 +41,7 @@ def _is_moot(block: Dependencies) -> bool:
 
 
 def _returns_all(block: Dependencies) -> bool:
-    """Return whether whoever takes what the block returns takes the dependencies themselves."""
+    """Return whether the block returns the dependencies themselves, so that its users have them."""
     if not isinstance(block.inputs, Sequence) or block.inputs.open or not block.returned:
         return False
     asked = {id(each) for each in block.inputs.items}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Tensor
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Value
 from tpulint.diagnostics.culprits import Culprit, in_argument
 from tpulint.diagnostics.trace_steps import device_path, device_step
@@ -26,7 +26,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
-    for tensor, alternative in told_apart(taken):
+    for tensor, alternative in distinguished(taken):
         made = _maker(tensor, call)
         if alternative or made is None or made.mode != "graph" or not _is_hidden(tensor, made):
             continue
@@ -67,7 +67,7 @@ def _is_hidden(tensor: Tensor, made: Computation) -> bool:
 
 
 def _judge_hook(computation: Computation, argument: Argument, report: Report) -> None:
-    for tensor, alternative in told_apart(argument.value):
+    for tensor, alternative in distinguished(argument.value):
         home = tensor.made
         here = home is not None and home.computation is computation and home.on_device
         if here and not alternative:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.program import Program
-from tpulint.knowledge.operations import Built
+from tpulint.knowledge.operations import BuiltOperation
 
 # Functions that a model_fn calls to drop the summaries that its helpers made.
 EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
@@ -16,7 +16,9 @@ V1_SUMMARIES = frozenset(
 )
 
 
-def is_left_out(built: Built, call: ApiCall, computation: Computation, emptied: set[str]) -> bool:
+def is_left_out(
+    built: BuiltOperation, call: ApiCall, computation: Computation, emptied: set[str]
+) -> bool:
     """Return whether nobody fetches a summary of TensorFlow 1: only an Estimator merges them."""
     merged = computation.kind == "model_fn" and _folder(call) not in emptied
     return V1_SUMMARIES.issuperset(built.operations) and not merged

@@ -9,10 +9,10 @@ from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Conte
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
+from tpulint.analysis.domain.written_tests import is_for_gpu
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty
-from tpulint.knowledge.operations import Built, builds
-from tpulint.queries.branch_tests import is_for_gpu
+from tpulint.knowledge.operations import BuiltOperation, builds
 from tpulint.queries.device_code import certainty, compiled_calls, is_compiled, placed_softly
 from tpulint.rules.base import Report
 from tpulint.rules.tpu501_summaries import V1_SUMMARIES, folders_that_empty, is_left_out
@@ -56,7 +56,7 @@ def check(program: Program, report: Report) -> None:
         )
 
 
-def instead(call: ApiCall, built: Built, computation: Computation) -> str:
+def instead(call: ApiCall, built: BuiltOperation, computation: Computation) -> str:
     """Return what to do instead of the operation on the device."""
     if built.writer or V1_SUMMARIES.issuperset(built.operations):
         in_estimator = computation.kind == MODEL_FN
@@ -66,7 +66,7 @@ def instead(call: ApiCall, built: Built, computation: Computation) -> str:
     return "send it to the host with `outside_compilation`"
 
 
-def _surely(built: Built, call: ApiCall, computation: Computation) -> bool:
+def _surely(built: BuiltOperation, call: ApiCall, computation: Computation) -> bool:
     """Return whether the operation is there for sure, and has no kernel in any release."""
     if built.writer and not any(
         each.last == "as_default" and each.context.on_device for each in computation.calls

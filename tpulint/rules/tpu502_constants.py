@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Argument
-from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import NONE, Value
 
 TENSORFLOW = ("tensorflow.", "keras.")
@@ -62,7 +62,7 @@ def dynamic_arguments(call: ApiCall) -> Iterator[tuple[Argument, str]]:
         elif call.last == MASK:
             lengths = call.argument("lengths", 0)
             if lengths is not None and is_data(lengths.value):
-                yield lengths, "`maxlen`, by default the largest length,"
+                yield lengths, "`maxlen` (by default the largest length)"
 
 
 def _named(call: ApiCall, keyword: str) -> str:
@@ -72,4 +72,4 @@ def _named(call: ApiCall, keyword: str) -> str:
 
 def is_data(value: Value) -> bool:
     """Return whether the value, or a dimension in it, is known at run time only."""
-    return any(tensor.data for tensor, _ in told_apart(value))
+    return any(tensor.data for tensor, _ in distinguished(value))

@@ -7,7 +7,7 @@ from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Value
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.trace_steps import path_to_site
@@ -25,7 +25,7 @@ def check(program: Program, report: Report) -> None:
         for argument, what in dynamic_arguments(call):
             sure = certainty(program, computation, call.context)
             vague = isinstance(argument.value, Sequence) and argument.value.open
-            if vague or any(alternative for _, alternative in told_apart(argument.value)):
+            if vague or any(alternative for _, alternative in distinguished(argument.value)):
                 sure = Certainty.POSSIBLE
             culprit = in_argument(argument, _data_in(argument.value))
             named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
@@ -41,7 +41,7 @@ def check(program: Program, report: Report) -> None:
 
 
 def _data_in(value: Value) -> Tensor:
-    return next(tensor for tensor, _ in told_apart(value) if tensor.data)
+    return next(tensor for tensor, _ in distinguished(value) if tensor.data)
 
 
 def _loop_sources(program: Program) -> set[Site]:

@@ -26,14 +26,14 @@ def check(program: Program, report: Report) -> None:
             sure = writes and not made.context.is_guess
             report(
                 made.site.span,
-                "this TensorArray starts empty and cannot grow on the device, where what is written"
-                " to it is silently dropped: pass its `size`",
+                "this TensorArray starts empty and cannot grow on the device, where writes to it"
+                " are silently dropped: pass its `size`",
                 certainty=computation.certainty if sure else Certainty.POSSIBLE,
                 trace=(
                     traces.entry(computation),
                     *traces.calls(DEVICE_LANE, computation.context, made.context, skip=1),
                     traces.step(DEVICE_LANE, made.site, "allocates no element"),
-                    *told(writes[:1]),
+                    *write_steps(writes[:1]),
                 ),
             )
 
@@ -46,5 +46,5 @@ def grows(made: ApiCall) -> bool:
     return (size.value if size is not None else None) in EMPTY
 
 
-def told(writes: list[ApiCall]) -> list[Step]:
+def write_steps(writes: list[ApiCall]) -> list[Step]:
     return [traces.step(DEVICE_LANE, each.site, "writes beyond its end") for each in writes]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
+from tpulint.analysis.domain.written_tests import is_for_gpu
 from tpulint.finding import Certainty
-from tpulint.queries.branch_tests import asks_for_dtype, is_for_gpu, is_handler
+from tpulint.queries.branch_tests import asks_for_dtype, is_handler
 from tpulint.rules.base import Report
 from tpulint.rules.tpu504_dtypes import SLOW
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import External
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
@@ -51,7 +51,7 @@ def _check_kernels(program: Program, report: Report) -> None:
     for computation, call in compiled_calls(program):
         missing = lacks(call.path)
         for argument in call.arguments[:1] if missing else ():
-            for tensor, alternative in told_apart(argument.value):
+            for tensor, alternative in distinguished(argument.value):
                 if tensor.dtype in missing:
                     sure = certainty(program, computation, call.context)
                     what = f"`{call.last}` has no TPU kernel for {tensor.dtype}"
@@ -69,7 +69,7 @@ def _check_inputs(program: Program, report: Report) -> None:
         if placed_softly(program, computation):
             continue
         for argument in computation.call.arguments:
-            for tensor, alternative in told_apart(argument.value):
+            for tensor, alternative in distinguished(argument.value):
                 if tensor.dtype in ("string", "complex128"):
                     sure = certainty(program, computation, computation.context)
                     report(

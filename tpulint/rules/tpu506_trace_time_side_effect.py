@@ -12,6 +12,7 @@ from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.knowledge.trace_time import FIXED
+from tpulint.queries.branch_tests import asks_for_eager
 from tpulint.rules.base import Report
 
 STEPS = frozenset(["run", "experimental_run_v2"])
@@ -68,9 +69,11 @@ def is_fixed(call: ApiCall) -> bool:
 
 
 def is_meant(computation: Computation, effect: Effect) -> bool:
-    """Return whether it happens once on purpose, as a seed or an own graph shows."""
+    """Return whether it happens once on purpose: a seed, an own graph, a wrong kind of argument."""
     if effect.kind in OF_STEPS:
-        return computation.kind not in STEPS
+        inner = effect.context.conditions - computation.context.conditions
+        tells = asks_for_eager(effect.context._replace(conditions=inner))
+        return computation.kind not in STEPS or (effect.kind == "shows" and tells)
     if "random" not in effect.name:
         return effect.kind == "decides"
     return any(

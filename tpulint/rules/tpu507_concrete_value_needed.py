@@ -49,10 +49,10 @@ def report_test(computation: Computation, test: Effect, report: Report) -> None:
     sure = test.sure and not test.context.is_guess and not is_tried(test.site)
     report(
         test.site.span,
-        f"Python's `{test.name}` asks whether a tensor is true, which has no value while device"
+        f"Python's `{test.name}` tests a tensor, which has no value while device"
         f" code is traced, and autograph does not convert it here: use {INSTEAD[test.name]}",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
-        trace=path_to_site(computation, test.context, test.site, "asks whether a tensor is true"),
+        trace=path_to_site(computation, test.context, test.site, "tests a tensor"),
     )
 
 

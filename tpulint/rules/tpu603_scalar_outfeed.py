@@ -43,8 +43,8 @@ def _say(
     chosen = "may be" if isinstance(sent.value, Choice) else "is"
     report(
         culprit.span,
-        f"{f'`{name}`' if name else 'this value'} {chosen} a scalar, but what `{cluster.kind}`"
-        " receives is concatenated over the replicas along its first dimension: pass"
+        f"{f'`{name}`' if name else 'this value'} {chosen} a scalar, but tensors of"
+        f" `{cluster.kind}` are concatenated over the replicas along their first dimension: pass"
         f" `tf.reshape({name or 'x'}, [1])`",
         certainty=computation.certainty if sure else Certainty.POSSIBLE,
         trace=(

@@ -58,7 +58,7 @@ def _say(computation: Computation, update: ApiCall, report: Report) -> None:
     report(
         update.site.span,
         f"`{name}` is not wrapped in `{WRAPPER}`: each replica would apply "
-        "only its own gradients, so TPUEstimator refuses to train",
+        "only its own gradients, which TPUEstimator refuses except under control flow v2",
         certainty=Certainty.POSSIBLE if guess else computation.certainty,
         trace=device_path(
             computation, update.context, device_step(made, "is made without a wrapper")

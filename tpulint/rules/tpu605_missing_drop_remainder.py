@@ -26,14 +26,14 @@ FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape
 def check(program: Program, report: Report) -> None:
     for feed in program.feeds:
         # The last batch of a prediction is filled up, by TPUEstimator and by Keras.
-        if feed.kind == "predict" or _embeds(feed) or _has_fixed_shape(program, feed):
+        if feed.kind == "predict" or _embeds(feed):
             continue
         batches = last_batches(data_of(program, feed))
         kept = [None if each is None else keeps_remainder(each) for each in batches]
         if False in kept:
             continue
         for batch, keeps in zip(batches, kept, strict=True):
-            if batch is not None and keeps:
+            if batch is not None and keeps and not _is_given_shape(program, feed, batch):
                 _say(feed, batch, all(kept) and not feed.context.is_guess, report)
 
 
@@ -44,10 +44,13 @@ def _embeds(feed: Feed) -> bool:
     return feed.owner.argument("embedding_config_spec") not in (None, NONE)
 
 
-def _has_fixed_shape(program: Program, feed: Feed) -> bool:
+def _is_given_shape(program: Program, feed: Feed, batch: ExternalObject) -> bool:
+    """Return whether batches get a static shape by hand: behind the step that makes them."""
     if isinstance(feed.owner, Strategy):
         return False
-    return any(call.last in FIXES for call in calls_of(program, feed))
+    calls = calls_of(program, feed)
+    made = [number for number, call in enumerate(calls) if call.result is batch]
+    return any(call.last in FIXES for call in calls[made[-1] if made else 0 :])
 
 
 def _say(feed: Feed, batch: ExternalObject, sure: bool, report: Report) -> None:

@@ -9,8 +9,8 @@ from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Conte
 from tpulint.analysis.domain.objects import Mapping, Sequence, function_of
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Value, options
+from tpulint.analysis.domain.written_tests import tests
 from tpulint.knowledge.seam import GIVES_ONE_TENSOR
-from tpulint.queries.branch_tests import tests
 
 EVALUATION = re.compile(r"EVAL\b|['\"]eval['\"]")
 OTHER_MODE = re.compile(r"(?:TRAIN|PREDICT|INFER)\b|['\"](?:train|predict|infer)['\"]")

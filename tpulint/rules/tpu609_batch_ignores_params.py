@@ -41,7 +41,7 @@ def check(program: Program, report: Report) -> None:
                     f'{wrong.harm}: take `params["batch_size"]`',
                     certainty=wrong.certainty,
                     trace=(
-                        traces.step(HOST_LANE, estimator.site, "says how large a batch is"),
+                        traces.step(HOST_LANE, estimator.site, "sets the batch size"),
                         traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
                         traces.step(HOST_LANE, batch.site, "makes batches of its own size"),
                     ),
@@ -60,16 +60,16 @@ def judged(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> Wrong | Non
     hosts = known_hosts(estimator)
     if is_same(size, asked.value):
         if feeds_each_core(feed, estimator):
-            return Wrong(certainty, f"each core gets a batch as large as all of `{keyword}`")
+            return Wrong(certainty, f"each core gets a batch as large as the whole `{keyword}`")
         if hosts == "several":
-            return Wrong(certainty, f"each host gets a batch as large as all of `{keyword}`")
+            return Wrong(certainty, f"each host gets a batch as large as the whole `{keyword}`")
         return None
     batched, whole = _number(size), _number(asked.value)
     if batched is None or whole is None or feeds_each_core(feed, estimator):
         return None
     if batched > whole or (hosts == "one" and batched != whole):
         return Wrong(
-            certainty, f"a host's batch of {batched} is not its part of `{keyword}={whole}`"
+            certainty, f"a host's batch of {batched} is not its share of `{keyword}={whole}`"
         )
     return None  # it may be right for as many hosts
 

@@ -9,14 +9,15 @@ from tpulint.diagnostics.fixes.strategies import in_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.strategy_scopes import Outside, Scopes
+from tpulint.queries.targets import KERAS, target_at
 from tpulint.rules.base import Report
 
 HARM = {
     "optimizer": "its slot variables cannot be created with those of the model",
     "model": "an optimizer of the strategy cannot update its variables",
-    "metric": "what the replicas add to it is refused or lost",
-    "variable": "it lives on one host, not on the replicas: device code reads a copy there,"
-    " and what the replicas write is lost or refused",
+    "metric": "updates from the replicas are refused or lost",
+    "variable": "it lives on one host, not on the replicas, so device code reads a copy there,"
+    " and writes of the replicas are refused or lost",
 }
 
 
@@ -32,7 +33,7 @@ def check(program: Program, report: Report) -> None:
             certainty=sure,
             trace=(
                 *traces.calls(HOST_LANE, found.user, found.made),
-                traces.step(HOST_LANE, found.site, f"makes {words(found)} under no scope"),
+                traces.step(HOST_LANE, found.site, f"makes {words(found)} outside the scope"),
                 traces.step(lane(found), found.use, f"uses the {found.kind}"),
             ),
             fix=in_scope(scopes.place(found)),
@@ -46,7 +47,7 @@ def certainty(program: Program, found: Outside) -> Certainty | None:
     """
     if found.kind != "optimizer":
         return found.certainty
-    target = program.targets.of(found.site.module.filename)
+    target = target_at(program, found.site, KERAS)
     if not target.newest & allowed([KERAS_3]):
         return None
     is_mixed = target.stated and target.mask & ~allowed([KERAS_3])

@@ -28,7 +28,7 @@ def check(program: Program, report: Report) -> None:
                 report(
                     call.site.span,
                     "`strategy.scope()` is entered in the function given to `run`, where a replica"
-                    " cannot enter it: create what belongs under it before the step",
+                    " cannot enter it: create the variables before the step",
                     certainty=certainty(computation, strategy, call.context.is_guess),
                     trace=(
                         traces.entry(computation),

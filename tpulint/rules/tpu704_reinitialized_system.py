@@ -30,7 +30,7 @@ def message(found: Again) -> str:
     elif found.before.last == found.call.last:
         harm = "it was initialized already, and what was made on it is lost"
     else:
-        harm = "a strategy was built on it already"
+        harm = "a strategy has already been built on it"
     return f"initializing the TPU system clears the TPU: {harm}"
 
 

@@ -38,24 +38,29 @@ def initialized_again(program: Program) -> Iterator[Again]:
             runs.setdefault(call.context.run, []).append(call)
     for calls in runs.values():
         standing: list[ApiCall] = []
-        for call in calls:
+        for number, call in enumerate(calls):
             if call.last in SHUTS_DOWN:
                 standing = []
                 continue
             if call.last in INITIALIZES:
-                yield from _lost(call, standing)
+                is_rebuilt = any(_enters_scope(each) for each in calls[number + 1 :])
+                yield from _lost(call, standing, is_rebuilt)
             standing.append(call)
 
 
-def _lost(call: ApiCall, standing: list[ApiCall]) -> Iterator[Again]:
-    """The most that is in the way: what a scope made, a strategy, the first initialization."""
+def _lost(call: ApiCall, standing: list[ApiCall], is_rebuilt: bool) -> Iterator[Again]:
+    """The most that is in the way: what a scope made, a strategy, the first initialization.
+
+    is_rebuilt: a scope is entered afterwards, so that the system may be cleared on purpose.
+    """
     reachable = [each for each in standing if _comes_before(each, call)]
     if any(_are_apart(each, call) for each in reachable if each.last in INITIALIZES):
         return
     for names in ({"scope"}, seam.TPU_STRATEGIES, INITIALIZES):
         found = [each for each in reachable if each.last in names and _is_tpus(each)]
         if found:
-            sure = names == {"scope"} and any(_still_holds(each, call) for each in found)
+            holds = names == {"scope"} and any(_still_holds(each, call) for each in found)
+            sure = holds and not is_rebuilt
             yield Again(call, found[0], Certainty.DEFINITE if sure else Certainty.POSSIBLE)
             return
 
@@ -72,9 +77,12 @@ def _comes_before(earlier: ApiCall, later: ApiCall) -> bool:
 
 
 def _is_tpus(call: ApiCall) -> bool:
-    if call.last != "scope":
-        return True
-    return isinstance(call.receiver, Strategy) and call.receiver.kind == "tpu"
+    return call.last != "scope" or _enters_scope(call)
+
+
+def _enters_scope(call: ApiCall) -> bool:
+    is_tpus = isinstance(call.receiver, Strategy) and call.receiver.kind == "tpu"
+    return call.last == "scope" and is_tpus
 
 
 def _still_holds(scope: ApiCall, call: ApiCall) -> bool:

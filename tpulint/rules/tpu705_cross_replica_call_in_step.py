@@ -8,11 +8,11 @@ from tpulint.analysis.domain.context import COMPUTATION, DATA, WITH
 from tpulint.analysis.domain.effects import CROSS_REPLICA, UNSEEN
 from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.written_tests import tests
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import OF_ALL_REPLICAS, REFUSED_ON_REPLICAS
-from tpulint.queries.branch_tests import tests
 from tpulint.queries.device_code import LEADS_OUT
 from tpulint.queries.strategies import strategy_of
 from tpulint.rules.base import Report

@@ -17,7 +17,7 @@ def check(program: Program, report: Report) -> None:
             message(found),
             certainty=found.certainty,
             trace=(
-                traces.step(HOST_LANE, found.switch.site, "asks for eager execution"),
+                traces.step(HOST_LANE, found.switch.site, "turns on eager execution"),
                 *way_to_step(found),
             ),
             fix=not_eager(found.switch, found.given),
@@ -36,7 +36,7 @@ def message(found: Eager) -> str:
     if found.switch.last == "compile":
         return (
             "`run_eagerly=True` for a model of a TPUStrategy: a TPU runs compiled steps only, and"
-            f" `{found.step.last if found.step else 'fit'}` refuses to run this one"
+            f" `{found.step.last if found.step else 'fit'}` refuses this model"
         )
     return (
         f"`{found.switch.last}(True)` removes the tf.function around `run`: a"

@@ -20,7 +20,7 @@ ON = Const(True)
 
 
 class Eager(NamedTuple):
-    """`switch` asks for eager execution by `given`; `step`, where it is seen, then fails."""
+    """`switch` turns on eager execution by `given`; `step`, where it is seen, then fails."""
 
     switch: ApiCall
     given: Argument

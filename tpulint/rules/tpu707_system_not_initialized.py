@@ -30,8 +30,8 @@ def check(program: Program, report: Report) -> None:
             reported.add(id(made))
             report(
                 made.site.span,
-                f"`{made.last}` on a TPU system that nothing initializes, so that its first step is"
-                " refused: call `tf.tpu.experimental.initialize_tpu_system(resolver)` before",
+                f"`{made.last}` on a TPU system that nothing initializes, so its first step is"
+                " refused: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
                 certainty=Certainty.DEFINITE,
                 trace=(
                     traces.step(HOST_LANE, made.site, f"makes the `{made.last}`"),

@@ -1,4 +1,4 @@
-"""TPU708: a Keras loss that reduces by itself is called in a step of one's own."""
+"""TPU708: a Keras loss that reduces by itself is called in a custom training step."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from tpulint.finding import HOST_LANE, Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.device_code import is_compiled
+from tpulint.queries.targets import KERAS, target_at
 from tpulint.rules.base import Report
 
 AVERAGES = "compute_average_loss"
-INSTEAD = "make it with `reduction=None` and average what it gives over the global batch"
-OF_KERAS_2 = "make it with `Reduction.NONE` and average what it gives over the global batch"
+INSTEAD = "make it with `reduction=None` and average its result over the global batch"
+OF_KERAS_2 = "make it with `Reduction.NONE` and average its result over the global batch"
 
 
 def check(program: Program, report: Report) -> None:
@@ -32,14 +33,14 @@ def check(program: Program, report: Report) -> None:
             averaged.add(site)
             report(
                 call.site.span,
-                f"`{AVERAGES}` averages the losses of samples, but `{loss.last}` gives one number"
+                f"`{AVERAGES}` averages the losses of samples, but `{loss.last}` returns one number"
                 f" for the batch: {INSTEAD}",
                 certainty=_least(computation, call),
                 trace=device_path(
                     computation,
                     call.context,
                     device_step(site, "reduces the losses to one number"),
-                    device_step(call.site, "wants one loss a sample"),
+                    device_step(call.site, "expects one loss per sample"),
                 ),
             )
         for call, loss in called(computation):
@@ -50,8 +51,8 @@ def check(program: Program, report: Report) -> None:
                 sure = Certainty.POSSIBLE
             report(
                 call.site.span,
-                f"`{loss.last}` reduces the losses by itself, which Keras 2 refuses in a step of"
-                f" one's own: {OF_KERAS_2}",
+                f"`{loss.last}` reduces the losses by itself, which Keras 2 refuses in a custom"
+                f" training step: {OF_KERAS_2}",
                 certainty=sure,
                 trace=(
                     traces.step(HOST_LANE, loss.site, f"makes the `{loss.last}`"),
@@ -87,7 +88,7 @@ def averaged_twice(computation: Computation) -> Iterator[tuple[ApiCall, External
 
 def refusal(program: Program, call: ApiCall) -> Certainty | None:
     """Return how sure it is that the target's Keras refuses the call; None where it does not."""
-    target = program.targets.of(call.site.module.filename)
+    target = target_at(program, call.site, KERAS)
     old = ~allowed([KERAS_3])
     if not target.stated or not target.mask & old:
         return None

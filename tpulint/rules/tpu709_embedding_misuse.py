@@ -9,7 +9,7 @@ from tpulint.analysis.domain.events import ApiCall, Computation, Tensor
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.structures import distinguished
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.strategies import in_scope
 from tpulint.diagnostics.trace_steps import path_to_site
@@ -59,7 +59,7 @@ def made_outside(call: ApiCall, made: ExternalObject, sure: Certainty, report: R
         " it was not created under a TPUStrategy",
         certainty=sure,
         trace=(
-            traces.step(HOST_LANE, made.site, f"makes the `{EMBEDDING}` under no scope"),
+            traces.step(HOST_LANE, made.site, f"makes the `{EMBEDDING}` outside the scope"),
             traces.step(HOST_LANE, call.site, f"calls its `{call.last}`"),
         ),
         fix=in_scope(made.site),
@@ -69,8 +69,8 @@ def made_outside(call: ApiCall, made: ExternalObject, sure: Certainty, report: R
 def on_host(call: ApiCall, report: Report) -> None:
     report(
         call.site.span,
-        f"`{call.last}` of a `{EMBEDDING}` is an operation of the TPU's cores, but no step is"
-        " around it: call it in the function given to `run`",
+        f"`{call.last}` of a `{EMBEDDING}` runs on the TPU's cores, but is called outside a"
+        " step: call it in the function given to `run`",
         certainty=Certainty.POSSIBLE if call.context.is_guess else Certainty.DEFINITE,
         trace=(traces.step(HOST_LANE, call.site, f"calls `{call.last}` on the host"),),
     )
@@ -101,7 +101,7 @@ def refusal(computation: Computation, call: ApiCall) -> str | None:
     given = call.argument("features", 0)
     handed = {each.site for each in computation.calls if ".nest." in each.path}
     if given is not None and any(
-        is_made_here(each) and each.site not in handed for each, _ in told_apart(given.value)
+        is_made_here(each) and each.site not in handed for each, _ in distinguished(given.value)
     ):
         return "takes only what the step was given, not what it computes"
     return None

@@ -7,8 +7,14 @@ from tpulint.diagnostics.renames import advice, rename, shown
 from tpulint.finding import Certainty
 from tpulint.knowledge import names
 from tpulint.queries.absent_names import Absent, absent, first_with, newest
+from tpulint.queries.targets import target_at
 from tpulint.rules.base import Report
-from tpulint.rules.tpu801_keywords import corrected, is_guessed_call, release_of, unknown_keywords
+from tpulint.rules.tpu801_keywords import (
+    corrected,
+    is_guessed_call,
+    release_of,
+    unknown_keywords,
+)
 
 PACKAGE = "tensorflow."
 
@@ -25,7 +31,7 @@ def check(program: Program, report: Report) -> None:
     for call in program.all_calls():
         keyed = call.path.startswith(PACKAGE) and any(each.keyword for each in call.arguments)
         if keyed and names.parameters(call.path):
-            target = program.targets.of(call.site.module.filename)
+            target = target_at(program, call.site, call.path)
             sure = Certainty.POSSIBLE if is_guessed_call(call, target) else Certainty.DEFINITE
             for argument, near in unknown_keywords(call, target):
                 meant = f"; did you mean `{near}`?" if near else ""

@@ -19,13 +19,13 @@ from tpulint.runtime.fetching import guard_fetches
 from tpulint.runtime.internal import ours, partly_ours
 from tpulint.runtime.mark.marked import Marked, Mode, Ran
 from tpulint.runtime.mark.replicate import Outcome, mark, warn_of_idle_padding
-from tpulint.runtime.mark.request import Request
+from tpulint.runtime.mark.request import ReplicateRequest
 from tpulint.runtime.mark.validate import check
 from tpulint.runtime.schedule.options import Options
 from tpulint.runtime.schedule.schedule import schedule
 
 
-def run(request: Request, mode: Mode, options: Options) -> tuple[Outcome, Ran] | None:
+def run(request: ReplicateRequest, mode: Mode, options: Options) -> tuple[Outcome, Ran] | None:
     """Mark the computation of `request`, and build the step that runs it.
 
     None where there are no replicas. The step is in the graph that is being built.

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.embedding import operations as embeddings
 from tpulint.runtime.emulate.placed import Functions, name_results
 from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
 from tpulint.runtime.emulate.system import (
@@ -45,8 +46,19 @@ def emulated_tpu(
     """
     system = system_of(num_replicas, topology, cores_per_replica)
     patches = _patches() if current_system() is None else ()
-    with tfi.install(patches), emulating(system):
+    with tfi.install(patches), emulating(system), embeddings.embedding_engine():
         yield
+
+
+_EMBEDDINGS = tfi.EmbeddingOperations(
+    embeddings.is_set_up,
+    embeddings.set_up,
+    embeddings.load,
+    embeddings.retrieve,
+    embeddings.enqueue,
+    embeddings.activations,
+    embeddings.send_gradients,
+)
 
 
 def _patches() -> Sequence[AbstractContextManager[None]]:
@@ -66,7 +78,7 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
         tfi.tpu_systems(_initialize, lambda: note_initialized(is_now=False)),
         tfi.partitioned_calls(),
         tfi.cross_replica_sums(lambda: enclosing_context() is not None),
-        tfi.embeddings_refused(),
+        tfi.embeddings_emulated(_EMBEDDINGS),
         tfi.autotune_disabled(),
         tfi.replicate_calls(
             _replicate_on_cores, outside_compilation, experimental_map_outside_compilation
@@ -100,5 +112,6 @@ def _now() -> System:
 def _initialize() -> bytes:
     """Initialize the system: its topology, serialized."""
     note_initialized(is_now=True)
+    embeddings.forget()
     system = _now()
     return tfi.serialized_topology(list(system.mesh), system.coordinates)

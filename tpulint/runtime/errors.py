@@ -30,6 +30,7 @@ __all__ = [
     "DeviceVariableError",
     "DivergentCollectiveError",
     "EagerExecutionError",
+    "EmbeddingError",
     "EscapedTensorError",
     "InputsNotPerReplicaError",
     "InternalError",
@@ -205,6 +206,10 @@ class ContextClearedWarning(RuntimeFaultWarning):
     """outside_compilation where the TPU context has been cleared: it runs in place."""
 
     rule = "TPU302"
+
+
+class EmbeddingError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]
+    """A batch has ids that its embedding table has not, or is of another shape than set up."""
 
 
 class EscapedTensorError(RuntimeFault, ValueError):

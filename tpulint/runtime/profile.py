@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from tpulint.runtime.execute.probes import Event, watched_by
+from tpulint.runtime.execute.probes import SegmentRun, watched_by
 
 _COLUMNS = ("lane", "runs", "bytes to host", "bytes to device", "ms")
 
@@ -45,7 +45,7 @@ class LaneTotal:
 class Profile:
     """The events of the steps that ran while it was open."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[SegmentRun] = field(default_factory=list)
 
     @property
     def steps(self) -> list[tuple[LaneTotal, ...]]:
@@ -91,7 +91,7 @@ def profile() -> Iterator[Profile]:
     found = Profile()
     lock = threading.Lock()
 
-    def add(event: Event) -> None:
+    def add(event: SegmentRun) -> None:
         with lock:
             found.events.append(event)
 
@@ -104,11 +104,11 @@ def _row(total: LaneTotal) -> tuple[str, ...]:
     return (total.lane, *(f"{count:,}" for count in counts), f"{total.seconds * 1e3:.3f}")
 
 
-def _thread(event: Event) -> int:
+def _thread(event: SegmentRun) -> int:
     return 2 * event.replica + (event.lane != "device")
 
 
-def _names(events: list[Event]) -> Iterator[dict[str, Any]]:
+def _names(events: list[SegmentRun]) -> Iterator[dict[str, Any]]:
     threads = {_thread(event): event for event in events}
     for thread, event in sorted(threads.items()):
         side = "device" if event.lane == "device" else "host"
@@ -116,7 +116,7 @@ def _names(events: list[Event]) -> Iterator[dict[str, Any]]:
         yield {"ph": "M", "name": "thread_name", "pid": 0, "tid": thread, "args": {"name": name}}
 
 
-def _traced(event: Event) -> dict[str, Any]:
+def _traced(event: SegmentRun) -> dict[str, Any]:
     return {
         "ph": "X",
         "name": event.lane,

@@ -14,7 +14,7 @@ from tpulint.runtime.errors import (
 )
 from tpulint.runtime.mark.marked import Mode, Ran
 from tpulint.runtime.mark.replicate import Outcome
-from tpulint.runtime.mark.request import Request
+from tpulint.runtime.mark.request import ReplicateRequest
 from tpulint.runtime.source_location import is_called_by_strategy
 from tpulint.runtime.stepping import current_options
 from tpulint.runtime.undifferentiable import undifferentiable, undifferentiable_value
@@ -94,7 +94,7 @@ def split_compile_and_replicate(
             padding_spec,
             xla_options,
         )
-    request = Request(
+    request = ReplicateRequest(
         computation,
         inputs,
         infeed_queue,
@@ -131,7 +131,7 @@ def rewrite(
     )[0]
 
 
-def _eagerly(request: Request) -> list[Any]:
+def _eagerly(request: ReplicateRequest) -> list[Any]:
     """Trace an eager call and run it once. An operation becomes None: it has run."""
     traced: list[list[Any]] = []
 
@@ -159,7 +159,7 @@ def _without_operation(value: Any) -> Any:
     return None if isinstance(value, tf.Operation) else value
 
 
-def _in_graph(request: Request, mode: Mode) -> list[Any]:
+def _in_graph(request: ReplicateRequest, mode: Mode) -> list[Any]:
     built = driver.run(request, mode, current_options())
     if built is None:
         return []

@@ -11,7 +11,7 @@ from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
 from tpulint.runtime.execute import callbacks, thread_starvation
-from tpulint.runtime.execute.probes import Event, Unfinished, unfinished, watched_by
+from tpulint.runtime.execute.probes import SegmentRun, Unfinished, unfinished, watched_by
 from tpulint.runtime.execute.raising import faults_sent_to
 from tpulint.runtime.stepping import options
 
@@ -55,7 +55,7 @@ class Watch:
         """The first that a step has raised, whatever the program has seen of it."""
         self._lock = threading.Lock()
 
-    def add(self, event: Event) -> None:
+    def add(self, event: SegmentRun) -> None:
         """Add a segment that has run."""
         with self._lock:
             computation = self.computations.setdefault(event.computation, Totals())

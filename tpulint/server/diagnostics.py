@@ -10,10 +10,10 @@ from pygls.capabilities import get_capability
 
 from tpulint.codes import CODES
 from tpulint.finding import Certainty, Finding, Severity
-from tpulint.server.documents import Documents, Place
+from tpulint.server.documents import DocumentPlace, Documents
 from tpulint.server.language_server import Server
 from tpulint.server.places import Units, path_of, range_in
-from tpulint.server.project import Project, Snapshot
+from tpulint.server.project import ServerProject, Snapshot
 from tpulint.source import Source
 
 SOURCE = "tpulint"
@@ -66,7 +66,7 @@ async def pull_all(
         snapshot = await ls.schedule.current(scheduled)
         for path in snapshot.findings:
             if not path.endswith(".ipynb"):
-                found[ls.documents.uri(path)] = in_document(ls, snapshot, Place(path))
+                found[ls.documents.uri(path)] = in_document(ls, snapshot, DocumentPlace(path))
     items: list[types.WorkspaceDocumentDiagnosticReport] = []
     for uri in sorted({*found, *before}):
         here = found.get(uri, [])
@@ -86,7 +86,7 @@ async def pull_all(
     return types.WorkspaceDiagnosticReport(items=items)
 
 
-def publish(ls: Server, project: Project, snapshot: Snapshot) -> None:
+def publish(ls: Server, project: ServerProject, snapshot: Snapshot) -> None:
     """Push what was found to the open documents of the project, or ask the client to pull."""
     pulls = get_capability(ls.client_capabilities, "text_document.diagnostic") is not None
     for uri, place in ls.documents.open():
@@ -102,7 +102,7 @@ def publish(ls: Server, project: Project, snapshot: Snapshot) -> None:
         refresh(ls, project, snapshot)
 
 
-def refresh(ls: Server, project: Project, snapshot: Snapshot) -> None:
+def refresh(ls: Server, project: ServerProject, snapshot: Snapshot) -> None:
     """Ask the client to pull again where findings have changed since it was last asked.
 
     It pulls by itself for the text that it edits, and not for what else that changes.
@@ -118,7 +118,7 @@ def refresh(ls: Server, project: Project, snapshot: Snapshot) -> None:
         ls.workspace_diagnostic_refresh(None)
 
 
-def in_document(ls: Server, snapshot: Snapshot, place: Place) -> list[types.Diagnostic]:
+def in_document(ls: Server, snapshot: Snapshot, place: DocumentPlace) -> list[types.Diagnostic]:
     """Return the diagnostics of one document: of a file, or of one cell of a notebook."""
     units, documents = ls.units, ls.documents
     return [
@@ -127,7 +127,7 @@ def in_document(ls: Server, snapshot: Snapshot, place: Place) -> list[types.Diag
     ]
 
 
-def findings_of(snapshot: Snapshot, place: Place) -> list[Finding]:
+def findings_of(snapshot: Snapshot, place: DocumentPlace) -> list[Finding]:
     source = snapshot.sources.get(place.path)
     return [
         each

@@ -18,7 +18,7 @@ from tpulint.source import UnreadableSource, declared_encoding
 PYTHON = "python"
 
 
-class Place(NamedTuple):
+class DocumentPlace(NamedTuple):
     """The file (absolute) that a document is of; `cell` is its number in a notebook."""
 
     path: str
@@ -31,14 +31,14 @@ class Documents:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
-    def place(self, uri: str) -> Place | None:
+    def place(self, uri: str) -> DocumentPlace | None:
         """Return the file that a document is of; None where tpulint has nothing to do with it."""
         notebook = self._workspace.get_notebook_document(cell_uri=uri)
         if notebook is not None:
             path = self.path(notebook.uri)
-            return Place(path, cell_number(notebook, uri)) if path else None
+            return DocumentPlace(path, cell_number(notebook, uri)) if path else None
         path = self.path(uri)
-        return Place(path) if path and self._is_python(uri, path) else None
+        return DocumentPlace(path) if path and self._is_python(uri, path) else None
 
     def _is_python(self, uri: str, path: str) -> bool:
         document = self._workspace.get_text_document(uri)
@@ -84,7 +84,7 @@ class Documents:
     def _texts(self) -> dict[str, TextDocument]:
         return {each.uri: each for each in self._workspace.text_documents.values()}
 
-    def open(self) -> list[tuple[str, Place]]:
+    def open(self) -> list[tuple[str, DocumentPlace]]:
         """The URI and the place of every open document, cells included."""
         return [(uri, place) for uri in self._texts() if (place := self.place(uri)) is not None]
 

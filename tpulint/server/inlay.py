@@ -23,8 +23,8 @@ async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHi
     document = await ls.document(params.text_document.uri)
     if document is None or not ls.settings.inlay_hints:
         return []
-    place, project = document.place, document.scheduled.project
-    known = await ls.worker.do(lambda: clusters_in(project.programs_of(place.path), place.path))
+    place = document.place
+    known = await ls.of_programs(document, clusters_in)
     source = ls.source(place.path)
     found = []
     for span, words in known.items():
@@ -57,7 +57,7 @@ def every_cluster(programs: Iterable[ReadProgram]) -> Iterator[Cluster]:
     for each in programs:
         if each.program is not None:
             yield from each.program.clusters()
-            yield from each.program.loose_clusters
+            yield from each.program.orphan_clusters
 
 
 def words_of(clusters: Sequence[Cluster]) -> str:

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from tpulint import __version__
 from tpulint.pipeline.project_root import project_of
-from tpulint.server.documents import Documents, Place
+from tpulint.pipeline.warm_programs import ReadProgram
+from tpulint.server.documents import DocumentPlace, Documents
 from tpulint.server.notebooks import SYNC
 from tpulint.server.places import Units, units_of
-from tpulint.server.project import Project, Snapshot
-from tpulint.server.schedule import Schedule, Scheduled
+from tpulint.server.project import ServerProject, Snapshot
+from tpulint.server.schedule import AnalysisSchedule, Scheduled
 from tpulint.server.settings import ClientSettings
 from tpulint.server.worker import Worker
 from tpulint.source import Source, UnreadableSource, read_source
 
-Listener = Callable[["Server", Project, Snapshot], None]
+T = TypeVar("T")
+Listener = Callable[["Server", ServerProject, Snapshot], None]
 
 
 class Document(NamedTuple):
     """An open document, and the last analysis of its project."""
 
     uri: str
-    place: Place
+    place: DocumentPlace
     scheduled: Scheduled
     snapshot: Snapshot
 
@@ -45,7 +47,7 @@ class Server(LanguageServer):
         self.exit_status = 1
         self.listeners: list[Listener] = []
         self.worker = Worker()
-        self.schedule = Schedule(self.worker, self._unsaved_of, self._analysed)
+        self.schedule = AnalysisSchedule(self.worker, self._unsaved_of, self._analyzed)
         self.scheduled: dict[str, Scheduled] = {}  # by the root of the project
         self.refreshed: dict[str, dict[str, str]] = {}  # results that the client was told of
         self._said: set[str] = set()
@@ -81,7 +83,7 @@ class Server(LanguageServer):
         root = self.root_of(path)
         found = self.scheduled.get(root)
         if found is None:
-            found = self.scheduled[root] = Scheduled(Project(root, self.settings))
+            found = self.scheduled[root] = Scheduled(ServerProject(root, self.settings))
             self.schedule.change(found)
         return found
 
@@ -98,7 +100,7 @@ class Server(LanguageServer):
             self.schedule.change(self.scheduled_of(place.path), edited=place.path)
 
     def configure(self) -> None:
-        """Analyze everything anew, under the settings of now."""
+        """Analyze everything again, under the current settings."""
         for each in self.scheduled.values():
             self.schedule.change(each, partial(each.project.configure, self.settings))
 
@@ -111,7 +113,7 @@ class Server(LanguageServer):
         for uri, _ in self.documents.open():
             self.change(uri)
 
-    def _unsaved_of(self, project: Project) -> Mapping[str, bytes]:
+    def _unsaved_of(self, project: ServerProject) -> Mapping[str, bytes]:
         unsaved = self.documents.unsaved()
         return {path: data for path, data in unsaved.items() if self.root_of(path) == project.root}
 
@@ -126,6 +128,13 @@ class Server(LanguageServer):
         snapshot = await self.schedule.current(scheduled)
         return Document(uri, place, scheduled, snapshot)
 
+    async def of_programs(
+        self, document: Document, question: Callable[[Sequence[ReadProgram], str], T]
+    ) -> T:
+        """Return the answer, on the worker's thread, of the programs that read the document."""
+        path, project = document.place.path, document.scheduled.project
+        return await self.worker.do(lambda: question(project.programs_of(path), path))
+
     def source(self, path: str) -> Source | None:
         """Return a file as it is open, else as it is on the disk; None where it is no Python."""
         try:
@@ -133,7 +142,7 @@ class Server(LanguageServer):
         except UnreadableSource:
             return None
 
-    def _analysed(self, project: Project, snapshot: Snapshot) -> None:
+    def _analyzed(self, project: ServerProject, snapshot: Snapshot) -> None:
         for message in snapshot.messages:
             if message not in self._said:
                 self._said.add(message)

@@ -24,8 +24,8 @@ async def lenses(ls: Server, params: types.CodeLensParams) -> list[types.CodeLen
     document = await ls.document(params.text_document.uri)
     if document is None or not ls.settings.code_lens:
         return []
-    place, project = document.place, document.scheduled.project
-    lanes = await ls.worker.do(lambda: lanes_of(project.programs_of(place.path), place.path))
+    place = document.place
+    lanes = await ls.of_programs(document, lanes_of)
     source = ls.source(place.path)
     found = []
     for row, names in sorted(lanes.items()):

@@ -14,7 +14,7 @@ from tpulint.analysis.names.target_release import FILES as REQUIREMENTS
 from tpulint.cache_dir import tag
 from tpulint.config.closest import Closest
 from tpulint.config.files import FILES as CONFIGURATIONS
-from tpulint.diagnostics.rule_selection import Layer
+from tpulint.diagnostics.rule_selection import RuleSelection
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import SUFFIXES, shown
@@ -41,14 +41,13 @@ class Snapshot(NamedTuple):
     incomplete: bool = False
 
 
-class Project:
+class ServerProject:
     """The project below `root`, or a file by itself, under the client's settings."""
 
     def __init__(self, root: str, settings: ClientSettings) -> None:
         self.root = root
         self._settings = settings
         self._task: driver.Task | None = None
-        self._run = driver.Run()
         self._warm = Warm()
         self._stamps: dict[str, str | None] = {}
         self._new: tuple[str, ...] = ()  # files that only the editor has
@@ -65,14 +64,14 @@ class Project:
         self._task = None
         self._outdated = True
 
-    def analyse(self, unsaved: Mapping[str, bytes], first: str | None = None) -> Snapshot | None:
+    def analyze(self, unsaved: Mapping[str, bytes], first: str | None = None) -> Snapshot | None:
         """Return the findings with the bytes of unsaved files laid over the disk's.
 
         Those of the file `first` may come before the others'. None where something has changed
         meanwhile. Raises ConfigError.
         """
         try:
-            return self._analysed(unsaved, first)
+            return self._analyzed(unsaved, first)
         except Superseded:
             return None
 
@@ -81,21 +80,20 @@ class Project:
         with contextlib.suppress(Superseded):
             self._warm.rehearse(first)
 
-    def _analysed(self, unsaved: Mapping[str, bytes], first: str | None) -> Snapshot:
+    def _analyzed(self, unsaved: Mapping[str, bytes], first: str | None) -> Snapshot:
         task = self._prepared()
         if self._outdated:
             task = self._looked(task)
         task = self._with_new(task, unsaved)
         given = {shown(path): data for path, data in unsaved.items()}
         self._warm.take(given, first)
-        self._run.warm = self._warm
-        run = driver.check(task, self._run, given)
+        result = driver.check(task, given, self._warm)
         tag(task.request.config.cache_path)
         findings: dict[str, list[Finding]] = {}
-        for each in run.findings:
+        for each in result.findings:
             findings.setdefault(os.path.abspath(each.span.filename), []).append(each)
-        sources = {os.path.abspath(name): source for name, source in run.sources.items()}
-        messages = run.messages if run.failed else ()
+        sources = {os.path.abspath(name): source for name, source in result.sources.items()}
+        messages = tuple(map(str, result.failures))
         return Snapshot(findings, sources, messages, self._warm.incomplete)
 
     def programs_of(self, path: str) -> Sequence[ReadProgram]:
@@ -118,20 +116,17 @@ class Project:
         config = closest.of(folder)
         request = Request(
             config._replace(jobs=1),
-            codes_by(config, Layer()),
+            codes_by(config, RuleSelection()),
             (self.root,),
             cache=config.cache_path,
             closest=closest,
         )
-        self._run = driver.Run()
         self._new = ()
         if self._is_file():
             names = (shown(self.root),)
             return driver.Task(request, names, frozenset(names))
-        task, self._run = driver.prepare(request)
-        self._run.messages.clear()  # no Python file yet: in an editor that is no news
-        self._run.failed = False
-        return task
+        # A project may have no Python file yet, or none that can be read.
+        return driver.discover(request)._replace(failures=())
 
     def _is_file(self) -> bool:
         return self.root.endswith(SUFFIXES) and not os.path.isdir(self.root)

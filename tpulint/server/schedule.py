@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from tpulint.config import ConfigError
-from tpulint.pipeline.programs import describe
+from tpulint.pipeline.failure import describe
 from tpulint.server.memory import collect_all, collect_new
-from tpulint.server.project import Project, Snapshot
+from tpulint.server.project import ServerProject, Snapshot
 from tpulint.server.worker import Worker
 
 QUIET = 0.02  # seconds without a change, before the work begins
@@ -24,8 +24,8 @@ SETTLED = 0.2  # seconds without a change, before all of a large program is read
 RECENT = 3  # files that are likely to be edited next
 UNWATCHED = 5.0  # seconds after which the disk is looked at anew, where nobody watches it
 
-Unsaved = Callable[[Project], Mapping[str, bytes]]
-Done = Callable[[Project, Snapshot], None]
+Unsaved = Callable[[ServerProject], Mapping[str, bytes]]
+Done = Callable[[ServerProject, Snapshot], None]
 
 
 class Scheduled:
@@ -35,7 +35,7 @@ class Scheduled:
     last one, None among them for what is no edit. recent: those of the last edits, newest last.
     """
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ServerProject) -> None:
         self.project = project
         self.snapshot = Snapshot()
         self.wanted = 0
@@ -61,7 +61,7 @@ class Scheduled:
         self.changed.set()
 
 
-class Schedule:
+class AnalysisSchedule:
     """The analyses of all projects, one at a time.
 
     `unsaved` gives the bytes that the editor has of a project; `done` gets each result.
@@ -100,7 +100,7 @@ class Schedule:
             await self._quiet(scheduled)
             wanted = scheduled.wanted
             edited, scheduled.edited = scheduled.edited, set()
-            snapshot = await self._analysed(scheduled, wanted, scheduled.urgent(edited))
+            snapshot = await self._analyzed(scheduled, wanted, scheduled.urgent(edited))
             if snapshot is None:
                 scheduled.edited |= edited
                 continue
@@ -113,7 +113,7 @@ class Schedule:
                 await self._worker.do(collect_all)
 
     async def _quiet(self, scheduled: Scheduled) -> None:
-        """Wait until nobody types, but not for ever."""
+        """Wait for a pause in the typing, within limits."""
         until = time.monotonic() + LONGEST
         before = -1
         pause = QUIET if scheduled.done < scheduled.wanted else SETTLED
@@ -122,7 +122,7 @@ class Schedule:
             await asyncio.sleep(pause)
             pause = QUIET
 
-    async def _analysed(
+    async def _analyzed(
         self, scheduled: Scheduled, wanted: int, urgent: str | None
     ) -> Snapshot | None:
         """Return the result; None where something has changed meanwhile."""
@@ -137,7 +137,7 @@ class Schedule:
             for each in first:
                 each()
             project.superseded = lambda: scheduled.wanted != wanted
-            return project.analyse(unsaved, urgent)
+            return project.analyze(unsaved, urgent)
 
         try:
             return await self._worker.do(work)

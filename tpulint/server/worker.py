@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 
 class Worker:
@@ -25,12 +25,12 @@ class Worker:
         while True:
             self._work.get()()
 
-    async def do(self, work: Callable[[], Result]) -> Result:
+    async def do(self, work: Callable[[], T]) -> T:
         """Return `work()`, or raise what it raises; work of a cancelled request is not begun."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Result] = loop.create_future()
+        future: asyncio.Future[T] = loop.create_future()
 
-        def answer(result: Result | None, error: Exception | None) -> None:
+        def answer(result: T | None, error: Exception | None) -> None:
             if future.cancelled():
                 return
             if error is not None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from tpulint.syntax.python_tree import python_tree
 
 IMPORT, ATTRIBUTE, METHOD = "import", "attribute", "method"
 CAUGHT = frozenset(
@@ -26,7 +27,7 @@ ASKS = re.compile(
 )
 
 
-class Name(NamedTuple):
+class SpelledName(NamedTuple):
     """One spelling. `paths` are the dotted names that it can mean, alias resolved.
 
     rows and columns are 1-based and count characters, the end is exclusive. `written` is
@@ -44,31 +45,28 @@ class Name(NamedTuple):
     receiver: str = ""
 
 
-class Spelling(NamedTuple):
+class FileSpellings(NamedTuple):
     """The unguarded names of a file, what aliases stand for, and whether it asks for versions."""
 
-    names: tuple[Name, ...]
+    names: tuple[SpelledName, ...]
     aliases: dict[str, tuple[str, ...]]
     asks: bool
 
 
-def spelled(text: str, package: str, methods: frozenset[str] = frozenset()) -> Spelling | None:
+def spelled(text: str, package: str, methods: frozenset[str] = frozenset()) -> FileSpellings | None:
     """The names of `package` in a module's text; None where CPython cannot parse it.
 
     `methods` are attributes that are of interest on any receiver.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the linted code's own string escapes
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = python_tree(text)
+    if tree is None:
         return None
     reader = _Reader(text, package, methods)
     reader.bind(tree)
     reader.walk(tree)
     aliases = {name: tuple(sorted(paths)) for name, paths in reader.aliases.items()}
     names = tuple(each for each in reader.names if not reader.is_given(each.paths))
-    return Spelling(names, aliases, reader.asks)
+    return FileSpellings(names, aliases, reader.asks)
 
 
 class _Place(NamedTuple):
@@ -82,7 +80,7 @@ class _Reader:
         self.package = package
         self.methods = methods
         self.aliases: dict[str, set[str]] = {}
-        self.names: list[Name] = []
+        self.names: list[SpelledName] = []
         self.given: set[str] = set()  # dotted names that the file itself assigns
         self.defined: set[str] = set()
         self.asks = False
@@ -270,7 +268,7 @@ class _Reader:
         start = self._location(node.lineno, node.col_offset)
         end = self._location(node.end_lineno or node.lineno, node.end_col_offset or 0)
         written = self._text(node)
-        found = Name(kind, paths, start, end, written, root, place.inside, receiver)
+        found = SpelledName(kind, paths, start, end, written, root, place.inside, receiver)
         self.names.append(found)
 
     def _location(self, row: int, offset: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import TypeVar
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 STACK = 512 * 1024 * 1024  # bytes, of which only those that are used cost anything
 RECURSION = 100_000
@@ -17,11 +17,11 @@ FRAMES = 1 << 16  # words: half a megabyte
 _thread = threading.local()
 
 
-def deeply(work: Callable[[], Result]) -> Result:
+def deeply(work: Callable[[], T]) -> T:
     """Return `work()`, run on a thread with a deep stack (this one, if it has one)."""
     if getattr(_thread, "is_deep", False):
         return work()
-    results: list[Result] = []
+    results: list[T] = []
     errors: list[BaseException] = []
 
     def run() -> None:

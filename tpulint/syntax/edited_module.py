@@ -6,18 +6,16 @@ bodies are not parsed again.
 
 from __future__ import annotations
 
-import ast
-import warnings
-
 from tpulint.syntax import ir
 from tpulint.syntax.body_ranges import body_of, lines_of, outermost, skeleton
 from tpulint.syntax.parse import may_nest_deeply, too_deep
+from tpulint.syntax.python_tree import python_tree
 
 LEFT_OVER = 500  # functions of bodies that are gone; the next summary begins anew
 GONE = -2  # the parent of such a function
 
 
-def edited(facts: ir.ModuleFacts, before: str, text: str) -> ir.ModuleFacts | None:
+def edited(facts: ir.ModuleSummary, before: str, text: str) -> ir.ModuleSummary | None:
     """Return the summary of `text`; None where it has to be made from the beginning.
 
     `facts` is the summary of `before`, and is no longer to be used.
@@ -25,13 +23,8 @@ def edited(facts: ir.ModuleFacts, before: str, text: str) -> ir.ModuleFacts | No
     functions = [each for each in facts.functions if each.parent is None and not each.is_lambda]
     if sum(each.parent == GONE for each in facts.functions) > LEFT_OVER:
         return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    if may_nest_deeply(text) and too_deep(tree) is not None:
+    tree = python_tree(text)
+    if tree is None or (may_nest_deeply(text) and too_deep(tree) is not None):
         return None
     old, new = lines_of(before), lines_of(text)
     cuts = [body_of(each, new) for each in outermost(tree.body)]
@@ -45,10 +38,12 @@ def edited(facts: ir.ModuleFacts, before: str, text: str) -> ir.ModuleFacts | No
             if old[function.rows[0] - 1 : function.rows[1]] != new[cut[0] - 1 : cut[1]]:
                 unread(facts, function)
             function.rows = cut
-    return ir.ModuleFacts(facts.body, facts.functions, facts.classes, facts.mentions, facts.counts)
+    return ir.ModuleSummary(
+        facts.body, facts.functions, facts.classes, facts.mentions, facts.counts
+    )
 
 
-def unread(facts: ir.ModuleFacts, function: ir.FunctionCode) -> None:
+def unread(facts: ir.ModuleSummary, function: ir.FunctionCode) -> None:
     """Forget the body of a function, and what it defined."""
     gone = {function.index}
     for each in facts.functions[function.index + 1 :]:  # what is inside comes after

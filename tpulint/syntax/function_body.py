@@ -12,7 +12,7 @@ from tpulint.syntax.statements import Statements
 from tpulint.syntax.tree import tree_of
 
 
-def inside(facts: ir.ModuleFacts, function: ir.FunctionCode, text: str) -> ir.FunctionBody | None:
+def inside(facts: ir.ModuleSummary, function: ir.FunctionCode, text: str) -> ir.FunctionBody | None:
     """Return the inside of `function`, of the module `facts`, with `text` for its body.
 
     It is walked as if the module's walk had just come to it; what it defines is added to

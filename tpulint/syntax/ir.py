@@ -90,7 +90,7 @@ class FunctionBody:
 
 
 class Reader(Protocol):
-    """Read the functions that nobody asked for when the module was read."""
+    """Read the functions that were left out when the module was read."""
 
     def read(self, function: FunctionCode) -> FunctionBody: ...
 
@@ -166,7 +166,7 @@ class ClassCode:
 
 
 @dataclass
-class ModuleFacts:
+class ModuleSummary:
     """The summary of one module. `counts` are the places of each kind, to check positions by.
 
     `mentions` holds every identifier but those in functions that are pieces of their own;

@@ -9,7 +9,7 @@ from tpulint.syntax.deep_stack import deeply
 from tpulint.syntax.positions import Positions, Range
 
 
-def pieces_of(text: str, facts: ir.ModuleFacts) -> Pieces:
+def pieces_of(text: str, facts: ir.ModuleSummary) -> Pieces:
     """The pieces of `facts`, made once: they know what was read before, and what was refused."""
     if facts.pieces is None:
         facts.pieces = Pieces(text, facts)
@@ -20,7 +20,7 @@ def pieces_of(text: str, facts: ir.ModuleFacts) -> Pieces:
 class Pieces:
     """The bodies of one module that were left for later, and where everything stands."""
 
-    def __init__(self, text: str, facts: ir.ModuleFacts) -> None:
+    def __init__(self, text: str, facts: ir.ModuleSummary) -> None:
         self.problem: tuple[str, int, int] | None = None
         self.whole = text
         self._facts = facts

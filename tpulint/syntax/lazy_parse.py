@@ -8,32 +8,25 @@ by itself when somebody asks for it (see `inside`).
 
 from __future__ import annotations
 
-import ast
-import warnings
-
 import libcst
 
 from tpulint.syntax import ir
 from tpulint.syntax.body_ranges import body_of, lines_of, outermost, skeleton
 from tpulint.syntax.lower import lower
 from tpulint.syntax.parse import may_nest_deeply, parse, too_deep
+from tpulint.syntax.python_tree import python_tree
 from tpulint.syntax.tree import tree_of
 
 
-def summarize(text: str) -> ir.ModuleFacts:
+def summarize(text: str) -> ir.ModuleSummary:
     """The summary of `text`, large bodies left for later. Raises `SyntaxProblem`."""
     return outside(text) or lower(parse(text))
 
 
-def outside(text: str) -> ir.ModuleFacts | None:
-    """The summary without its large bodies; None where they cannot be told apart for sure."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    if may_nest_deeply(text) and too_deep(tree) is not None:
+def outside(text: str) -> ir.ModuleSummary | None:
+    """The summary without its large bodies; None where it is not certain where they are."""
+    tree = python_tree(text)
+    if tree is None or (may_nest_deeply(text) and too_deep(tree) is not None):
         return None
     lines = lines_of(text)
     cuts = [body_of(each, lines) for each in outermost(tree.body)]

@@ -8,22 +8,22 @@ from tpulint.syntax import ir
 from tpulint.syntax.statements import Statements
 
 
-def lower(module: libcst.Module) -> ir.ModuleFacts:
+def lower(module: libcst.Module) -> ir.ModuleSummary:
     """The summary of `module`."""
     return _facts(Statements(), module)
 
 
-def lower_with_nodes(module: libcst.Module) -> tuple[ir.ModuleFacts, dict[int, libcst.CSTNode]]:
+def lower_with_nodes(module: libcst.Module) -> tuple[ir.ModuleSummary, dict[int, libcst.CSTNode]]:
     """The summary, and the tree's node of each place in it."""
     walk = Statements()
     walk.keep_nodes = True
     return _facts(walk, module), walk.nodes
 
 
-def _facts(walk: Statements, module: libcst.Module) -> ir.ModuleFacts:
+def _facts(walk: Statements, module: libcst.Module) -> ir.ModuleSummary:
     body = walk.block(module.body)
     mentions = sorted(walk.scopes[0].mentions)
-    return ir.ModuleFacts(body, walk.functions, walk.classes, mentions, counted(walk))
+    return ir.ModuleSummary(body, walk.functions, walk.classes, mentions, counted(walk))
 
 
 def counted(walk: Statements) -> list[int]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 import io
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tpulint.finding import Location
 from tpulint.syntax import ir
 from tpulint.syntax.deep_stack import deeply
+from tpulint.syntax.python_tree import python_tree
 
 Range = tuple[Location, Location]
 
@@ -47,11 +47,8 @@ class Positions:
 
 def paired(text: str, counts: list[int]) -> list[list[Range]] | None:
     """Ranges by kind and ordinal out of `ast`; None where the two trees differ."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = python_tree(text)
+    if tree is None:
         return None
     found: list[list[Any]] = [[] for _ in range(ir.KINDS)]
     for node in _nodes(tree):

@@ -30,6 +30,12 @@ _IMPORTS = re.compile(
 )
 
 
+# `strategy = strategy_utils.get_strategy(...)`: a strategy that another module may make for a TPU.
+_OBTAINS = re.compile(
+    rb"(?:strategy|distribution|replicator)\w*[ \t]*=[ \t]*(?!tf\.|tensorflow\.)"
+    rb"[\w.]*\b[a-z0-9_]*(?:strategy|replicator)[a-z_]*\("
+)
+
 # Words that a module must hold to be read because another one imports it: the seam, collectives,
 # or arrays that grow; or records, in which strategies and functions are handed on.
 _MATTERS = (b"merge_call", b"cross_replica_sum", b"all_reduce", b"dynamic_size")
@@ -82,6 +88,8 @@ def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:
         return True
     trains = named and any(word in data for word in _TRAINS)  # a Keras model, made in a scope
     if trains and _is_called_on_a_strategy(data, (b".scope(",)):
+        return True
+    if named and _OBTAINS.search(data):
         return True
     return b"tpu" in data and bool(_CALLS.search(data) or _IMPORTS.search(data))
 

@@ -14,7 +14,7 @@ from tpulint.syntax.ir import (
     Encoded,
     FunctionBody,
     FunctionCode,
-    ModuleFacts,
+    ModuleSummary,
     Parameter,
     Parameters,
 )
@@ -122,7 +122,7 @@ _READ: list[tuple[Callable[..., Node], list[int], list[int]]] = [
 ]
 
 
-def dumps(facts: ModuleFacts) -> str:
+def dumps(facts: ModuleSummary) -> str:
     """Return the summary as JSON."""
     return json.dumps(
         [
@@ -136,13 +136,13 @@ def dumps(facts: ModuleFacts) -> str:
     )
 
 
-def written(facts: ModuleFacts) -> bytes:
+def written(facts: ModuleSummary) -> bytes:
     """Return the summary as a file's bytes: its JSON after the hash of that."""
     data = dumps(facts).encode()
     return hashlib.sha256(data).hexdigest().encode() + b"\n" + data
 
 
-def read(data: bytes) -> ModuleFacts:
+def read(data: bytes) -> ModuleSummary:
     """Return the summary in a file.
 
     Raises:
@@ -154,10 +154,10 @@ def read(data: bytes) -> ModuleFacts:
     return loads(text)
 
 
-def loads(text: str | bytes) -> ModuleFacts:
+def loads(text: str | bytes) -> ModuleSummary:
     """Return the summary that `dumps` wrote; bodies of functions are decoded when they are used."""
     body, functions, classes, mentions, counts = json.loads(text)
-    return ModuleFacts(
+    return ModuleSummary(
         _block(body),
         [_decode_function(row) for row in functions],
         [_decode_class(row) for row in classes],

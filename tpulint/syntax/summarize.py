@@ -8,7 +8,7 @@ from tpulint.syntax import ir
 from tpulint.syntax.deep_stack import deeply
 
 Problem = tuple[str, int, int]  # why there is no summary, with row and column
-Answer: TypeAlias = "ir.ModuleFacts | Problem"
+Answer: TypeAlias = "ir.ModuleSummary | Problem"
 
 
 def summarize(text: str) -> Answer:

@@ -31,11 +31,11 @@ class Store:
     def __init__(self, cache: str | Path | None, isolated: int = 0) -> None:
         self._cache = None if cache is None else Path(cache)
         self._isolated = isolated
-        self._open: dict[str, tuple[ir.ModuleFacts, int]] = {}
+        self._open: dict[str, tuple[ir.ModuleSummary, int]] = {}
         self.findings: list[Finding] = []
         self.messages: list[str] = []
 
-    def one(self, filename: str, data: bytes, text: str) -> ir.ModuleFacts | None:
+    def one(self, filename: str, data: bytes, text: str) -> ir.ModuleSummary | None:
         """The summary of one module that was imported; no finding where it has none."""
         key = self._key(data)
         kept = self._kept(filename, key)
@@ -47,7 +47,7 @@ class Store:
         self._opened(filename, key, answer, UNKEPT)
         return answer
 
-    def many(self, sources: list[Source]) -> Iterator[tuple[Source, ir.ModuleFacts | None]]:
+    def many(self, sources: list[Source]) -> Iterator[tuple[Source, ir.ModuleSummary | None]]:
         """The summaries of `sources`, in order; None where there is a finding instead."""
         keys = [self._key(source.data) for source in sources]
         known = [self._kept(each.filename, key) for each, key in zip(sources, keys, strict=True)]
@@ -81,7 +81,7 @@ class Store:
         salt = f"{ir.VERSION}:{sys.version_info[:2]}".encode()
         return hashlib.sha256(salt + data).hexdigest()
 
-    def _kept(self, filename: str, key: str) -> ir.ModuleFacts | None:
+    def _kept(self, filename: str, key: str) -> ir.ModuleSummary | None:
         if self._cache is None:
             return None
         try:
@@ -91,7 +91,7 @@ class Store:
         self._opened(filename, key, facts, facts.pieces_read())
         return facts
 
-    def _opened(self, filename: str, key: str, facts: ir.ModuleFacts, read: int) -> None:
+    def _opened(self, filename: str, key: str, facts: ir.ModuleSummary, read: int) -> None:
         """Remember a summary that is in use, and how many pieces of it the cache has."""
         self._open[key] = (facts, read)
 
@@ -105,7 +105,7 @@ class Store:
             if facts.pieces_read() != before:
                 self._keep(key, facts)
 
-    def _keep(self, key: str, facts: ir.ModuleFacts) -> None:
+    def _keep(self, key: str, facts: ir.ModuleSummary) -> None:
         """Write whole files only: another run may be reading."""
         if self._cache is None:
             return

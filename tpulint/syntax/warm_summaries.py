@@ -23,7 +23,7 @@ class WarmStore(Store):
 
     def __init__(self, cache: str | None) -> None:
         super().__init__(cache)
-        self._warm: dict[str, tuple[str, ir.ModuleFacts]] = {}
+        self._warm: dict[str, tuple[str, ir.ModuleSummary]] = {}
         self._unsaved: Collection[str] = ()
         self._edited: set[str] = set()
 
@@ -34,7 +34,7 @@ class WarmStore(Store):
         self.findings = []
         self.messages = []
 
-    def _kept(self, filename: str, key: str) -> ir.ModuleFacts | None:
+    def _kept(self, filename: str, key: str) -> ir.ModuleSummary | None:
         known = self._warm.get(filename)
         if known is None or known[0] != key:
             return super()._kept(filename, key)
@@ -42,7 +42,7 @@ class WarmStore(Store):
         self._opened(filename, key, facts, facts.pieces_read())
         return facts
 
-    def _opened(self, filename: str, key: str, facts: ir.ModuleFacts, read: int) -> None:
+    def _opened(self, filename: str, key: str, facts: ir.ModuleSummary, read: int) -> None:
         self._warm[filename] = (key, facts)
         if filename not in self._unsaved and filename not in self._edited:
             super()._opened(filename, key, facts, read)

@@ -33,7 +33,7 @@ class Plugin:
         except ConfigError as error:
             yield 1, 0, f"TPU000 configuration: {error}", type(self)
         except Exception as error:  # one file's trouble must not end flake8's run
-            from tpulint.pipeline.programs import describe
+            from tpulint.pipeline.failure import describe
 
             yield 1, 0, f"TPU000 internal error: {describe(error)}", type(self)
 
@@ -43,7 +43,7 @@ class Plugin:
             start = finding.span.start
             yield start.row, start.column - 1, f"{finding.code} {finding.message}", type(self)
         if answer.failures:
-            yield 1, 0, f"TPU000 {'; '.join(answer.failures)}", type(self)
+            yield 1, 0, f"TPU000 {'; '.join(map(str, answer.failures))}", type(self)
 
     def data(self) -> bytes:
         """The lines as bytes again, in the encoding that they declare."""

@@ -136,7 +136,7 @@ strategy.run(step, args=(1,))
             assert found.severity == types.DiagnosticSeverity.Warning
         async with editor(tmp_path, options={"certainty": "perhaps"}) as it:
             await it.until(lambda: it.client.messages)
-            assert "'perhaps' is neither of" in it.client.messages[0].message
+            assert "'perhaps' is not one of" in it.client.messages[0].message
 
     run(scenario)
 

@@ -1,4 +1,4 @@
-"""Context managers of one's own, and the context of their blocks (TPU302, a cleared context)."""
+"""User-defined context managers, and the context of their blocks (TPU302, a cleared context)."""
 
 from __future__ import annotations
 

@@ -13,6 +13,17 @@ MODEL = """
 with strategy.scope():
     model = keras.Sequential([layers.Dense(1)])
 """
+# The end of a class `Classifier`, and its training.
+COMPILED = """
+    def call(self, x):
+        return x
+
+
+with strategy.scope():
+    model = Classifier()
+    model.compile("sgd", loss_of)
+model.fit(tf.ones([8, 3]), tf.ones([8, 1]))
+"""
 GIVEN = {
     "a loss": ('    model.compile("sgd", loss_of)', True),
     "a loss in a dict": ('    model.compile("sgd", loss={"y": loss_of})', True),
@@ -81,35 +92,19 @@ def test_what_compile_is_given_is_device_code(name: str, tmp_path: Path) -> None
 
 
 STEPS = {
-    "the compiled loss in a step of one's own": """
+    "the compiled loss in a custom training step": """
 class Classifier(keras.Model):
     def train_step(self, data):
         x, y = data
         return {"loss": self.compiled_loss(y, self(x))}
-
-    def call(self, x):
-        return x
-
-
-with strategy.scope():
-    model = Classifier()
-    model.compile("sgd", loss_of)
-model.fit(tf.ones([8, 3]), tf.ones([8, 1]))
-""",
-    "the step of Keras in a step of one's own": """
+"""
+    + COMPILED,
+    "the step of Keras in a custom training step": """
 class Classifier(keras.Model):
     def train_step(self, data):
         return super().train_step(data)
-
-    def call(self, x):
-        return x
-
-
-with strategy.scope():
-    model = Classifier()
-    model.compile("sgd", loss_of)
-model.fit(tf.ones([8, 3]), tf.ones([8, 1]))
-""",
+"""
+    + COMPILED,
     "compile of one's own": """
 class Classifier(keras.Model):
     def compile(self, optimizer, loss_fn):

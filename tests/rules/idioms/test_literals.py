@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import found_marks, program
 from tests.rules.openings import V1
 
 REPLICAS = """
@@ -96,7 +96,7 @@ SHAPELESS = {
 
 def codes(value: str, other: str, folder: Path, maximums: str = "None") -> list[tuple[str, str]]:
     text = V1 + REPLICAS.replace("{value}", value).replace("{other}", other)
-    found = said(program(text.replace("{maximums}", maximums)), folder)
+    found = found_marks(program(text.replace("{maximums}", maximums)), folder)
     return [(each.code, each.certainty) for each in found if each.code in ("TPU402", "TPU404")]
 
 
@@ -132,5 +132,5 @@ def test_an_array_is_no_list_of_rows_and_a_split_array_is_one(tmp_path: Path) ->
         "tf.tpu.replicate(tf.identity, rows[:2])\n"
         "tf.tpu.replicate(\n    tf.identity,\n    3)\n"
     )
-    found = [each for each in said(program(text), tmp_path) if each.code == "TPU401"]
+    found = [each for each in found_marks(program(text), tmp_path) if each.code == "TPU401"]
     assert [(each.row, each.certainty) for each in found] == [(7, "definite"), (10, "definite")]

@@ -30,6 +30,30 @@ import tensorflow.compat.v1 as tf
 def loss_of(features):
     return tf.reduce_mean(tf.py_func(abs, [features], tf.float32))  # error: TPU501
 """,
+    "a class made after TPUEstimator": V1
+    + """
+def loss_of(features):
+    return tf.reduce_mean(tf.py_func(abs, [features], tf.float32))  # error: TPU501
+
+class Estimator(tf.estimator.tpu.TPUEstimator):
+    def __init__(self, head, config, use_tpu=True):
+        def model_fn(features, labels, mode, params):
+            return head(mode, loss_of(features))
+
+        super().__init__(model_fn=model_fn, config=config, use_tpu=use_tpu, train_batch_size=64)
+""",
+    "a class made after TPUEstimator, for no TPU": V1
+    + """
+def loss_of(features):
+    return tf.reduce_mean(tf.py_func(abs, [features], tf.float32))
+
+class Estimator(tf.estimator.tpu.TPUEstimator):
+    def __init__(self, head, config):
+        def model_fn(features, labels, mode, params):
+            return head(mode, loss_of(features))
+
+        super().__init__(model_fn=model_fn, config=config, use_tpu=False, train_batch_size=64)
+""",
     "a root with an __init__": """
 # file: __init__.py
 # file: train.py

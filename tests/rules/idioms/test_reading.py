@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.analysis import program, said
+from tests.rules.analysis import found_marks, program
 from tests.rules.openings import V1
 
 FAULT = "tf.as_string(x)"
@@ -120,7 +120,7 @@ tf.tpu.rewrite(computation, [tf.zeros([])])
 
 def rows(statement: str, folder: Path) -> list[int]:
     text = V1 + READ_BODY.replace("{statement}", statement.format(FAULT))
-    return [each.row for each in said(program(text), folder) if each.code == "TPU501"]
+    return [each.row for each in found_marks(program(text), folder) if each.code == "TPU501"]
 
 
 @pytest.mark.parametrize("statement", READ)

@@ -101,7 +101,7 @@ def test_a_strategy_in_a_session() -> None:
             assert [copy.device[-5:] for copy in copies] == ["TPU:0", "TPU:1"]
 
 
-def test_the_resolver_tells_what_programs_print() -> None:
+def test_the_resolver_has_the_facts_that_programs_print() -> None:
     with tpu.emulated_tpu(num_replicas=2):
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver("grpc://10.0.0.2:8470")
         assert resolver.cluster_spec().as_dict()["worker"]

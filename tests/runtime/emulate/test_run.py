@@ -267,7 +267,7 @@ def test_what_an_optional_of_an_iterator_gives_says_on_which_core_it_is(strategy
     assert devices == [f"{name}TPU:0", f"{name}TPU:1"]
 
 
-def test_nobody_is_told_of_padding_that_the_strategy_asks_for(strategy: Any) -> None:
+def test_no_warning_for_padding_that_the_strategy_asks_for(strategy: Any) -> None:
     options = tf.distribute.RunOptions(experimental_bucketizing_dynamic_shape=True)
 
     @tf.function

@@ -116,7 +116,7 @@ def test_a_permutation():
     assert got == [0.0, 1.0, 2.0]
 
 
-def says(error, *texts):
+def mentions(error, *texts):
     return all(text in str(error) for text in (*texts, __file__))
 
 
@@ -131,7 +131,7 @@ def test_a_sum_that_one_replica_does_not_reach():
         values_of(computation, [1.0, 2.0])
     assert time.perf_counter() - started < 20
     assert caught.value.rule == "TPU306"
-    assert says(
+    assert mentions(
         caught.value,
         "replica 1: waits in CrossReplicaSum",
         "replica 0: has taken another branch of 'cond'",
@@ -209,7 +209,9 @@ def test_replicas_that_wait_in_different_sums():
 
     with pytest.raises(DivergentCollectiveError) as caught:
         values_of(computation, [1.0, 2.0])
-    assert says(caught.value, ": waits in CrossReplicaSum", ": has taken another branch of 'cond'")
+    assert mentions(
+        caught.value, ": waits in CrossReplicaSum", ": has taken another branch of 'cond'"
+    )
 
 
 def test_replicas_that_go_round_a_loop_a_different_number_of_times():
@@ -223,7 +225,9 @@ def test_replicas_that_go_round_a_loop_a_different_number_of_times():
     assert values_of(computation, [3.0, 3.0]) == [3.0, 3.0]
     with pytest.raises(DivergentCollectiveError) as caught:
         values_of(computation, [3.0, 5.0])
-    assert says(caught.value, "replica 1: waits", "replica 0: has ended its loop", "after 3 rounds")
+    assert mentions(
+        caught.value, "replica 1: waits", "replica 0: has ended its loop", "after 3 rounds"
+    )
 
 
 def test_a_step_after_a_failed_one():

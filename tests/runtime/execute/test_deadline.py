@@ -138,7 +138,7 @@ def test_clocks_of_several_steps_leave_the_steps_a_thread(threads: int) -> None:
         assert session.run(steps) == [n + 1.0 for n in range(8)]
 
 
-def test_what_a_fault_cancels_is_not_told_in_its_place() -> None:
+def test_a_fault_is_not_hidden_by_what_it_cancels() -> None:
     """TensorFlow may end a step with the error of an operation that was only cancelled."""
     fault = tpu.DeadlockError("The step has taken more than 1 s")
     ticket_for(fault)

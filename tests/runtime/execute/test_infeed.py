@@ -180,7 +180,7 @@ def test_a_tuple_of_another_kind_is_an_error(
         session.run([enqueue, result])
 
 
-def test_a_tensor_of_another_shape_than_said_is_not_enqueued(session: Any) -> None:
+def test_a_tensor_of_an_undeclared_shape_is_not_enqueued(session: Any) -> None:
     with pytest.raises(ValueError, match=r"must be equal|not compatible"):
         tpu_ops.infeed_enqueue_tuple([tf.zeros([2])], [[3]], device_ordinal=0)
 

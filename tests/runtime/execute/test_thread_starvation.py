@@ -37,7 +37,7 @@ def ran(function, mode="function"):
 STARVED = "Python functions hold all {threads} threads of TensorFlow"
 
 
-def told_by(program: str, threads: int, through: str = "numpy_function") -> str:
+def message_of(program: str, threads: int, through: str = "numpy_function") -> str:
     """Return the output of `program`, or the error that it ends with."""
     text = BEGIN.format(threads=threads, through=through) + program
     command = [sys.executable, "-c", text]
@@ -48,7 +48,7 @@ def told_by(program: str, threads: int, through: str = "numpy_function") -> str:
 @pytest.mark.parametrize("through", ["numpy_function", "py_function"])
 def test_hang_found_by_reading_a_python_function_that_runs_a_step(through: str) -> None:
     program = "print(ran(lambda x: step(tf.constant(x)).numpy()))"
-    told = told_by(program, 1, through)
+    told = message_of(program, 1, through)
     assert "DeadlockError: " + STARVED.format(threads=1) in told
     assert "waits for the function 'step'" in told
     assert "TPU101" not in told
@@ -64,12 +64,12 @@ for function in (lambda x: step(tf.constant(x)).numpy(), lambda x: x):
         print("failed", repr(error.rule))
 print(float(step(tf.constant(1.0))))
 """
-    assert told_by(program, 1).split("\n")[:3] == ["failed ''", "[4.0, 4.0]", "2.0"]
+    assert message_of(program, 1).split("\n")[:3] == ["failed ''", "[4.0, 4.0]", "2.0"]
 
 
 def test_with_enough_threads_it_runs() -> None:
     program = "print(ran(lambda x: step(tf.constant(x)).numpy()))"
-    assert told_by(program, 8) == "[7.0, 7.0]\n"
+    assert message_of(program, 8) == "[7.0, 7.0]\n"
 
 
 def test_a_session_in_a_python_function_of_a_session() -> None:
@@ -81,14 +81,14 @@ with inside.as_default():
 session = tf.compat.v1.Session(graph=inside)
 print(ran(lambda x: session.run(result, {given: x}), mode="session"))
 """
-    told = told_by(program, 1)
+    told = message_of(program, 1)
     assert "DeadlockError: " + STARVED.format(threads=1) in told
     assert "waits for a session" in told
 
 
 def test_functions_in_a_session_have_threads_of_their_own() -> None:
     program = "print(ran(lambda x: step(tf.constant(x)).numpy(), mode='session'))"
-    assert told_by(program, 1) == "[7.0, 7.0]\n"
+    assert message_of(program, 1) == "[7.0, 7.0]\n"
 
 
 def test_a_python_function_may_take_its_time() -> None:
@@ -99,7 +99,7 @@ def slow(x):
     return x
 print(ran(slow))
 """
-    assert told_by(program, 1) == "[4.0, 4.0]\n"
+    assert message_of(program, 1) == "[4.0, 4.0]\n"
 
 
 def test_what_a_python_function_raises_in_the_last_thread_comes_out() -> None:
@@ -108,4 +108,4 @@ def fails(x):
     raise KeyError("nothing here")
 ran(fails)
 """
-    assert "KeyError: 'nothing here'" in told_by(program, 1)
+    assert "KeyError: 'nothing here'" in message_of(program, 1)

@@ -8,7 +8,7 @@ from tests.runtime.execute.tensorflows_marks import ran
 from tpulint.runtime.errors import UnsupportedOpError
 
 
-def says_the_line(error, text):
+def names_the_line(error, text):
     return __file__ in str(error) and text in str(error)
 
 
@@ -24,7 +24,7 @@ def test_an_operation_without_kernel_fails_also_where_its_inputs_are_constant(fe
             session.run(built.outputs, {given: 1.0} if fed else {})
     assert caught.value.rule == "TPU501"
     assert isinstance(caught.value, tf.errors.InvalidArgumentError)
-    assert says_the_line(caught.value, "AsString")
+    assert names_the_line(caught.value, "AsString")
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         built = ran(computation, [[tf.constant(1.0)]])
         for _ in range(2):
@@ -84,7 +84,7 @@ def test_a_shape_that_hangs_on_chance(in_session):
         with pytest.raises(UnsupportedOpError) as caught:
             run()
         assert caught.value.rule == "TPU502"
-        assert says_the_line(caught.value, "must be a compile-time constant")
+        assert names_the_line(caught.value, "must be a compile-time constant")
 
 
 def test_tensor_lists_on_the_device_are_compiled():

@@ -107,7 +107,7 @@ def test_a_variable_in_a_loop():
     assert values_of(computation, [1.0]) == [16.0]
 
 
-def test_a_deadlock_in_a_branch_tells_the_users_lines():
+def test_a_deadlock_in_a_branch_names_the_users_lines():
     def computation(x):
         v = tf.compat.v1.get_variable("v", initializer=10.0, use_resource=True)
         with tf.control_dependencies([v.assign_add(x)]):

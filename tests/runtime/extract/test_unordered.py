@@ -96,7 +96,7 @@ def straight(body: Body, v: Any, x: Tensor) -> Tensor:
     return body(v, x)
 
 
-def said(place: Callable[..., Tensor], body: Body, mode: str) -> list[Any]:
+def warnings_of(place: Callable[..., Tensor], body: Body, mode: str) -> list[Any]:
     """Return the warnings of the program that has `body` at `place`."""
     with (
         control_flow(mode),
@@ -114,20 +114,20 @@ def said(place: Callable[..., Tensor], body: Body, mode: str) -> list[Any]:
 def test_the_user_reads_of_accesses_that_nothing_orders(
     body: Body, place: Callable[..., Tensor]
 ) -> None:
-    (warning,) = said(place, body, "graph, V1 control flow")
+    (warning,) = warnings_of(place, body, "graph, V1 control flow")
     assert "variable 'weight'" in str(warning) and "A control dependency" in str(warning)
     assert warning.place is not None and "test_unordered.py" in warning.place
 
 
 @pytest.mark.parametrize("body", CLEAR)
 def test_accesses_in_an_order_are_no_matter(body: Body) -> None:
-    assert not said(in_a_branch, body, "graph, V1 control flow")
+    assert not warnings_of(in_a_branch, body, "graph, V1 control flow")
 
 
 @pytest.mark.parametrize("place", [straight, in_a_loop])
 def test_outside_conditionals_every_session_has_one_order(place: Callable[..., Tensor]) -> None:
-    assert not said(place, read_beside_a_write, "graph, V1 control flow")
+    assert not warnings_of(place, read_beside_a_write, "graph, V1 control flow")
 
 
 def test_conditionals_of_tensorflow_2_order_their_accesses() -> None:
-    assert not said(in_a_branch, read_beside_a_write, "graph, V2 control flow")
+    assert not warnings_of(in_a_branch, read_beside_a_write, "graph, V2 control flow")

@@ -11,11 +11,11 @@ EXAMPLES = examples_of(PAGE)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
-def test_the_example_prints_what_the_page_says(example: Example) -> None:
+def test_the_example_prints_the_output_on_the_page(example: Example) -> None:
     assert printed_by(example.program) == example.expected
 
 
-def test_every_example_says_what_it_prints() -> None:
+def test_every_example_shows_its_output() -> None:
     assert len(EXAMPLES) == text_of(PAGE).count("```python") >= 7
 
 

@@ -161,7 +161,7 @@ def test_in_a_function_the_inner_of_two_clusters_wins_and_there_is_a_warning() -
         ([[[1.0]], [[2.0, 3.0]]], [tf.TensorShape([4])], False),
     ],
 )
-def test_padding_that_does_nothing_is_told(given: Any, shapes: Any, warned: bool) -> None:
+def test_a_warning_for_padding_without_effect(given: Any, shapes: Any, warned: bool) -> None:
     inputs = [[tf.constant(value) for value in replica] for replica in given]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

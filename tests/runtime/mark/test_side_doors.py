@@ -63,7 +63,7 @@ def test_the_gradient_of_a_host_operation_may_take_its_insides() -> None:
 
 
 @pytest.mark.parametrize("mode", ["graph", "function"])
-def test_a_host_tensor_that_the_device_uses_is_told_where(mode: str) -> None:
+def test_the_error_names_where_the_device_uses_a_host_tensor(mode: str) -> None:
     def computation(x: Any) -> Any:
         kept = []
         tpu.outside_compilation(lambda v: kept.append(v * 2.0), x)

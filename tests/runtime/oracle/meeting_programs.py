@@ -95,17 +95,26 @@ class Program:
 
 
 def meeting_program(seed: int) -> Program:
-    """Return the program of that number."""
+    """Return the program of that number: of up to 40 collectives, up to 64 replicas."""
     chosen = random.Random(seed)
     writer = _Writer(chosen, slots=chosen.randint(2, 6))
     body = writer.body(chosen.randint(2, 8), depth=0)
-    body += tuple(writer.meet() for _ in range(2 - writer.collectives))
-    most = max(
-        64 // writer.collectives, 2
-    )  # to build a step takes time for each part of each replica
-    replicas = min(chosen.choice([1, 2, 2, 2, 3, 4, 4, 8, 16, 64]), most)
-    constants = tuple(chosen.randint(0, 3) for _ in range(writer.choices))
-    return Program(replicas, writer.slots, constants, body)
+    return writer.program(body, chosen.choice([1, 2, 2, 2, 3, 4, 4, 8, 16, 64]))
+
+
+def small_program(seed: int) -> Program:
+    """Return the small program of that number: a few statements, and two to four replicas."""
+    chosen = random.Random(seed)
+    writer = _Writer(chosen, slots=chosen.randint(2, 3))
+    body = writer.body(chosen.choice([0, 1, 1, 2]), depth=1)
+    return writer.program(body, chosen.choice([2, 2, 2, 2, 3, 4]))
+
+
+def many_replicas(seed: int) -> Program:
+    """Return the program of that number in which 16 to 64 replicas meet a few times."""
+    chosen = random.Random(seed)
+    writer = _Writer(chosen, slots=2)
+    return writer.program(writer.body(1, depth=2), chosen.choice([16, 32, 64]))
 
 
 def choices_of(program: Program, chosen: random.Random, *, agreed: bool) -> Any:
@@ -124,6 +133,14 @@ class _Writer:
         self.slots = slots
         self.choices = 0
         self.collectives = 0
+
+    def program(self, body: Body, replicas: int) -> Program:
+        """Return the program of `body`, in which replicas meet at least twice."""
+        body += tuple(self.meet() for _ in range(2 - self.collectives))
+        # To build a step takes time for each part of each replica.
+        most = max(128 // self.collectives, 2)
+        constants = tuple(self._chosen.randint(0, 3) for _ in range(self.choices))
+        return Program(min(replicas, most), self.slots, constants, body)
 
     def meet(self) -> Meet:
         self.collectives += 1

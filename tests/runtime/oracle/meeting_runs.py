@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Literal
 from unittest import mock
 
@@ -30,8 +31,8 @@ from tests.runtime.oracle.meeting_programs import (
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.compose import Composer
 
-Mode = Literal["session", "session of TensorFlow 1", "function"]
-MODES: tuple[Mode, ...] = ("session", "session of TensorFlow 1", "function")
+Mode = Literal["session", "session of TensorFlow 1", "function", "deadline", "strategy"]
+MODES: tuple[Mode, ...] = ("session", "session of TensorFlow 1", "function", "deadline", "strategy")
 SECONDS = 60.0
 """The longest that a step may take: then it hangs."""
 
@@ -52,10 +53,24 @@ def difference(program: Program, mode: Mode, threads: int, choices: Sequence[Any
 
 
 @contextmanager
-def not_compiled() -> Iterator[None]:
-    """Build steps in the context that do not compile the device's segments, to save time."""
-    with mock.patch.object(Composer, "_compiled", Composer._plain):
-        yield
+def cheaply() -> Iterator[None]:
+    """Save time in the context: steps neither compile the device's segments nor are optimized."""
+    before = tf.config.optimizer.get_experimental_options()
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    try:
+        with mock.patch.object(Composer, "_compiled", Composer._plain):
+            yield
+    finally:
+        was = before.get("disable_meta_optimizer", False)
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": was})
+
+
+def _optimizer_options() -> Any:
+    """Return those of sessions, as they are set for functions."""
+    options = tf.compat.v1.GraphOptions()
+    found = tf.config.optimizer.get_experimental_options()
+    options.rewrite_options.disable_meta_optimizer = found.get("disable_meta_optimizer", False)
+    return options
 
 
 def _difference(program: Program, step: Step, rows: Any, choices: Any) -> str | None:
@@ -75,11 +90,17 @@ def _difference(program: Program, step: Step, rows: Any, choices: Any) -> str | 
 
 @contextmanager
 def _step(program: Program, mode: Mode, threads: int) -> Iterator[Step]:
-    if mode == "function":
-        yield _in_function(program)
+    if mode == "strategy":
+        with _strategy(program.replicas) as strategy:
+            yield _in_strategy(program, strategy)
+        return
+    if mode in ("function", "deadline"):
+        yield _in_function(program, deadline=mode == "deadline")
         return
     config = tf.compat.v1.ConfigProto(
-        inter_op_parallelism_threads=threads, use_per_session_threads=True
+        inter_op_parallelism_threads=threads,
+        use_per_session_threads=True,
+        graph_options=_optimizer_options(),
     )
     with (
         tf.Graph().as_default(),
@@ -95,16 +116,46 @@ def _step(program: Program, mode: Mode, threads: int) -> Iterator[Step]:
         )
 
 
-def _in_function(program: Program) -> Step:
+def _in_function(program: Program, *, deadline: bool) -> Step:
     @tf.function(autograph=False)
     def step(choices: Any, rows: Any) -> Any:
         return tpu.replicate(_Computation(program), _inputs(program, choices, rows))
 
     def run(choices: Any, rows: Any) -> Any:
-        # Also with a deadline, which follows the collectives that no replica can miss too.
         given = tf.constant(choices, tf.int32, [program.replicas, _count(program)])
-        with tpu.options(deadline=SECONDS):
+        with ExitStack() as stack:
+            if deadline:  # Then those collectives too are followed that no replica can miss.
+                stack.enter_context(tpu.options(deadline=SECONDS))
             return _by_slot(step(given, tf.constant(rows)))
+
+    return run
+
+
+@contextmanager
+def _strategy(replicas: int) -> Iterator[Any]:
+    with tpu.emulated_tpu(num_replicas=replicas):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        with mock.patch.object(gc, "collect"):  # It takes longer than all else.
+            tf.tpu.experimental.initialize_tpu_system(resolver)
+        yield tf.distribute.TPUStrategy(resolver)
+
+
+def _in_strategy(program: Program, strategy: Any) -> Step:
+    """Return a step with TensorFlow's own names, in its own strategy."""
+
+    @tf.function(autograph=False)
+    def step(choices: Any, rows: Any) -> Any:
+        found = strategy.run(_ComputationOfStrategy(program), args=(choices, rows))
+        return [tf.stack(strategy.experimental_local_results(one)) for one in found]
+
+    def run(choices: Any, rows: Any) -> Any:
+        def of(values: Any) -> Any:
+            return strategy.experimental_distribute_values_from_function(
+                lambda context: tf.constant(values[context.replica_id_in_sync_group])
+            )
+
+        given = np.array(choices, np.int32).reshape(program.replicas, _count(program))
+        return step(of(given), of(np.swapaxes(rows, 0, 1)))
 
     return run
 
@@ -132,9 +183,15 @@ def _count(program: Program) -> int:
 class _Computation:
     """The computation of one replica."""
 
+    host = staticmethod(tpu.outside_compilation)
+
     def __init__(self, program: Program) -> None:
         self._program = program
         self._count = program.replicas
+
+    def mean(self, value: Any) -> Any:
+        """Return the mean of the replicas' values."""
+        return tpu_ops.cross_replica_sum(value) / self._count
 
     def __call__(self, choices: Any, *slots: Any) -> Slots:
         self._choices = choices
@@ -149,9 +206,7 @@ class _Computation:
             elif isinstance(one, Slope):
                 slots[one.slot] = self._slope(slots[one.slot])
             elif isinstance(one, Host):
-                slots[one.slot] = tpu.outside_compilation(
-                    lambda given: given * 0.5 + 0.25, slots[one.slot]
-                )
+                slots[one.slot] = self.host(lambda given: given * 0.5 + 0.25, slots[one.slot])
             elif isinstance(one, Mix):
                 slots[one.target] = slots[one.target] * 0.5 + slots[one.source] * 0.25
             elif isinstance(one, Twice):
@@ -172,12 +227,12 @@ class _Computation:
             pairs = [(replica, (replica + 1) % count) for replica in range(count)]
             return tpu_ops.collective_permute(value, pairs)
         if kind == "mean":
-            return tpu_ops.cross_replica_sum(value) / count
+            return self.mean(value)
         groups = halves(count)
         return tpu_ops.cross_replica_sum(value, group_assignment=groups) / len(groups[0])
 
     def _slope(self, value: Any) -> Any:
-        mean = tpu_ops.cross_replica_sum(value) / self._count
+        mean = self.mean(value)
         (slope,) = tf.gradients(tf.reduce_sum(mean * mean), value)
         return (value + slope) * 0.25
 
@@ -206,3 +261,16 @@ class _Computation:
         if len(branches) == 2:
             return list(tf.cond(choice > 0, branches[1], branches[0]))
         return list(tf.switch_case(choice, branches))
+
+
+class _ComputationOfStrategy(_Computation):
+    """The computation of one replica in a strategy, which gets its slots in one tensor."""
+
+    def __call__(self, choices: Any, slots: Any) -> Slots:
+        return super().__call__(choices, *tf.unstack(slots))
+
+    def mean(self, value: Any) -> Any:
+        return tf.distribute.get_replica_context().all_reduce("MEAN", value)
+
+    def host(self, function: Any, value: Any) -> Any:
+        return tf.compat.v1.tpu.outside_compilation(function, value)

@@ -27,7 +27,7 @@ from tests.runtime.oracle.meeting_programs import (
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.attendance import Attendance
 from tpulint.runtime.extract.collectives import Collective, Decision
-from tpulint.runtime.extract.sites import Iteration, Site
+from tpulint.runtime.extract.sites import Iteration, RegionSite
 
 Steps = Iterator[bool]
 """The steps of a replica: each reports progress, or that it has to wait."""
@@ -49,7 +49,7 @@ def reported(program: Program, choices: Any, chosen: random.Random) -> str | Non
 
 @dataclass(frozen=True)
 class _Around:
-    site: Site = ()
+    site: RegionSite = ()
     decisions: tuple[Decision, ...] = ()
     loops: int = 0
 
@@ -104,7 +104,7 @@ class _Run:
         self._collectives = {one.site: one for one in collectives}
         assert len(self._collectives) == len(collectives)
         self._attendance = Attendance(collectives)
-        self._come: dict[tuple[Site, Iteration], set[int]] = {}
+        self._come: dict[tuple[RegionSite, Iteration], set[int]] = {}
 
     def to_the_end(self) -> None:
         replicas = [
@@ -187,13 +187,13 @@ class _Run:
             return
         yield from self._tell(replica, site, now, choice)
 
-    def _tell(self, replica: int, site: Site, now: Iteration, choice: int) -> Steps:
+    def _tell(self, replica: int, site: RegionSite, now: Iteration, choice: int) -> Steps:
         fault = self._attendance.decide(site, replica, now, choice)
         if fault:
             raise fault
         yield True
 
-    def _meet(self, replica: int, site: Site, now: Iteration) -> Steps:
+    def _meet(self, replica: int, site: RegionSite, now: Iteration) -> Steps:
         group = self._collectives[site].group_of(replica)
         fault = self._attendance.arrive(site, replica, now)
         if fault:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -17,14 +18,26 @@ from tests.runtime.oracle.meeting_programs import (
     Program,
     choices_of,
     expected,
+    many_replicas,
     meeting_program,
+    small_program,
 )
-from tests.runtime.oracle.meeting_runs import MODES, difference, not_compiled
+from tests.runtime.oracle.meeting_runs import MODES, cheaply, difference
 from tests.runtime.oracle.meeting_schedules import reported
 
-PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "1000"))
+FUZZ = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "0"))
+PROGRAMS = FUZZ or 1000
+VALUED = FUZZ or 500
 SCHEDULED = range(10)
-RUN = range(PROGRAMS // 50)
+TOGETHER = 25
+"""The programs that one test runs."""
+
+
+def valued_program(seed: int) -> Program:
+    """Return the program of that number, whose values are looked at: most are small."""
+    if seed % 100 == 75:
+        return many_replicas(seed)
+    return meeting_program(seed) if seed % 50 == 0 else small_program(seed)
 
 
 def diverges(program: Program, choices: object) -> bool:
@@ -46,17 +59,21 @@ def test_killed_found_by_reading_only_divergence_is_reported_in_whatever_order(c
             assert bool(found) == diverges(program, choices), f"{program}\n{choices}\n{found}"
 
 
-@pytest.mark.parametrize("seed", RUN)
-def test_killed_found_by_reading_their_values_are_numpys(seed: int) -> None:
-    program, chosen = meeting_program(seed), random.Random(seed)
-    choices = [choices_of(program, chosen, agreed=agreed) for agreed in (True, False, False, True)]
-    mode, threads = MODES[seed % len(MODES)], chosen.choice([1, 2, 8])
-    if seed % 5 == 0:
+def difference_of(seed: int) -> str | None:
+    """Return the difference between NumPy's values of program `seed` and ours, or None."""
+    program, chosen = valued_program(seed), random.Random(seed)
+    runs = [chosen.random() < 0.5, False] if seed % 10 else [True, False, False, True]
+    choices = [choices_of(program, chosen, agreed=agreed) for agreed in runs]
+    mode, threads = chosen.choice(MODES), chosen.choice([1, 2, 8])
+    with nullcontext() if seed % 40 == 1 else cheaply():
         found = difference(program, mode, threads, choices)
-    else:
-        with not_compiled():
-            found = difference(program, mode, threads, choices)
-    assert found is None, f"{program}\n{mode}, {threads} threads\n{found}"
+    return found and f"seed {seed}: {program}\n{mode}, {threads} threads\n{found}"
+
+
+@pytest.mark.parametrize("first", range(0, VALUED, TOGETHER))
+def test_killed_found_by_reading_their_values_are_numpys(first: int) -> None:
+    for seed in range(first, first + TOGETHER):
+        assert difference_of(seed) is None
 
 
 def test_the_programs_are_not_all_alike() -> None:
@@ -69,3 +86,16 @@ def test_the_programs_are_not_all_alike() -> None:
         counted["nested"] += any(str(one).count("body=") > 2 for one in program.body)
         counted["diverging"] += diverges(program, choices_of(program, chosen, agreed=False))
     assert all(count >= 50 for count in counted.values()), counted
+
+
+def test_the_programs_with_values_are_not_all_alike() -> None:
+    """Some diverge, some have branches, loops, calls and gradients, and a few many replicas."""
+    least = {"Loop(": 40, "Either(": 40, "Twice(": 20, "Slope(": 20, "Host(": 20, "diverging": 20}
+    counted: Counter[str] = Counter()
+    for seed in range(500):
+        program, chosen = valued_program(seed), random.Random(seed)
+        counted.update(word for word in least if word in str(program))
+        counted["diverging"] += diverges(program, choices_of(program, chosen, agreed=False))
+        counted["many replicas"] += program.replicas >= 16
+    assert counted["many replicas"] >= 5, counted
+    assert all(counted[word] >= count for word, count in least.items()), counted

@@ -21,7 +21,7 @@ def test_the_smallest_program_passes(tmp_path: Path) -> None:
     assert result.verdict == "passes", logs
 
 
-def test_a_wrong_loss_is_told() -> None:
+def test_a_wrong_loss_is_reported() -> None:
     gallery = gallery_rows.read()
     program = gallery.programs[0]
     result = Result(program.name, 2, 3.0, 0.5, 0.6, "differs: 0.6 is expected")

@@ -48,7 +48,7 @@ def step(n):
 print("on", flush=True)
 step(tf.constant(10))
 """
-WITH_A_CLUSTER = """\
+LOOP_OF_CLUSTERS = """\
 @tf.function
 def step(n):
     def loop(n):
@@ -58,7 +58,9 @@ def step(n):
 print("on", flush=True)
 try:
     step(tf.constant(10))
-finally:
+"""
+WITH_A_CLUSTER = f"""\
+{LOOP_OF_CLUSTERS}finally:
     print("cleaned up", sound(1.0).values[0].numpy(), flush=True)
 """
 IN_A_SESSION = """\
@@ -89,17 +91,8 @@ def step():
 
 step()
 """
-LIVED_WITH = """\
-@tf.function
-def step(n):
-    def loop(n):
-        return tf.while_loop(lambda i: i < n, lambda i: (on_host(i) + 1) % 5, [0])
-    return strategy.run(loop, args=(n,))
-
-print("on", flush=True)
-try:
-    step(tf.constant(10))
-except KeyboardInterrupt:
+LIVED_WITH = f"""\
+{LOOP_OF_CLUSTERS}except KeyboardInterrupt:
     print("goes on", sound(1.0).values[0].numpy(), flush=True)
 """
 ITS_OWN_AFFAIR = """\

@@ -208,7 +208,7 @@ def test_a_package_is_run_and_what_crosses_is_counted() -> None:
     assert re.search(r"host cluster 0 +2 +0 +512 +0 .*score\.py:\d+", done.stderr), done.stderr
 
 
-def test_a_fault_is_told_in_the_words_of_the_check() -> None:
+def test_a_fault_is_reported_with_the_message_of_the_check() -> None:
     asked = ["-m", "examples.nested_vocabulary.score", "--cores", "2"]
     done = tpulint(ROOT, "run", "--replicas", "2", *asked)
     checked = tpulint(ROOT, "check", "--no-cache", "--output-format", "full", "examples")
@@ -236,9 +236,7 @@ def test_a_fault_is_told_in_the_words_of_the_check() -> None:
     ],
     ids=["unseen and caught", "a warning", "TensorFlow's own error", "in a thread", "hidden"],
 )
-def test_what_the_report_says_of_a_fault(
-    tmp_path: Path, program: str, status: int, words: str
-) -> None:
+def test_the_report_of_a_fault(tmp_path: Path, program: str, status: int, words: str) -> None:
     (tmp_path / "program.py").write_text(program, encoding="utf-8")
     done = tpulint(tmp_path, "run", "--replicas", "2", "program.py")
     assert done.returncode == status, done.stderr
@@ -255,7 +253,7 @@ def test_a_machine_that_cannot_be_is_wrong_usage(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_step_that_waits_for_ever_ends_at_the_deadline(tmp_path: Path) -> None:
+def test_a_step_that_waits_forever_ends_at_the_deadline(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(STARVED, encoding="utf-8")
     done = tpulint(tmp_path, "run", "--replicas", "1", "--deadline", "3", "program.py")
     assert done.returncode == 1
@@ -278,7 +276,7 @@ def test_the_report_lists_the_clusters_that_had_not_ended(tmp_path: Path) -> Non
     )
 
 
-def test_what_the_check_says_of_the_files_that_ran(tmp_path: Path) -> None:
+def test_the_findings_in_the_files_that_ran(tmp_path: Path) -> None:
     """Also of a program that ends well."""
     (tmp_path / "program.py").write_text("import helper\n" + METRICS, encoding="utf-8")
     (tmp_path / "helper.py").write_text("", encoding="utf-8")
@@ -297,7 +295,7 @@ def test_a_system_that_nobody_initialized_is_refused(tmp_path: Path) -> None:
     assert "initialize_tpu_system(resolver)" in done.stderr
 
 
-def test_a_program_for_estimators_is_told_which_tensorflow_it_needs(tmp_path: Path) -> None:
+def test_the_error_of_an_estimator_program_names_the_tensorflow_it_needs(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(ESTIMATOR, encoding="utf-8")
     done = tpulint(tmp_path, "run", "program.py")
     if done.returncode == 0:  # this TensorFlow has them

@@ -1,4 +1,4 @@
-"""The table of verdicts on accesses of a variable by device and host. All rows run."""
+"""The table of accesses of a variable by device and host. All rows run."""
 
 from __future__ import annotations
 

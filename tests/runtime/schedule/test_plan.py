@@ -109,7 +109,7 @@ def test_a_cluster_that_needs_nothing_of_the_device_runs_before_it() -> None:
 
     found = scheduled(computation)
     assert sides(found.before) == [Side.HOST]
-    assert not found.verdicts.deadlocks
+    assert not found.access_schedule.deadlocks
 
 
 def test_a_cluster_in_the_middle_never_runs() -> None:
@@ -117,6 +117,6 @@ def test_a_cluster_in_the_middle_never_runs() -> None:
         y = v.assign_add(x, read_value=True)
         return outside_compilation(lambda a: a + v.read_value(), y) * 2.0
 
-    (deadlock,) = scheduled(computation).verdicts.deadlocks.values()
+    (deadlock,) = scheduled(computation).access_schedule.deadlocks.values()
     assert deadlock.fault(0).rule == "TPU101"
-    assert not scheduled(computation, host_variables="snapshot").verdicts.deadlocks
+    assert not scheduled(computation, host_variables="snapshot").access_schedule.deadlocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from textwrap import dedent
 
-from tpulint.analysis.build_program import link
+from tpulint.analysis.build_program import build_program
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import Value
@@ -14,6 +14,7 @@ from tpulint.analysis.models.registry import Models
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.project import Project
+from tpulint.pipeline.summarize import summarize
 from tpulint.source import Source, read_source
 from tpulint.syntax.summary_cache import Store
 
@@ -24,7 +25,9 @@ MAIN = f"{FOLDER}/main.py"
 def program(text: str, **modules: str) -> Program:
     """Return the program of the module `text`, and of those that it imports."""
     given = _given(text, modules)
-    return link([_source(MAIN, given)], (MAIN,), Files(given), Settings(), Store(None, 1))
+    store = Store(None, 1)
+    modules = summarize([_source(MAIN, given)], store)
+    return build_program(modules, (MAIN,), Files(given), Settings(), store)
 
 
 def interpreter(text: str, **modules: str) -> tuple[Interpreter, Module]:

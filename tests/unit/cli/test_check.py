@@ -7,9 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ from tests.unit.conftest import Terminal, report_words
 from tpulint.finding import Finding, Location, Span, Step
 from tpulint.output.color import paint
 from tpulint.pipeline import driver
-from tpulint.pipeline.projects import Analysis
+from tpulint.pipeline.analysis import Analysis
 
 
 def rows(said: str) -> list[tuple[str, str]]:
@@ -62,7 +61,7 @@ def test_full_is_the_default(tpulint: Terminal, monkeypatch: pytest.MonkeyPatch)
     assert tpulint.out == concise != said
 
 
-def test_hidden_ones_are_told_beside_other_formats(tpulint: Terminal) -> None:
+def test_hidden_findings_are_counted_on_standard_error_by_other_formats(tpulint: Terminal) -> None:
     assert tpulint("check", "--output-format", "json", "a.py") == 1
     assert rows(tpulint.out) == [("a.py", "TPU201")]
     hidden = "tpulint: 1 possible finding is hidden (1 TPU103): see with `--certainty possible`.\n"
@@ -120,7 +119,7 @@ def test_statistics(tpulint: Terminal) -> None:
         (("check", "--certainty", "sure"), "invalid choice: 'sure'"),
         (
             ("check", "--target-tensorflow", "3"),
-            "--target-tensorflow: '3' is no TensorFlow version",
+            "--target-tensorflow: '3' is not a TensorFlow version",
         ),
         (("check", "--jobs", "0"), "--jobs: must be a whole number from 1"),
         (("check", "--fix", "--statistics"), "not allowed with argument --statistics"),
@@ -137,9 +136,9 @@ def test_statistics(tpulint: Terminal) -> None:
         (("check", "--config", "gone.toml"), "gone.toml: cannot read"),
         (("check", "--config", "x", "--isolated"), "not allowed with argument"),
         (("check", "--baseline", "gone.json"), "tpulint: gone.json: cannot read"),
-        (("check", "--stdin-filename", "x.py"), "goes with - only"),
-        (("check", "-", "a.py"), "cannot stand beside other paths"),
-        (("check", "--add-suppressions", " "), "give the reason in words"),
+        (("check", "--stdin-filename", "x.py"), "needs - (standard input)"),
+        (("check", "-", "a.py"), "cannot be combined with other paths"),
+        (("check", "--add-suppressions", " "), "give a reason"),
         (("check", "--output-file", "a.py/x"), "a.py/x: cannot write: "),
         (("rule",), "give one CODE, or --all"),
         (("rule", "TPU999"), "unknown code 'TPU999'; did you mean 'TPU"),
@@ -174,7 +173,7 @@ def test_whatever_breaks_is_one_line(tpulint: Terminal, monkeypatch: pytest.Monk
     def broken(*_: object) -> object:
         raise RuntimeError("first\nsecond")
 
-    monkeypatch.setattr(driver, "judge", broken)
+    monkeypatch.setattr(driver, "resolve", broken)
     assert tpulint("check") == 2
     assert re.fullmatch(
         r"tpulint: internal error: RuntimeError: first second at test_check\.py:\d+\n", tpulint.err
@@ -244,7 +243,7 @@ def test_files_beyond_the_asked_ones_are_not_reported(
         spans = [Span(name, Location(1, 1), Location(1, 2)) for name in ("a.py", "b.py")]
         return Analysis([Finding("TPU201", "m", span) for span in spans])
 
-    monkeypatch.setattr(driver, "analyse", everywhere)
+    monkeypatch.setattr(driver, "analyze", everywhere)
     tpulint("check", "a.py", "--output-format", "json")
     assert rows(tpulint.out) == [("a.py", "TPU201")]
 
@@ -254,12 +253,11 @@ def test_named_files_come_with_the_project_around_them(
 ) -> None:
     seen: list[list[str]] = []
 
-    def look(filenames: Sequence[str], *rest: Any) -> Analysis:
-        *_, context = rest
-        seen.append(sorted((*filenames, *context)))
-        return report_words(filenames, *rest)
+    def look(task: driver.Task, given: Mapping[str, bytes], warm: None) -> Analysis:
+        seen.append(sorted((*task.filenames, *task.context)))
+        return report_words(task, given)
 
-    monkeypatch.setattr(driver, "analyse", look)
+    monkeypatch.setattr(driver, "analyze", look)
     (here / "c.py").write_text("x = f()  # noqa: TPU201\n")
     tpulint("check", "a.py", "c.py")
     assert tpulint("check", "c.py") == 0
@@ -280,7 +278,7 @@ def test_at_most_twelve_steps_a_lane(tpulint: Terminal, monkeypatch: pytest.Monk
         for lane in ("device", "host")[: 1 + (number < 3)]
     )
     monkeypatch.setattr(
-        driver, "analyse", lambda *_: Analysis([Finding("TPU101", "m", span, trace=trace)])
+        driver, "analyze", lambda *_: Analysis([Finding("TPU101", "m", span, trace=trace)])
     )
     tpulint("check", "a.py", "--output-format", "json")
     steps = json.loads(tpulint.out)[0]["trace"]

@@ -57,7 +57,7 @@ def test_config_shows_every_key_and_where_it_comes_from(tpulint: Terminal, here:
 def test_clean(tpulint: Terminal, here: Path) -> None:
     (here / ".tpulint_cache/x").mkdir(parents=True)
     assert tpulint("clean") == 2
-    assert "not removed: it is no cache of tpulint's" in tpulint.err
+    assert "not removed: not a cache directory of tpulint" in tpulint.err
     assert tpulint("check") == 1
     assert (here / ".tpulint_cache/.gitignore").read_text() == "*\n"
     assert tpulint("clean") == 0

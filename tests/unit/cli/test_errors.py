@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,22 +10,13 @@ import pytest
 
 from tpulint import rules
 from tpulint.analysis.names.target_release import Targets
-from tpulint.analysis.options import Settings
 from tpulint.codes import CODES
+from tpulint.config import Config
 from tpulint.finding import Finding, Location, Span
-from tpulint.pipeline import analyze as understanding
-from tpulint.pipeline import projects as analysis
-from tpulint.pipeline.projects import Analysis
-
-
-@dataclass
-class Seen:
-    """A stand-in's answer for `understand`."""
-
-    findings: tuple[Finding, ...]
-    program: Any
-    messages: tuple[str, ...] = ("cache: read-only",)
-    files: None = None
+from tpulint.pipeline import driver
+from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.batch import Batch, Job
+from tpulint.pipeline.program_analysis import BuiltProgram
 
 
 @dataclass(frozen=True)
@@ -44,16 +34,17 @@ class Program:
 
 
 @pytest.fixture
-def understand(monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Report TPU001 in every file, and break where one of them is called `crash.py`."""
 
-    def stand_in(filenames: Sequence[str], **_: object) -> Seen:
-        if "crash.py" in filenames:
+    def read(batch: Batch, job: Job, *_: object) -> Any:
+        if "crash.py" in job.seeds:
             raise BrokenProcessPool("a worker\nwas killed")
-        found = tuple(finding(name) for name in filenames)
-        return Seen(found, Program([Module(name) for name in filenames]))
+        found = tuple(finding(name) for name in job.seeds)
+        program = Program([Module(name) for name in job.seeds])
+        return BuiltProgram(program, found, ("cache: read-only",))  # type: ignore[arg-type]
 
-    monkeypatch.setattr(understanding, "understand", stand_in)
+    monkeypatch.setattr(driver, "read_program", read)
     monkeypatch.setattr(rules, "written", lambda: ["TPU101", "TPU201"])
 
 
@@ -61,29 +52,29 @@ def finding(filename: str, code: str = "TPU001") -> Finding:
     return Finding(code, "m", Span(filename, Location(1, 1), Location(1, 2)))
 
 
-def analyse(*filenames: str) -> Analysis:
+def analyze(*filenames: str) -> Analysis:
     """Read files that are one program, for all import one module."""
     given = dict.fromkeys(filenames, b"import hub\nstrategy = TPUStrategy()\n")
     given["hub.py"] = b"import tensorflow as tf\n"
-    return analysis.analyse(list(given), given, frozenset(CODES), Settings())
+    request = driver.Request(Config(jobs=1), frozenset(CODES))
+    return driver.analyze(driver.Task(request, tuple(given)), given)
 
 
 def test_a_file_that_breaks_the_analysis_is_left_out_alone(
-    understand: None, monkeypatch: pytest.MonkeyPatch
+    stand_in: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rules, "run", lambda program, codes: [])
     names = [f"{number}.py" for number in range(9)]
-    run = analyse(*names[:6], "crash.py", *names[6:])
+    run = analyze(*names[:6], "crash.py", *names[6:])
     assert [each.span.filename for each in run.findings] == names
-    assert run.failed
-    (message,) = [each for each in run.messages if "internal error" in each]
-    assert message.startswith(
+    (failure,) = run.failures
+    assert str(failure).startswith(
         "crash.py: internal error: BrokenProcessPool: a worker was killed at "
     )
 
 
 def test_a_rule_that_breaks_is_left_out_alone(
-    understand: None, monkeypatch: pytest.MonkeyPatch
+    stand_in: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def rule(program: Program, codes: set[str]) -> list[Finding]:
         if codes == {"TPU101"}:
@@ -91,15 +82,15 @@ def test_a_rule_that_breaks_is_left_out_alone(
         return [finding("a.py", code) for code in codes]
 
     monkeypatch.setattr(rules, "run", rule)
-    run = analyse("a.py")
+    run = analyze("a.py")
     assert [each.code for each in run.findings] == ["TPU001", "TPU201"]
-    assert run.failed
-    assert run.messages[-1].startswith("internal error in rule TPU101: KeyError: 'x' at ")
+    (failure,) = run.failures
+    assert str(failure).startswith("internal error in rule TPU101: KeyError: 'x' at ")
 
 
-def test_what_the_analysis_says_is_passed_on_once(
-    understand: None, monkeypatch: pytest.MonkeyPatch
+def test_a_message_of_several_programs_is_shown_once(
+    stand_in: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rules, "run", lambda program, codes: [])
-    run = analyse("a.py", "crash.py", "b.py", "c.py")
+    run = analyze("a.py", "crash.py", "b.py", "c.py")
     assert run.messages.count("cache: read-only") == 1

@@ -31,35 +31,37 @@ def write(text: str, *found: Finding) -> str:
     return "known.json"
 
 
-def judge(text: str, *found: Finding, codes: tuple[str, ...] = CODES) -> baseline.Judged:
+def compare(
+    text: str, *found: Finding, codes: tuple[str, ...] = CODES
+) -> baseline.BaselineComparison:
     sources = {"a.py": read_source("a.py", text.encode())}
-    return baseline.judge(found, sources, "known.json", ["a.py"], codes)
+    return baseline.compare(found, sources, "known.json", ["a.py"], codes)
 
 
 def test_moved_lines_stay_known() -> None:
     write("f(x)\n", finding(1))
-    assert judge("\n\nif y:\n    f(x)\n", finding(4)) == baseline.Judged((), ())
+    assert compare("\n\nif y:\n    f(x)\n", finding(4)) == baseline.BaselineComparison((), ())
 
 
 def test_changed_lines_codes_and_files_do_not() -> None:
     write("f(x)\n", finding(1))
     found = (finding(1), finding(2, "TPU201"))
-    assert judge("f(y)\nf(x)\n", *found).standing == found
+    assert compare("f(y)\nf(x)\n", *found).new == found
     (Path.cwd() / "b.py").write_text("f(x)\n")
     other = finding(1, filename="b.py")
-    assert judge("f(x)\n", other).standing == (other,)
+    assert compare("f(x)\n", other).new == (other,)
 
 
 def test_one_more_of_the_same_stands() -> None:
     write("f(x)\nf(x)\n", finding(1), finding(2))
     found = [finding(row) for row in (1, 2, 3)]
-    assert judge("f(x)\nf(x)\nf(x)\n", *found).standing == (found[2],)
+    assert compare("f(x)\nf(x)\nf(x)\n", *found).new == (found[2],)
 
 
 def test_stale_entries_are_named() -> None:
     write("f(x)\ng(x)\n", finding(1), finding(2), finding(2, "TPU201"))
-    judged = judge("f(x)\n", finding(1))
-    assert judged.stale == (
+    compared = compare("f(x)\n", finding(1))
+    assert compared.stale == (
         "a.py: 1 TPU101 in the baseline no longer found",
         "a.py: 1 TPU201 in the baseline no longer found",
     )
@@ -68,9 +70,9 @@ def test_stale_entries_are_named() -> None:
 def test_what_was_not_asked_for_is_not_stale() -> None:
     write("f(x)\n", finding(1), finding(1, "TPU201"), finding(1, filename="b.py"))
     Path("b.py").write_text("")
-    assert judge("f(x)\n", finding(1), codes=("TPU101",)).stale == ()
+    assert compare("f(x)\n", finding(1), codes=("TPU101",)).stale == ()
     Path("b.py").unlink()
-    assert judge("f(x)\n", finding(1), codes=("TPU101",)).stale == (
+    assert compare("f(x)\n", finding(1), codes=("TPU101",)).stale == (
         "b.py: 1 TPU101 in the baseline no longer found",
     )
 
@@ -82,8 +84,8 @@ def test_paths_start_at_the_baseline(here: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(here / "sub")
     sources = {"../a.py": read_source("../a.py", b"f(x)\n")}
     found = finding(1, filename="../a.py")
-    judged = baseline.judge([found], sources, "../known.json", ["../a.py"], CODES)
-    assert judged.standing == ()
+    compared = baseline.compare([found], sources, "../known.json", ["../a.py"], CODES)
+    assert compared.new == ()
 
 
 @pytest.mark.parametrize(

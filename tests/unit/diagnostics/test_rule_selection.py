@@ -5,40 +5,42 @@ from __future__ import annotations
 import pytest
 
 from tpulint.codes import CODES
-from tpulint.diagnostics.rule_selection import Layer, selected
+from tpulint.diagnostics.rule_selection import RuleSelection, selected
 
 
 def test_everything_by_default() -> None:
-    assert selected([Layer(), Layer()]) == frozenset(CODES)
+    assert selected([RuleSelection(), RuleSelection()]) == frozenset(CODES)
 
 
 @pytest.mark.parametrize(
     ("layer", "asked", "not_asked"),
     [
-        (Layer(("TPU1",)), ["TPU101", "TPU105", "TPU001"], ["TPU201"]),
-        (Layer(("TPU1",), ignore=("TPU001",)), ["TPU101"], ["TPU001"]),
-        (Layer(("TPU1",), ignore=("TPU101",)), ["TPU102"], ["TPU101"]),
-        (Layer(("TPU101",), ignore=("TPU1",)), ["TPU101"], ["TPU102"]),
-        (Layer(("TPU101",), ignore=("TPU101",)), [], ["TPU101"]),
-        (Layer(("TPU1",), ("TPU20",)), ["TPU101", "TPU201"], ["TPU301"]),
-        (Layer(ignore=("ALL",)), [], ["TPU101"]),
-        (Layer(("ALL",), ignore=("TPU2",)), ["TPU001", "TPU101"], ["TPU201"]),
-        (Layer(("TPU1",), ignore=("ALL",)), ["TPU101"], ["TPU201"]),
+        (RuleSelection(("TPU1",)), ["TPU101", "TPU105", "TPU001"], ["TPU201"]),
+        (RuleSelection(("TPU1",), ignore=("TPU001",)), ["TPU101"], ["TPU001"]),
+        (RuleSelection(("TPU1",), ignore=("TPU101",)), ["TPU102"], ["TPU101"]),
+        (RuleSelection(("TPU101",), ignore=("TPU1",)), ["TPU101"], ["TPU102"]),
+        (RuleSelection(("TPU101",), ignore=("TPU101",)), [], ["TPU101"]),
+        (RuleSelection(("TPU1",), ("TPU20",)), ["TPU101", "TPU201"], ["TPU301"]),
+        (RuleSelection(ignore=("ALL",)), [], ["TPU101"]),
+        (RuleSelection(("ALL",), ignore=("TPU2",)), ["TPU001", "TPU101"], ["TPU201"]),
+        (RuleSelection(("TPU1",), ignore=("ALL",)), ["TPU101"], ["TPU201"]),
     ],
 )
-def test_the_longer_selector_wins(layer: Layer, asked: list[str], not_asked: list[str]) -> None:
+def test_the_longer_selector_wins(
+    layer: RuleSelection, asked: list[str], not_asked: list[str]
+) -> None:
     codes = selected([layer])
     assert codes.issuperset(asked)
     assert codes.isdisjoint(not_asked)
 
 
 def test_a_later_select_starts_anew() -> None:
-    configured = Layer(("TPU1",), ignore=("TPU101",))
-    assert "TPU101" in selected([configured, Layer(("TPU101",))])
-    assert "TPU102" not in selected([configured, Layer(("TPU101",))])
+    configured = RuleSelection(("TPU1",), ignore=("TPU101",))
+    assert "TPU101" in selected([configured, RuleSelection(("TPU101",))])
+    assert "TPU102" not in selected([configured, RuleSelection(("TPU101",))])
 
 
 def test_a_later_extend_and_ignore_go_on_from_there() -> None:
-    codes = selected([Layer(("TPU1",)), Layer(None, ("TPU201",), ("TPU105",))])
+    codes = selected([RuleSelection(("TPU1",)), RuleSelection(None, ("TPU201",), ("TPU105",))])
     assert {"TPU101", "TPU201"} <= codes
     assert "TPU105" not in codes

@@ -132,7 +132,7 @@ def test_a_file_that_is_not_quite_python() -> None:
     assert silenced(text, finding(1, code="TPU001")) == [True]
 
 
-def test_noqa_can_be_left_to_somebody_else() -> None:
+def test_noqa_can_be_left_to_another_tool() -> None:
     source = source_of("a  # noqa: TPU101\nb  # tpulint: ignore[TPU101]\n")
     comments = read_comments(source, noqa=False)
     assert [comments.covers(finding(row)) for row in (1, 2)] == [False, True]
@@ -177,7 +177,7 @@ def test_used_is_not_unused() -> None:
 def test_unused_is_as_sure_as_the_view_is_wide_and_unknown_is_sure() -> None:
     (one,) = idle("x = f()  # noqa: TPU101\n")
     assert (one.code, one.certainty) == ("TPU002", Certainty.POSSIBLE)
-    assert one.message == "the suppression of 'TPU101' suppresses nothing"
+    assert one.message == "unused suppression of 'TPU101'"
     assert one.span == Span("a.py", Location(1, 10), Location(1, 24))
     (other,) = idle("x = 1  # noqa: TPU999\n")
     assert (other.message, other.certainty) == ("no rule has the code 'TPU999'", Certainty.DEFINITE)

@@ -24,7 +24,7 @@ from tpulint import rules
 from tpulint.finding import Finding, Location, Span, Step
 from tpulint.output import FORMATS, load
 from tpulint.output.color import wanted
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import columns
 from tpulint.output.statistics import statistics
 from tpulint.output.summary import hidden_lines, summary
@@ -41,8 +41,8 @@ def test_golden(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_nothing_found_is_said_in_every_format(name: str) -> None:
-    said = load(name)((), Context("/project"))
+def test_every_format_shows_that_nothing_was_found(name: str) -> None:
+    said = load(name)((), RenderContext("/project"))
     if name in ("json", "gitlab"):
         assert json.loads(said) == []
     elif name == "rdjson":
@@ -60,7 +60,7 @@ def test_nothing_found_is_said_in_every_format(name: str) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_file_that_cannot_be_read_can_still_be_named(name: str) -> None:
     lost = Finding("TPU001", "cannot read", Span("gone.py", Location(1, 1), Location(1, 1)))
-    assert "gone.py" in load(name)([lost], Context("/project"))
+    assert "gone.py" in load(name)([lost], RenderContext("/project"))
 
 
 @pytest.mark.parametrize("name", ["concise", "full", "junit", "html"])
@@ -97,7 +97,7 @@ def test_long_lines_are_cut_around_what_is_reported() -> None:
     source = read_source("a.py", text.encode())
     start = text.index("bad()") + 1
     found = Finding("TPU405", "m", Span("a.py", Location(1, start), Location(1, start + 5)))
-    lines = load("full")([found], Context("/p", {"a.py": source})).splitlines()
+    lines = load("full")([found], RenderContext("/p", {"a.py": source})).splitlines()
     marks = next(index for index, line in enumerate(lines) if "^" in line)
     first = lines[marks].index("^")
     assert lines[marks - 1][first : lines[marks].rindex("^") + 1] == "bad()"
@@ -157,7 +157,7 @@ def test_noqa_row_is_where_a_comment_can_stand() -> None:
     found = [
         Finding("TPU405", "m", Span("a.py", Location(row, 1), Location(row, 2))) for row in (1, 3)
     ]
-    items = json.loads(load("json")(found, Context("/p", {"a.py": source})))
+    items = json.loads(load("json")(found, RenderContext("/p", {"a.py": source})))
     assert [item["noqa_row"] for item in items] == [2, 4]
 
 
@@ -198,24 +198,24 @@ def test_html_is_well_formed() -> None:
 
 
 def test_summary_counts() -> None:
-    assert summary([NAME], Context("/p", fixed=2)).startswith(
+    assert summary([NAME], RenderContext("/p", fixed=2)).startswith(
         "Found 3 errors (2 fixed, 1 remaining)."
     )
     assert "[*] 1 fixable with `--fix` (1 more with `--unsafe-fixes`)." in summary(
         [NAME, DEADLOCK], CONTEXT
     )
-    assert summary([NAME], Context("/p", quiet=True)) == ""
+    assert summary([NAME], RenderContext("/p", quiet=True)) == ""
 
 
 def test_summary_says_passed_only_where_everything_was_checked() -> None:
-    assert summary([], Context("/p", files=2)) == "All checks passed!\n"
+    assert summary([], RenderContext("/p", files=2)) == "All checks passed!\n"
     for context in (
-        Context("/p", files=0),
-        Context("/p", files=2, incomplete=True),
-        Context("/p", files=2, unparsed=1),
+        RenderContext("/p", files=0),
+        RenderContext("/p", files=2, incomplete=True),
+        RenderContext("/p", files=2, unparsed=1),
     ):
         assert "passed" not in summary([], context)
-    assert summary([NAME, NAME], Context("/p", incomplete=True)).startswith(
+    assert summary([NAME, NAME], RenderContext("/p", incomplete=True)).startswith(
         "Found 2 errors; not everything was checked."
     )
 
@@ -260,7 +260,9 @@ def test_rows_of_a_notebook_are_those_of_its_file() -> None:
 def test_rdjson_counts_the_bytes_of_utf_8() -> None:
     source = read_source("a.py", "x = '\u00e9\U0001f600'; f(a)\n".encode())
     found = Finding("TPU405", "m", Span("a.py", Location(1, 10), Location(1, 14)))
-    (item,) = json.loads(load("rdjson")([found], Context("/p", {"a.py": source})))["diagnostics"]
+    (item,) = json.loads(load("rdjson")([found], RenderContext("/p", {"a.py": source})))[
+        "diagnostics"
+    ]
     assert item["location"]["range"]["start"] == {"line": 1, "column": 14}
 
 

@@ -8,7 +8,7 @@ import xml.dom.minidom
 from tests.unit.sample import CONTEXT, DEADLOCK
 from tpulint.output.full import block
 from tpulint.output.run_page import html
-from tpulint.output.run_report import Computation, Fault, Lane, Ran, text
+from tpulint.output.run_report import ComputationRun, FinishedRun, Lane, RunFault, text
 
 DEVICE = Lane("device", "", 20, 0, 0, 0, 1.5)
 CLUSTER = Lane("host cluster 0", "a<b>.py:7", 2000, 1000, 12345678, 80, 0.0004)
@@ -22,9 +22,9 @@ trainer.py:18, 10 steps
 """
 
 
-def report(*faults: Fault, lanes: tuple[Lane, ...] = (DEVICE, CLUSTER, FEED)) -> Ran:
-    computations = (Computation("trainer.py:18", 10, lanes),) if lanes else ()
-    return Ran("trainer.py", "2 replicas", 1, 3.21, computations, faults)
+def report(*faults: RunFault, lanes: tuple[Lane, ...] = (DEVICE, CLUSTER, FEED)) -> FinishedRun:
+    computations = (ComputationRun("trainer.py:18", 10, lanes),) if lanes else ()
+    return FinishedRun("trainer.py", "2 replicas", 1, 3.21, computations, faults)
 
 
 def test_numbers_stand_below_each_other() -> None:
@@ -35,13 +35,13 @@ def test_numbers_stand_below_each_other() -> None:
 
 
 def test_a_fault_is_followed_by_its_finding_word_for_word() -> None:
-    fault = Fault("DeadlockError", "TPU101", "trainer.py:9", DEADLOCK)
+    fault = RunFault("DeadlockError", "TPU101", "trainer.py:9", DEADLOCK)
     said = "DeadlockError at trainer.py:9 [TPU101 host-variable-deadlock]: `tpulint check` says"
     assert f"\n{said}\n\n{block(DEADLOCK, CONTEXT)}" in text(report(fault), CONTEXT)
 
 
-def test_silence_of_the_check_is_told_from_its_failure() -> None:
-    silent = Fault("SomeError", "TPU501", "", None)
+def test_a_silent_check_differs_from_a_failed_one() -> None:
+    silent = RunFault("SomeError", "TPU501", "", None)
     assert text(report(silent), CONTEXT).endswith(": `tpulint check` is silent there.\n")
     failed = silent._replace(asked=False)
     assert text(report(failed), CONTEXT).endswith(": `tpulint check` could not be asked.\n")
@@ -52,8 +52,8 @@ def test_a_run_without_a_computation_says_so() -> None:
         assert "No TPU computation ran to its end." in form(report(lanes=()), CONTEXT)
 
 
-def test_the_page_is_well_formed_and_tells_the_same() -> None:
-    fault = Fault("DeadlockError", "TPU101", "trainer.py:9", DEADLOCK)
+def test_the_page_is_well_formed_and_complete() -> None:
+    fault = RunFault("DeadlockError", "TPU101", "trainer.py:9", DEADLOCK)
     page = re.sub("<!DOCTYPE html>|<meta [^>]*>", "", html(report(fault), CONTEXT))
     document = xml.dom.minidom.parseString(page)
     cells = [cell.firstChild for cell in document.getElementsByTagName("td")]

@@ -15,12 +15,12 @@ from tests.unit.sample import (
     TRAINER,
 )
 from tpulint.finding import Finding, Location, Span
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.sarif import sarif
 from tpulint.source import read_source
 
 
-def log_of(*found: Finding, context: Context = CONTEXT) -> Any:
+def log_of(*found: Finding, context: RenderContext = CONTEXT) -> Any:
     return json.loads(sarif(found, context))
 
 
@@ -52,14 +52,14 @@ def test_one_thread_flow_a_lane_and_one_order() -> None:
     assert last["message"]["text"].startswith("waits for the lock")
 
 
-def prints(*found: Finding, context: Context = CONTEXT) -> list[str]:
+def prints(*found: Finding, context: RenderContext = CONTEXT) -> list[str]:
     results = log_of(*found, context=context)["runs"][0]["results"]
     return [each["partialFingerprints"]["primaryLocationLineHash"] for each in results]
 
 
 def test_fingerprints_survive_moved_and_reindented_lines() -> None:
     moved = "\n\n" + TRAINER.replace("        return tf.tpu.rewrite", "    return  tf.tpu.rewrite")
-    context = Context("/project", {"trainer.py": read_source("trainer.py", moved.encode())})
+    context = RenderContext("/project", {"trainer.py": read_source("trainer.py", moved.encode())})
     span = Span("trainer.py", Location(20, 1), Location(20, 2))
     assert prints(NAME._replace(span=span), context=context) == prints(NAME)
 

@@ -109,8 +109,7 @@ def test_missing_paths_are_named_and_the_others_found(here: Path) -> None:
     tree(here, "a.py")
     discovery = found("gone", "a.py")
     assert discovery.filenames == ("a.py",)
-    assert discovery.unread == ("gone",)
-    assert discovery.messages == ("gone: no such file or directory",)
+    assert discovery.unread == (("gone", "no such file or directory"),)
 
 
 def test_a_directory_that_cannot_be_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +124,8 @@ def test_a_directory_that_cannot_be_read(here: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "scandir", scandir)
     discovery = found()
     assert discovery.filenames == ("a.py", "z/c.py")
-    assert discovery.messages == ("locked: cannot read the directory: Permission denied",)
-    assert discovery.unread == (str(here / "locked"),)
-    assert found(".", "locked").messages == discovery.messages, "said once"
+    assert discovery.unread == (("locked", "cannot read the directory: Permission denied"),)
+    assert found(".", "locked").unread == discovery.unread, "reported once"
 
 
 def test_a_directory_that_vanishes(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +141,7 @@ def test_a_directory_that_vanishes(here: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(os, "scandir", scandir)
     discovery = found()
     assert discovery.filenames == ("a.py",)
-    assert "cannot read the directory: No such file" in discovery.messages[0]
+    assert "cannot read the directory: No such file" in discovery.unread[0].reason
 
 
 def test_names_that_are_no_unicode(here: Path) -> None:

@@ -33,7 +33,7 @@ def rows(name):
 def test_host_code_without_a_tpu_is_counted(tmp_path: Path) -> None:
     write(program(PROGRAM), tmp_path)
     request = driver.Request(Config(root=str(tmp_path)), frozenset(CODES), (str(tmp_path),))
-    run = driver.check(*driver.prepare(request), {})
+    run = driver.check(driver.discover(request))
     assert dict(run.skipped) == {"on the host, in a module without TPU code": 1}
     assert skipped_lines(run.skipped) == [
         "1 reached functions were not followed: on the host, in a module without TPU code"

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tpulint.analysis.options import Settings
 from tpulint.codes import CODES
-from tpulint.pipeline import projects, warm_programs
+from tpulint.config import Config
+from tpulint.pipeline import driver
 from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.jobs import Job
+from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.warm import Superseded, Warm
 
 NAMED = 'y = tf.compat.v1.tpu.rewrite(step, [1.0], name="y")\n'
@@ -34,23 +35,24 @@ class Desk:
         self.names = sorted(files)
         self.read: list[Sequence[str]] = []
         self.warm = Warm()
-        understand_job = warm_programs.understand_job
+        read_program = driver.read_program
 
-        def counted(run: projects.Run, job: Job, *given: object) -> object:
-            self.read.append(job.seeds)
-            return understand_job(run, job, *given)  # type: ignore[arg-type]
+        def counted(batch: Batch, job: Job, *given: Any) -> object:
+            if given[-1] is not None:  # not the comparison below, which keeps nothing
+                self.read.append(job.seeds)
+            return read_program(batch, job, *given)
 
-        patch.setattr(warm_programs, "understand_job", counted)
+        patch.setattr(driver, "read_program", counted)
 
     def check(self, first: str | None = None, **unsaved: str) -> Analysis:
         given = {f"{name}.py": text.encode() for name, text in unsaved.items()}
         path = None if first is None else os.path.abspath(first)
         self.read.clear()
         self.warm.take(given, path)
-        codes = frozenset(CODES)
-        found = self.warm.analyse(self.names, (), given, codes, Settings(), None)
+        task = driver.Task(driver.Request(Config(jobs=1), frozenset(CODES)), tuple(self.names))
+        found = driver.analyze(task, given, self.warm)
         if not self.warm.incomplete:
-            fresh = projects.analyse(self.names, given, codes, Settings())
+            fresh = driver.analyze(task, given)
             assert sorted(found.findings) == sorted(fresh.findings)
             assert (found.marked, found.skipped) == (fresh.marked, fresh.skipped)
         return found
@@ -85,9 +87,7 @@ def test_a_new_import_binds_programs_together(
     assert sorted(desk.read) == [("one.py", "two.py"), ("other.py",)]
 
 
-def test_a_changed_disk_is_looked_at_where_it_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_disk_is_read_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(tmp_path, PROJECT, monkeypatch)
     desk.check()
     (tmp_path / "alone.py").write_text(FAULT, encoding="utf-8")
@@ -143,9 +143,7 @@ def test_a_part_that_finds_something_else_is_not_trusted(
     assert not desk.warm.incomplete
 
 
-def test_a_check_ends_when_nobody_wants_it_any_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_superseded_check_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(tmp_path, PROJECT, monkeypatch)
     steps = [0]
 

@@ -61,7 +61,7 @@ def printed(
     return capsys.readouterr().out.splitlines()
 
 
-def test_what_differs_is_told_by_package_rule_and_place(
+def test_differences_are_listed_by_package_rule_and_place(
     packages: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = printed(["old", "new", "--folder", str(packages[1])], monkeypatch, capsys)
@@ -92,7 +92,7 @@ def test_without_a_second_revision_the_checkout_is_taken(
     ]
 
 
-def test_a_revision_that_is_none_is_told(
+def test_an_unknown_revision_is_an_error(
     packages: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["ecosystem.py", "no-such-revision"])

@@ -61,7 +61,7 @@ def test_circles_are_found() -> None:
 def test_imports_in_functions_and_for_type_checkers_are_counted() -> None:
     graph = import_graph()
     assert "tpulint.notebook" in graph["tpulint.source"]  # in a function
-    assert "tpulint.analysis.domain.program" in graph["tpulint.pipeline.analyze"]  # TYPE_CHECKING
+    assert "tpulint.analysis.domain.program" in graph["tpulint.pipeline.failure"]  # TYPE_CHECKING
 
 
 def test_rules_and_their_questions_know_only_the_result_of_the_analysis() -> None:
@@ -128,26 +128,52 @@ def test_the_stages_of_the_runtime_import_one_way() -> None:
 
 
 @pytest.mark.parametrize(
-    "step",
+    ("driver", "step"),
     [
-        "mark.replicate.mark",
-        "extract.program.extract",
-        "schedule.schedule.schedule",
-        "execute.step.execute",
+        ("runtime", "mark.replicate.mark"),
+        ("runtime", "extract.program.extract"),
+        ("runtime", "schedule.schedule.schedule"),
+        ("runtime", "execute.step.execute"),
+        ("pipeline", "task.find_files"),
+        ("pipeline", "prefilter.prefilter"),
+        ("pipeline", "programs.split_into_programs"),
+        ("pipeline", "summarize.summarize"),
+        ("analysis", "build_program.build_program"),
+        ("pipeline", "rule_run.run_rules"),
+        ("pipeline", "resolve.resolved"),
+        ("pipeline", "render.rendered"),
     ],
 )
-def test_each_step_of_a_computation_is_called_once_and_by_the_driver(step: str) -> None:
-    importing = [
-        path for path in RUNTIME for name, _ in imports(path) if name == f"tpulint.runtime.{step}"
-    ]
-    assert [path.name for path in importing] == ["driver.py"]
+def test_each_step_is_called_once_and_by_the_driver(driver: str, step: str) -> None:
+    name = f"tpulint.{driver}.{step}"
+    (importing,) = [path for path in MODULES if name in {each for each, _ in imports(path)}]
+    expected = "runtime" if driver == "runtime" else "pipeline"
+    assert importing == PACKAGE / expected / "driver.py"
     calls = [
         node
-        for node in ast.walk(ast.parse(importing[0].read_text(encoding="utf-8")))
+        for node in ast.walk(ast.parse(importing.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         if node.func.id == step.rpartition(".")[2]
     ]
     assert len(calls) == 1
+
+
+def test_the_architecture_is_one_page() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 92
+    named = re.findall(r"`((?:pipeline|analysis|runtime|cli)/[a-z_/]+\.py)`", page)
+    assert len(named) >= 10
+    assert [each for each in named if not (PACKAGE / each).is_file()] == []
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(dotted(path))
+    assert len(places) > 300
+    assert not {name: each for name, each in places.items() if len(each) > 1}
 
 
 def test_only_one_file_imports_private_modules_of_tensorflow() -> None:

@@ -172,3 +172,22 @@ def test_the_page_counts_what_was_found(results: list[Result]) -> None:
 def label(result: Result) -> str:
     site: Site = result.mutant.site
     return f"{result.mutant.operator.name} at {site.kind}"
+
+
+def steps_of(made: str, run: str) -> int:
+    text = STEPS.replace("    def step", f"    strategy = {made}\n\n    def step")
+    sites = sites_of("main.py", text.replace("run(step", f"run({run}"))
+    return sum(each.kind == "step" for each in sites)
+
+
+@pytest.mark.parametrize(
+    ("made", "run", "count"),
+    [
+        ("strategies.get_strategy()", "step", 1),
+        ("strategies.get_strategy()", "self.step", 1),
+        ("strategies.get_strategy()", "self.agent.step", 0),
+        ("tf.distribute.MirroredStrategy()", "step", 0),
+    ],
+)
+def test_a_step_that_no_tpu_runs_is_no_site(made: str, run: str, count: int) -> None:
+    assert steps_of(made, run) == count

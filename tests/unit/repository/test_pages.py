@@ -81,7 +81,7 @@ def test_a_malformed_page_is_refused_with_its_line(tmp_path: Path, text: str, wo
         read_page(written(tmp_path, text))
 
 
-def test_programs_are_run_apart_and_their_ends_told(tmp_path: Path) -> None:
+def test_programs_run_apart_and_report_how_they_end(tmp_path: Path) -> None:
     text = """\
 # TPU103 unseen-host-update
 ```python runs

@@ -11,7 +11,7 @@ from tpulint.syntax.edited_module import LEFT_OVER, edited
 from tpulint.syntax.lazy_module import pieces_of
 from tpulint.syntax.lazy_parse import outside
 
-Said = list[tuple[str, Location, list[str], list[str], str]]
+ModuleParts = list[tuple[str, Location, list[str], list[str], str]]
 
 MODULE = """
 class Meter:
@@ -34,14 +34,14 @@ def plain(x):
 """
 
 
-def opened(text: str) -> ir.ModuleFacts:
+def opened(text: str) -> ir.ModuleSummary:
     facts = outside(text)
     assert facts is not None
     pieces_of(text, facts)
     return facts
 
 
-def said(text: str, facts: ir.ModuleFacts) -> Said:
+def facts_of(text: str, facts: ir.ModuleSummary) -> ModuleParts:
     """Return what the summary says of each function, without those of bodies that are gone."""
     pieces = pieces_of(text, facts)
     for each in facts.functions:  # reading a body adds those in it
@@ -77,21 +77,21 @@ def edits(text: str) -> list[str]:
 def test_an_edited_module_is_summarized_as_a_new_one(name: str) -> None:
     text = sample(name)
     facts = opened(text)
-    first = said(text, facts)
+    first = facts_of(text, facts)
     kept = 0
     for new in edits(text):
         again = edited(facts, text, new)
         kept += again is not None
         again = again or opened(new)
-        assert said(new, again) == said(new, opened(new))
+        assert facts_of(new, again) == facts_of(new, opened(new))
         facts = edited(again, new, text) or opened(text)  # the edit is taken back
-        assert said(text, facts) == first
+        assert facts_of(text, facts) == first
     assert kept
 
 
 def test_only_the_edited_body_is_read_again() -> None:
     facts = opened(MODULE)
-    said(MODULE, facts)
+    facts_of(MODULE, facts)
     again = edited(facts, MODULE, MODULE.replace("x + 1", "x + 3\n    x = x + 4"))
     assert again is not None
     unread = [each.name for each in again.functions if each.known is None]
@@ -100,7 +100,7 @@ def test_only_the_edited_body_is_read_again() -> None:
 
 def test_what_a_body_defined_and_set_goes_with_it() -> None:
     facts = opened(MODULE)
-    said(MODULE, facts)
+    facts_of(MODULE, facts)
     (meter,) = facts.classes
     assert len(facts.setters(meter, "total")) == 2
     new = MODULE.replace(
@@ -112,7 +112,7 @@ def test_what_a_body_defined_and_set_goes_with_it() -> None:
     pieces_of(new, again)
     (meter,) = again.classes
     assert len(again.setters(meter, "total")) == 1
-    assert "inner" not in [each[0] for each in said(new, again)]
+    assert "inner" not in [each[0] for each in facts_of(new, again)]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_what_is_around_the_bodies_is_read_anew(old: str, new: str) -> None:
 def test_what_is_left_over_of_bodies_does_not_grow_for_ever() -> None:
     facts, text = opened(MODULE), MODULE
     for number in range(2 * LEFT_OVER):
-        said(text, facts)
+        facts_of(text, facts)
         new = MODULE.replace(
             "self.total = 0\n        inner", f"self.total = {number}\n        inner"
         )

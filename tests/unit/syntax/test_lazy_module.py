@@ -56,19 +56,19 @@ def sample(name: str) -> str:
     return (Path(sysconfig.get_path("stdlib")) / name).read_text(encoding="utf-8")
 
 
-def opened(text: str) -> tuple[ir.ModuleFacts, Pieces]:
+def opened(text: str) -> tuple[ir.ModuleSummary, Pieces]:
     """The summary with its bodies left for later."""
     facts = outside(text)
     assert facts is not None
     return facts, Pieces(text, facts)
 
 
-def whole(text: str) -> tuple[ir.ModuleFacts, Pieces]:
+def whole(text: str) -> tuple[ir.ModuleSummary, Pieces]:
     facts = lower(parse(text))
     return facts, Pieces(text, facts)
 
 
-def placed(facts: ir.ModuleFacts, pieces: Pieces) -> list[tuple[str, Location, Location]]:
+def placed(facts: ir.ModuleSummary, pieces: Pieces) -> list[tuple[str, Location, Location]]:
     """Each expression that has a place, with where that is."""
     waiting = [facts.body]
     waiting += [each.body for each in facts.functions]  # reading a body adds those in it
@@ -166,7 +166,7 @@ def test_a_fault_in_a_body_is_found_at_once() -> None:
     assert caught.value.row == 12
 
 
-def test_what_libcst_does_not_take_is_said_by_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_module_reports_what_libcst_cannot_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body that only CPython takes is a fault of the module, found when it is read."""
     facts, pieces = opened(CLASS)
     text = CLASS.replace("third = 3", "third = = 3")

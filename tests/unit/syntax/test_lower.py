@@ -32,7 +32,7 @@ def sample(name: str) -> str:
     return (Path(sysconfig.get_path("stdlib")) / name).read_text(encoding="utf-8")
 
 
-def facts_of(text: str) -> ir.ModuleFacts:
+def facts_of(text: str) -> ir.ModuleSummary:
     return lower(parse(text))
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from tpulint.analysis.domain.site import CallStep, Site
 
-A = TypeVar("A", bound="Answer")
+A = TypeVar("A", bound="TestedValue")
 Self = TypeVar("Self", bound="BaseContext")
 
 # The kinds of scope.
@@ -70,14 +70,14 @@ class Scope:
         return f"{name} (possibly)" if self.perhaps else name
 
 
-class Answer(Protocol):
+class TestedValue(Protocol):
     """An unknown value that is tested: an `Opaque`, as far as contexts are concerned."""
 
     @property
     def path(self) -> str: ...
 
     @property
-    def negates(self) -> Answer | None: ...
+    def negates(self) -> TestedValue | None: ...
 
     def contradicts(self: A, other: A, /) -> bool: ...
 
@@ -87,13 +87,15 @@ class ConditionKey(NamedTuple):
 
     kind: VALUE, NAME, PLACE, ... `identity` tells tests of one kind apart: a site, a name, an id.
     answer: the value that is tested, of kind VALUE. call_chain: the calls that led to the test,
-    of kind PLACE: asked in another call, it may be answered otherwise.
+    of kind PLACE: asked in another call, it may be answered otherwise. on_tpu: what it gives on
+    a TPU, of kind PLACE, where its words say so.
     """
 
     kind: str
     identity: object
-    answer: Answer | None = None
+    answer: TestedValue | None = None
     call_chain: tuple[CallStep, ...] = ()
+    on_tpu: bool | None = None
 
 
 class BaseContext(NamedTuple):
@@ -139,7 +141,7 @@ class BaseContext(NamedTuple):
             opposite = key.answer.negates
             key, branch = ConditionKey(VALUE, id(opposite), opposite), not branch
         if key.kind == PLACE:
-            key = ConditionKey(PLACE, key.identity, None, self.call_chain)
+            key = key._replace(call_chain=self.call_chain)
         conditions = self.conditions | {(key, branch)}
         return type(self)(self.scopes, self.call_chain, conditions, self.muted, self.run)
 

@@ -32,34 +32,33 @@ class Feed:
     function: Value | None = None
 
 
-Key = TypeVar("Key", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
 
 
-def _grouped(calls: Iterable[tuple[Key, ApiCall]]) -> dict[Key, list[ApiCall]]:
+def _grouped(calls: Iterable[tuple[K, ApiCall]]) -> dict[K, list[ApiCall]]:
     """The calls of each key, in their order."""
-    found: dict[Key, list[ApiCall]] = {}
+    found: dict[K, list[ApiCall]] = {}
     for key, call in calls:
         found.setdefault(key, []).append(call)
     return found
 
 
-class Failure(NamedTuple):
-    """An error of the analysis itself, which costs what was being read, and not the run."""
+class ReadingFailure(NamedTuple):
+    """An internal error that costs what was being read, and not the check."""
 
     reading: str
-    error: Exception
+    error: str
     place: str
 
     def __str__(self) -> str:
-        kind = type(self.error).__name__
-        return f"internal error while reading {self.reading}: {kind}: {self.error} ({self.place})"
+        return f"internal error while reading {self.reading}: {self.error} ({self.place})"
 
 
 @dataclass
 class Program:
     """The computations of a program, with all that happens in and around them.
 
-    computations: those that a TPU entry point builds. loose_clusters: calls of
+    computations: those that a TPU entry point builds. orphan_clusters: calls of
     outside_compilation where no computation is being built. calls, uses, accesses:
     those outside every computation. modules: those that were read. feeds: the input
     pipelines of TPUs. spelled: names that the TensorFlow of their files lacks; targets:
@@ -70,7 +69,7 @@ class Program:
     """
 
     computations: list[Computation] = field(default_factory=list)
-    loose_clusters: list[Cluster] = field(default_factory=list)
+    orphan_clusters: list[Cluster] = field(default_factory=list)
     calls: list[ApiCall] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
@@ -80,7 +79,7 @@ class Program:
     targets: Targets = field(default_factory=Targets)
     soft_placement: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
-    failures: Sequence[Failure] = ()
+    failures: Sequence[ReadingFailure] = ()
     answers: dict[Hashable, Any] = field(default_factory=dict)
 
     @cached_property

@@ -14,7 +14,7 @@ from tpulint.syntax.prefilter import builds_computations, makes_tpu_strategy
 class Module:
     """`filename` as the run names it, `package` the dotted names around it."""
 
-    def __init__(self, filename: str, path: str, text: str, facts: ir.ModuleFacts) -> None:
+    def __init__(self, filename: str, path: str, text: str, facts: ir.ModuleSummary) -> None:
         self.filename = filename
         self.path = path
         self.text = text

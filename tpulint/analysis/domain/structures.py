@@ -13,11 +13,13 @@ DEPTH = 5  # structures within structures
 
 def tensors(value: Value) -> Iterator[Tensor]:
     """The tensors in `value`, structures opened."""
-    for tensor, _ in told_apart(value):
+    for tensor, _ in distinguished(value):
         yield tensor
 
 
-def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[tuple[Tensor, bool]]:
+def distinguished(
+    value: Value, depth: int = 0, chosen: bool = False
+) -> Iterator[tuple[Tensor, bool]]:
     """Yield the tensors in `value`, each with whether it is one of several alternatives."""
     if isinstance(value, Tensor):
         yield value, chosen
@@ -32,7 +34,7 @@ def told_apart(value: Value, depth: int = 0, chosen: bool = False) -> Iterator[t
         else:
             return
         for item in list(inner):
-            yield from told_apart(item, depth + 1, chosen)
+            yield from distinguished(item, depth + 1, chosen)
 
 
 def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tpulint.analysis.domain.context import BaseContext
 from tpulint.analysis.domain.frozen import frozen
 from tpulint.analysis.domain.site import Site
 
@@ -190,12 +191,17 @@ class Partial(Value):
 
 @dataclass(eq=False)
 class Strategy(Value):
-    """A distribution strategy: `kind` is "tpu", "other" or "unknown"; `resolver` names a TPU."""
+    """A distribution strategy: `kind` is "tpu", "other" or "unknown"; `resolver` names a TPU.
+
+    made: where. used: the answer to whether this is the strategy that the program runs on.
+    """
 
     kind: str
     site: Site | None
     path: str = ""
     resolver: Value = NONE
+    made: BaseContext | None = None
+    used: Opaque = field(default_factory=lambda: Opaque("TPUStrategy"))
 
     def __repr__(self) -> str:
         return f"strategy of kind {self.kind}"

@@ -21,6 +21,7 @@ from tpulint.analysis.domain.objects import (
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import is_dataset
 from tpulint.analysis.domain.values import (
+    NONE,
     UNKNOWN,
     Bound,
     Choice,
@@ -52,9 +53,13 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     if name in seam.CONTEXT_STATE and not isinstance(base, (Instance, Class)):
         return ContextQuery(name)
     if isinstance(base, Choice):
+        running = running_of(frame.context, base)
+        if running is not None:
+            return get(frame, running, name, site)
         if name in seam.DATASET_METHODS and is_dataset(base):
             return method(base, name)  # one step more, whatever came before
-        return join(get(frame, option, name, site) for option in base.options)
+        held = [each for each in base.options if each != NONE] or base.options  # None has no `name`
+        return join(get(frame, option, name, site) for option in held)
     if isinstance(base, External):
         return External(f"{base.path}.{name}")
     if isinstance(base, ModuleValue):
@@ -83,6 +88,15 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     if isinstance(base, (Sequence, Mapping, ContextManagerValue, Const, Function, Partial, Bound)):
         return method(base, name)
     return method(UNKNOWN, name)
+
+
+def running_of(context: Context, choice: Choice) -> Strategy | None:
+    """Return the one of several strategies whose `run` builds the computation around `context`."""
+    computation = context.computation
+    running = computation.call.receiver if computation is not None else None
+    if isinstance(running, Strategy) and any(each is running for each in choice.options):
+        return running
+    return None
 
 
 def _of_object(frame: Frame, base: ExternalObject, name: str, site: Site) -> Value:
@@ -145,7 +159,8 @@ def _set_up(frame: Frame, instance: Instance, name: str) -> bool:
             if isinstance(function, Function) and not frame.session.is_active(function):
                 there = frame.inner(cls.module, Env({}), Context(muted=True))
                 args = opaque_arguments(function, instance)
-                calls.call_function(there, function, args, Site(cls.module, -1))
+                with frame.session.guessing():
+                    calls.call_function(there, function, args, Site(cls.module, -1))
                 tried = True
         if name in instance.attributes:
             break

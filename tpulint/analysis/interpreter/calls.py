@@ -31,7 +31,7 @@ from tpulint.analysis.domain.values import (
     Value,
     join,
 )
-from tpulint.analysis.interpreter import dataclass_fields, layer_calls
+from tpulint.analysis.interpreter import alternatives, dataclass_fields, layer_calls
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.knowledge import seam
 from tpulint.syntax.nodes import Expression
@@ -93,9 +93,13 @@ def given(value: Value, site: Site) -> Argument:
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
     """Each alternative is called, under the condition that it is the one."""
+    found = alternatives.callees(frame.context, callee)
+    if len(found) == 1:
+        return call(frame, found[0], args, site, named)
     results = []
-    for number, option in enumerate(callee.options):
-        with frame.when(ConditionKey(CALLEE, site), number):
+    for number, option in enumerate(found):
+        tpu = alternatives.is_used(option)
+        with frame.when(tpu, True) if tpu else frame.when(ConditionKey(CALLEE, site), number):
             results.append(call(frame, option, args, site, named))
     return join(results)
 

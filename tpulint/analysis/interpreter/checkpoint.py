@@ -27,7 +27,7 @@ class Checkpoint:
         found = self._program
         return (
             found.computations,
-            found.loose_clusters,
+            found.orphan_clusters,
             found.calls,
             found.uses,
             found.accesses,
@@ -47,7 +47,7 @@ class Checkpoint:
             for made in self._program.computations[computations:]
             for each in made.clusters
         }
-        kinds |= {each.kind for each in self._program.loose_clusters[loose:]}
+        kinds |= {each.kind for each in self._program.orphan_clusters[loose:]}
         return any(kind.endswith("outside_compilation") for kind in kinds)
 
     def left_open(self) -> bool:

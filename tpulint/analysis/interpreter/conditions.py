@@ -16,6 +16,7 @@ from tpulint.analysis.domain.values import (
     Value,
     options,
 )
+from tpulint.analysis.interpreter.tpu_flags import says_tpu
 from tpulint.syntax.expression_nodes import Attribute, BoolOperation, CallNode, Compare, Name, Not
 from tpulint.syntax.nodes import Expression
 
@@ -60,7 +61,7 @@ def condition_key(value: Value, node: Expression, site: Site) -> ConditionKey:
         return ConditionKey(VALUE, id(value), value)
     if isinstance(value, External):
         return ConditionKey(NAME, value.path)
-    return ConditionKey(PLACE, site)
+    return ConditionKey(PLACE, site, on_tpu=says_tpu(node))
 
 
 def is_state(value: Value) -> bool:

@@ -55,14 +55,16 @@ def enter(frame: Frame, manager: Value, site: Site) -> Value:
 def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
     """The first scope that an option adds; it is sure where all add one of that meaning.
 
-    Of the scopes of several strategies it is that of a TPU's.
+    Of the scopes of several strategies it is that of a TPU's, which is sure, for the premise of
+    all that is said is that the program runs on a TPU.
     """
     outer = len(frame.context.scopes)
     with frame.scopes_closed():
         bound = [enter(frame, option, site) for option in manager.options]
         extra = sorted(frame.context.scopes[outer:], key=lambda each: _kind(each) != "tpu")
-    effects = [(each.effect, _kind(each)) for each in extra if each.kind == WITH]
+    effects = [each.effect for each in extra if each.kind == WITH]
     sure = len(effects) == len(manager.options) and len(set(effects)) == 1
+    sure = sure and (_kind(extra[0]) == "tpu" or len(set(map(_kind, extra))) == 1)
     frame.open(*(replace(each, perhaps=not sure) for each in extra[:1]))
     return bound[0]
 

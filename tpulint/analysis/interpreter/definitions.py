@@ -39,7 +39,10 @@ HINTS = frozenset(
 def define_function(frame: Frame, code: ir.FunctionCode) -> Value:
     """The value of a `def` in a function or a module."""
     found = Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
-    return _with_decorators(frame, found, code)
+    made = _with_decorators(frame, found, code)
+    if not frame.context.muted and isinstance(made, Function) and made.code is code:
+        frame.session.defined(made)
+    return made
 
 
 def named_defaults(frame: Frame, code: ir.FunctionCode) -> dict[str, Value]:

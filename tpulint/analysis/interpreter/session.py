@@ -10,13 +10,14 @@ from contextlib import contextmanager
 
 from tpulint.analysis.domain.events import Context, Variable
 from tpulint.analysis.domain.objects import Class, Function, Instance, function_of
-from tpulint.analysis.domain.program import Failure, Program
+from tpulint.analysis.domain.program import Program, ReadingFailure
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value, options
 from tpulint.analysis.interpreter.graph_operations import GraphOperations
 from tpulint.analysis.interpreter.module_linking import ModuleLinker
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
+from tpulint.knowledge import seam
 
 DEPTH = 40  # calls inside one another
 VISITS = 3  # readings of one function in one run, at least
@@ -30,6 +31,7 @@ class Session(ModuleLinker):
     called: functions (by the id of their code) that something calls: they are no roots.
     mains: functions that a program starts with.
     wanted: names of functions whose callers may know more than a reading without them.
+    closures: functions in functions that run steps, by the id of their code.
     operations: how many operations were built so far, those that may have been included.
     graph: those of computations.
     """
@@ -37,11 +39,12 @@ class Session(ModuleLinker):
     def __init__(self, project: Project, settings: Settings) -> None:
         super().__init__(project, Program())
         self.settings = settings
-        self.failures: list[Failure] = []
+        self.failures: list[ReadingFailure] = []
         self.global_step = Variable("global_step", "step", None, None)
         self.called: set[int] = set()
         self.mains: set[int] = set()
         self.wanted: set[str] = set()
+        self.closures: dict[int, Function] = {}
         self.operations = 0
         self.graph = GraphOperations()
         self._variables: dict[object, Variable] = {}
@@ -109,6 +112,21 @@ class Session(ModuleLinker):
             self._active.pop()
 
     @contextmanager
+    def guessing(self) -> Iterator[None]:
+        """Read a function only for what it sets: what it calls on the way may still be a root."""
+        before, self.called = self.called, set(self.called)
+        try:
+            yield
+        finally:
+            self.called = before
+
+    def defined(self, function: Function) -> None:
+        """Remember a function in a function that runs a step: nothing may ever call it here."""
+        code = function.code
+        if code.parent is not None and code.names_any(seam.STRATEGY_RUN):
+            self.closures.setdefault(id(code), function)
+
+    @contextmanager
     def guarded(self, what: str) -> Iterator[None]:
         """Let a fault of the reader's own cost one root, never the run, and report it."""
         try:
@@ -116,7 +134,8 @@ class Session(ModuleLinker):
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{os.path.basename(last.filename)}:{last.lineno}"
-            self.failures.append(Failure(what, error.with_traceback(None), place))
+            text = f"{type(error).__name__}: {error}"
+            self.failures.append(ReadingFailure(what, text, place))
 
     # Identity
 

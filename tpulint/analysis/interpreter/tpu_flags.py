@@ -5,8 +5,7 @@ The other branch of `if use_tpu:` is no device code, whatever it holds.
 
 from __future__ import annotations
 
-import re
-
+from tpulint.analysis.domain.written_tests import TPU_FLAG
 from tpulint.syntax.expression_nodes import (
     BoolOperation,
     CallNode,
@@ -19,11 +18,6 @@ from tpulint.syntax.expression_nodes import (
 )
 from tpulint.syntax.nodes import Expression
 
-FLAG = re.compile(
-    r"_*(?:(?:use|uses|using|is|is_on|on|with|run_on|running_on|enable|has|have|found)_tpus?"
-    r"|tpus?_(?:devices|cores|available|enabled))"
-)
-
 
 def says_tpu(test: Expression) -> bool | None:
     """Return what a test gives on a TPU; None where it asks something else."""
@@ -35,7 +29,7 @@ def says_tpu(test: Expression) -> bool | None:
             return _of_several(op, [says_tpu(each) for each in items])
         case Compare(comparisons=comparisons):
             return _of_comparison(comparisons)
-    return True if FLAG.fullmatch(_name(test)) else None
+    return True if TPU_FLAG.fullmatch(_name(test)) else None
 
 
 def _of_several(op: str, answers: list[bool | None]) -> bool | None:

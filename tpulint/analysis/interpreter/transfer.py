@@ -19,7 +19,7 @@ from tpulint.analysis.domain.events import (
 )
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import tensors, told_apart
+from tpulint.analysis.domain.structures import distinguished, tensors
 from tpulint.analysis.domain.values import Choice, Value, join
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
@@ -43,7 +43,7 @@ def touch(
     """
     for number, item in enumerate(items):
         shown = operands[number] if operands else site
-        for tensor, alternative in told_apart(item):
+        for tensor, alternative in distinguished(item):
             take(frame, tensor, site, taker, certainty, alternative, shown)
         for variable, alternative in variables_told_apart(item):
             access(frame, variable, mode, taker, site, alternative, shown=shown)

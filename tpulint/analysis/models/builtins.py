@@ -19,11 +19,14 @@ from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
     Bound,
+    Choice,
     Const,
     External,
     Partial,
+    Strategy,
     Text,
     Value,
+    options,
 )
 from tpulint.analysis.interpreter import attributes, dataclass_fields, operators
 from tpulint.analysis.interpreter.calls import call, given
@@ -171,6 +174,29 @@ def _unknown(this: Call) -> Value:
     return UNKNOWN
 
 
+def _isinstance(this: Call) -> Value:
+    """Answer whether a strategy is a TPU's; of anything else this is not known."""
+    if len(this.values) != 2:
+        return UNKNOWN
+    asked, classes = this.values
+    if isinstance(asked, Choice):
+        asked = attributes.running_of(this.frame.context, asked) or asked
+    if _are_all(classes, seam.OTHER_STRATEGIES):
+        return Const(False) if isinstance(asked, Strategy) and asked.kind == "tpu" else UNKNOWN
+    if not _are_all(classes, seam.TPU_STRATEGIES):
+        return UNKNOWN
+    if isinstance(asked, Strategy):
+        return UNKNOWN if asked.kind == "unknown" else Const(asked.kind == "tpu")
+    tpus = [each for each in options(asked) if isinstance(each, Strategy) and each.kind == "tpu"]
+    return tpus[0].used if len(tpus) == 1 else UNKNOWN
+
+
+def _are_all(classes: Value, names: frozenset[str]) -> bool:
+    """Return whether the second argument of `isinstance` is one of these classes, or several."""
+    each = classes.items if isinstance(classes, Sequence) and not classes.open else [classes]
+    return all(isinstance(one, External) and one.last in names for one in each)
+
+
 def _stack(this: Call) -> Value:
     return ContextManagerValue(STACK, this.site)
 
@@ -222,7 +248,7 @@ _HANDLERS: dict[str, Callable[[Call], Value]] = {
     "builtins.len": _len,
     "builtins.callable": _callable,
     "builtins.hasattr": _unknown,
-    "builtins.isinstance": _unknown,
+    "builtins.isinstance": _isinstance,
     "builtins.print": _unknown,
     "builtins.next": _first,
     "builtins.iter": _first,

@@ -6,7 +6,7 @@ from tpulint.analysis.domain.context import CLUSTER, Scope
 from tpulint.analysis.domain.events import SENT, Argument, Cluster, Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Value
 from tpulint.analysis.interpreter import calls, transfer
 from tpulint.analysis.interpreter.frame import Frame
@@ -72,7 +72,7 @@ def open_cluster(
     )
     if not context.muted:
         owner = context.computation
-        (owner.clusters if owner else frame.session.program.loose_clusters).append(cluster)
+        (owner.clusters if owner else frame.session.program.orphan_clusters).append(cluster)
     with frame.within(Scope(CLUSTER, this.site, cluster)):
         for each in args:
             _send(frame, cluster, each)
@@ -101,7 +101,7 @@ def _unseen_result(frame: Frame, cluster: Cluster) -> Tensor:
 
 def _send(frame: Frame, cluster: Cluster, each: Argument) -> None:
     """An argument crosses to the host, used there or not."""
-    for tensor, alternative in told_apart(each.value):
+    for tensor, alternative in distinguished(each.value):
         transfer.take(frame, tensor, each.site, SENT, Certainty.DEFINITE, alternative)
     if each.value is UNKNOWN or isinstance(each.value, Opaque) or each.star:
         cluster.vague = True

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import MODEL_FN, Argument
-from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
+from tpulint.analysis.domain.class_order import mro
+from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Argument
+from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.analysis.domain.scalars import is_scalar
 from tpulint.analysis.domain.structures import copied
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Value, join, options
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Value, join, options
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.clusters import open_cluster
@@ -20,12 +21,15 @@ HOST_FUNCTIONS = {"host_call": "host_call", "eval_metrics": "eval_metrics"}
 POSITIONS = {"eval_metrics": 4, "host_call": 7}
 
 
-ANSWERED = frozenset(["TPUEstimator", "TPUEstimatorSpec"])
+ESTIMATOR = "TPUEstimator"
+ANSWERED = frozenset([ESTIMATOR, "TPUEstimatorSpec", "__init__"])
 
 
 def answer(this: Call) -> Value | None:
-    if this.name == "TPUEstimator":
+    if this.name == ESTIMATOR:
         return _estimator(this)
+    if this.name == "__init__" and isinstance(this.receiver, Instance):
+        return _initialized(this, this.receiver)
     if this.name == "TPUEstimatorSpec":
         return _spec(this)
     return None
@@ -54,6 +58,18 @@ def _estimator(this: Call) -> Value:
         host_modes=EVALUATION if on_host else frozenset(),
     )
     return made
+
+
+def _initialized(this: Call, made: Instance) -> Value | None:
+    """`super().__init__(model_fn=...)` in a class that is made after TPUEstimator."""
+    for base in mro(made.cls):
+        if isinstance(base, External) and base.last == ESTIMATOR:
+            record = ApiCall(
+                base.path, this.site, this.frame.context, this.arguments, None, UNKNOWN
+            )
+            _estimator(Call(this.frame, record))
+            return NONE
+    return None
 
 
 def _kept(this: Call, params: Value) -> Value:

@@ -68,7 +68,11 @@ def _estimate(this: Call, estimator: ExternalObject, kind: str, input_fn: Value 
     """TPUEstimator calls its input_fn on the host of the TPU."""
     use_tpu = estimator.argument("use_tpu", 4)
     on_tpu = estimator.argument("eval_on_tpu", 9)
-    if input_fn is None or use_tpu == Const(False):
+    if (
+        input_fn is None
+        or use_tpu == Const(False)
+        or this.frame.context.excludes(estimator.context)
+    ):
         return
     if kind == "evaluate" and on_tpu == Const(False):
         return

@@ -15,6 +15,8 @@ from tpulint.finding import Certainty
 
 OF_DICTS = frozenset(["get", "pop", "values", "keys", "items", "copy"])
 REORDERS = frozenset(["clear", "remove", "discard", "sort", "reverse", "update"])
+CHANGES_TEXT = frozenset(["lower", "upper", "strip", "casefold"])
+ASKS_TEXT = frozenset(["startswith", "endswith"])
 SHAPES = frozenset(["get_shape", "set_shape", "as_list", "with_rank", "is_fully_defined"])
 
 
@@ -29,7 +31,7 @@ def answer(this: Call) -> Value | None:
     if isinstance(receiver, Tensor):
         return _of_tensor(this, receiver)
     if isinstance(receiver, Const):
-        return UNKNOWN
+        return _of_constant(this, receiver)
     if isinstance(receiver, Function):
         return _of_function(this, receiver)
     return None
@@ -128,6 +130,18 @@ def _of_structure(this: Call, receiver: Tensor) -> Value:
         return Sequence("list", [Sequence("tuple", [UNKNOWN, replace(receiver)])], True)
     if this.name in OF_DICTS and this.name != "keys":
         return replace(receiver)
+    return UNKNOWN
+
+
+def _of_constant(this: Call, receiver: Const) -> Value:
+    """A method of a string that gives another one, or says how it begins or ends."""
+    text, given = receiver.value, [e.value for e in this.values if isinstance(e, Const)]
+    if not isinstance(text, str) or not all(isinstance(each, str) for each in given):
+        return UNKNOWN
+    if this.name in CHANGES_TEXT and not this.arguments:
+        return Const(getattr(text, this.name)())
+    if this.name in ASKS_TEXT and len(given) == len(this.arguments) == 1:
+        return Const(getattr(text, this.name)(given[0]))
     return UNKNOWN
 
 

@@ -69,7 +69,12 @@ def _object(this: Call) -> Value:
 
 
 def _call_given(this: Call) -> None:
-    """A function given to an operation that is not modelled may be called, on tensors."""
+    """A function given to an operation that is not modelled may be called, on tensors.
+
+    What the device was to run as Python is never traced: the operation itself is the fault.
+    """
+    if this.name in seam.PYTHON_IN_GRAPH and this.frame.context.on_device:
+        return
     for each in this.values:
         if isinstance(each, (Function, Bound, Partial)):
             with this.frame.when(ConditionKey(CALLED, this.site), True):

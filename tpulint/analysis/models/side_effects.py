@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import Effect, Tensor
 from tpulint.analysis.domain.objects import Sequence, TraceTimeValue
-from tpulint.analysis.domain.structures import told_apart
+from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Const, Value
 from tpulint.analysis.interpreter import expressions, trace_time_value
 from tpulint.analysis.models.call import Call
@@ -94,7 +94,7 @@ def _shown(this: Call, node: Expression) -> Iterator[bool]:
 
 def _tensors(value: Value) -> Iterator[bool]:
     """Of each tensor in `value`, whether something else may be in its place."""
-    return (maybe for tensor, maybe in told_apart(value) if _is_tensor(tensor))
+    return (maybe for tensor, maybe in distinguished(value) if _is_tensor(tensor))
 
 
 def _formatted(node: Expression) -> Iterator[Expression]:

@@ -9,6 +9,7 @@ from tpulint.analysis.domain.effects import NOT_A_TPUS, SCOPE
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Strategy, Value
+from tpulint.analysis.domain.written_tests import is_for_another
 from tpulint.analysis.interpreter.calls import given
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.tracing import trace
@@ -49,7 +50,7 @@ def _construct(this: Call) -> Value | None:
         return resolver
     if this.name in seam.TPU_STRATEGIES:
         resolved = this.get("tpu_cluster_resolver", 0) or NONE
-        return Strategy("tpu", this.site, this.path, resolved)
+        return Strategy("tpu", this.site, this.path, resolved, this.frame.context)
     if this.name in seam.OTHER_STRATEGIES:
         return Strategy("other", this.site, this.path)
     if this.name == "get_strategy" and "distribute" in this.path:
@@ -80,7 +81,7 @@ def _run(this: Call, strategy: Strategy) -> Value:
         scope = Scope(WITH, this.site, strategy, effect=NOT_A_TPUS)
         this.run_inside(scope, callee, tuple(arguments or ()))
     else:
-        tpu = strategy.kind == "tpu"
+        tpu = strategy.kind == "tpu" and not is_for_another(this.frame.context, strategy)
         certainty = Certainty.DEFINITE if tpu else Certainty.POSSIBLE
         trace(this, this.name, callee, arguments, certainty=certainty, mode="function")
     return Tensor(this.frame.context, this.site, "structure")

@@ -59,7 +59,7 @@ def _is_stepped_summary(this: Call) -> bool:
 
 
 def _makes_here(this: Call) -> bool:
-    """A maker of an outside module, or add_weight on a layer of one's own."""
+    """A maker of an outside module, or add_weight on a layer of the project."""
     if this.receiver is None:
         return not this.path.startswith("builtins.")
     return this.name in ("add_weight", "add_variable")

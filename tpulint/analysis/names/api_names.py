@@ -16,7 +16,7 @@ from tpulint.analysis.names.target_release import Target, Targets
 from tpulint.finding import Location, Span
 
 if TYPE_CHECKING:
-    from tpulint.syntax.api_spellings import Name
+    from tpulint.syntax.api_spellings import SpelledName
 
 PACKAGE = b"tensorflow"
 # The text that may follow `tf.` for a name to be in the table (scripts/names.py).
@@ -35,7 +35,7 @@ class Spelled(NamedTuple):
     are the file's own names for modules, `asks` whether it asks for the version anywhere.
     """
 
-    name: Name
+    name: SpelledName
     span: Span
     having: int
     target: Target
@@ -43,7 +43,7 @@ class Spelled(NamedTuple):
     asks: bool
 
 
-class Spelling:
+class SpellingSearch:
     """A search of every file's bytes; `found` are the names that are missing somewhere."""
 
     def __init__(self, configured: str | None) -> None:
@@ -67,9 +67,10 @@ class Spelling:
         spelling = spelled(text, PACKAGE.decode(), method_names())
         if spelling is None:
             return
-        target = self.targets.of(filename)
+        of_file = self.targets.of(filename).of_file(data)
         for name in spelling.names:
             having = functools.reduce(int.__or__, map(having_of, name.paths))
+            target = of_file.of_name(name.paths[0])
             if is_missing(having, target):
                 span = Span(filename, Location(*name.start), Location(*name.end))
                 self.found.append(
@@ -81,11 +82,11 @@ class Spelling:
         from tpulint.knowledge import names
 
         every = names.every()
-        missing = {having for path in candidates(data) if (having := having_of(path)) != every}
+        missing = [path for path in candidates(data) if having_of(path) != every]
         if not missing:
             return False
-        target = self.targets.of(filename)
-        return any(is_missing(having, target) for having in missing)
+        target = self.targets.of(filename).of_file(data)
+        return any(is_missing(having_of(path), target.of_name(path)) for path in missing)
 
 
 def having_of(path: str) -> int:

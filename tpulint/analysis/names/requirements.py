@@ -24,6 +24,7 @@ _BARE = re.compile(
         (?:["']\s*[],)]|["']\s*$|[ \t]*(?:[;\#].*)?$|["']?\s*=\s*["']\*["'])""",
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
+_KERAS_2 = re.compile(r"(?<![\w.-])tf[-_]keras\b", re.IGNORECASE)
 _SPECIFIER = re.compile(r"([<>=!~^]=?|===?)\s*(\d+(?:\.\d+)*)")
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _EXACT = frozenset(["==", "===", "="])
@@ -67,6 +68,11 @@ def requirements(text: str) -> Iterator[Requirement]:
 def is_required_bare(text: str) -> bool:
     """Return whether a requirement file's text names TensorFlow without a version."""
     return _BARE.search(_without_comments(text)) is not None
+
+
+def requires_keras_2(text: str) -> bool:
+    """Return whether a requirement file's text names tf-keras, Keras 2 for newer TensorFlows."""
+    return _KERAS_2.search(_without_comments(text)) is not None
 
 
 def _without_comments(text: str) -> str:

@@ -10,7 +10,13 @@ import os
 import re
 from typing import NamedTuple
 
-from tpulint.analysis.names.requirements import Requirement, is_required_bare, requirements
+from tpulint.analysis.names.requirements import (
+    Requirement,
+    allowed,
+    is_required_bare,
+    requirements,
+    requires_keras_2,
+)
 from tpulint.disk import DISK, Disk
 from tpulint.knowledge import names
 
@@ -20,6 +26,10 @@ FILES = re.compile(
 )
 # The files in which people put it: a new one changes the answer.
 USUAL = ("requirements.txt", "setup.py", "setup.cfg", "pyproject.toml", "environment.yml")
+# TensorFlow 2.16 and newer have Keras 3, unless the variable is set and tf-keras installed.
+LEGACY_KERAS = b"TF_USE_LEGACY_KERAS"
+LAST_WITH_KERAS_2 = "2.15"
+_KERAS = re.compile(r"tensorflow(?:\.compat\.v[12])?\.keras\b")
 CLIMB = 12  # folders above a file that are looked into
 
 
@@ -28,7 +38,7 @@ class Target(NamedTuple):
 
     configured: it was said to tpulint itself, and not of the project as a whole.
     newest: the last of them, which is what gets installed. requirement: what allows that
-    one, in the file `required_in` (absolute).
+    one, in the file `required_in` (absolute). legacy_keras: `tf.keras` is Keras 2 in all of them.
     """
 
     mask: int
@@ -36,10 +46,23 @@ class Target(NamedTuple):
     configured: bool = False
     requirement: Requirement | None = None
     required_in: str = ""
+    legacy_keras: bool = False
 
     @property
     def newest(self) -> int:
         return 1 << (self.mask.bit_length() - 1)
+
+    def of_file(self, data: bytes) -> Target:
+        """The target of a file with these bytes, which may choose Keras 2 itself."""
+        return self._replace(legacy_keras=self.legacy_keras or LEGACY_KERAS in data)
+
+    def of_name(self, path: str) -> Target:
+        """The target for one dotted name: with Keras 2, `tf.keras` is that of TensorFlow 2.15."""
+        if not self.legacy_keras or _KERAS.match(path) is None:
+            return self
+        before = allowed([("<=", LAST_WITH_KERAS_2)])
+        same = names.mask_of(LAST_WITH_KERAS_2) if self.mask & ~before else 0
+        return self._replace(mask=self.mask & before | same)
 
 
 class Targets:
@@ -58,13 +81,14 @@ class Targets:
 
     def of(self, filename: str) -> Target:
         """The target of a file, which need not exist."""
-        configured = names.mask_of(self._configured) if self._configured else 0
-        if configured:
-            return Target(configured, True, True)
         folder = os.path.dirname(os.path.abspath(filename))
         if folder not in self._known:
             self._known[folder] = self._above(folder)
-        return self._known[folder]
+        found = self._known[folder]
+        configured = names.mask_of(self._configured) if self._configured else 0
+        if configured:
+            return Target(configured, True, True, legacy_keras=found.legacy_keras)
+        return found
 
     def _above(self, folder: str) -> Target:
         """Return the requirement of the nearest folder that has one, up to the repository's top."""
@@ -83,7 +107,7 @@ class Targets:
     def _required_in(self, folder: str) -> Target | None:
         """Return what a folder's files require together; None where they require nothing."""
         found: list[tuple[Requirement, str]] = []
-        any_release = False
+        any_release = keras_2 = False
         try:
             listed = sorted(self._disk.names(folder))
         except OSError:
@@ -99,13 +123,16 @@ class Targets:
             self.consulted.append(path)
             found += [(each, path) for each in requirements(text) if each.mask]
             any_release = any_release or is_required_bare(text)
+            keras_2 = keras_2 or requires_keras_2(text)
         if found:
-            return _of_all(found)
-        return Target(names.every(), False) if any_release else None
+            return _of_all(found)._replace(legacy_keras=keras_2)
+        if any_release or keras_2:
+            return Target(names.every(), False, legacy_keras=keras_2)
+        return None
 
 
 def decoded(data: bytes) -> str:
-    """The text of a requirement file, its line ends as Python's."""
+    """Return the text of a requirement file, with the line ends of Python."""
     text = data.decode("utf-8", errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 

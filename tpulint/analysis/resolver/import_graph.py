@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tpulint.analysis.resolver.files import PACKAGE, Files
-from tpulint.analysis.resolver.imports import Import, imports
+from tpulint.analysis.resolver.imports import ImportedNames, imports
 from tpulint.source import UnreadableSource, read_source
 
 NOTEBOOK = ".ipynb"
@@ -60,7 +60,7 @@ class ImportGraph:
         except UnreadableSource:
             return b""
 
-    def _meant(self, path: str, statement: Import) -> Iterable[str]:
+    def _meant(self, path: str, statement: ImportedNames) -> Iterable[str]:
         locate = self._files.locate
         module = locate(path, statement.dotted, statement.level)
         if module is not None:

@@ -14,7 +14,7 @@ _COMMENT = re.compile(rb"#[^\n]*")
 _NAME = re.compile(rb"(?:^|,)[\s(\\]*([\w.]+|\*)")
 
 
-class Import(NamedTuple):
+class ImportedNames(NamedTuple):
     """`import dotted` (no names), or `from dotted import names` with `level` dots before it."""
 
     dotted: str
@@ -22,7 +22,7 @@ class Import(NamedTuple):
     names: tuple[str, ...]
 
 
-def imports(data: bytes) -> Iterator[Import]:
+def imports(data: bytes) -> Iterator[ImportedNames]:
     """Every import statement, those in functions and under conditions included."""
     for found in _IMPORT.finditer(data):
         begin = data.rfind(b"\n", 0, found.start()) + 1
@@ -36,6 +36,6 @@ def imports(data: bytes) -> Iterator[Import]:
         decoded = tuple(each.decode("utf-8", "replace") for each in names)
         if origin is not None:
             dotted = origin.group(2).decode("utf-8", "replace")
-            yield Import(dotted, len(origin.group(1)), decoded)
+            yield ImportedNames(dotted, len(origin.group(1)), decoded)
         else:
-            yield from (Import(each, 0, ()) for each in decoded)
+            yield from (ImportedNames(each, 0, ()) for each in decoded)

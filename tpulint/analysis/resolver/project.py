@@ -11,7 +11,7 @@ from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
 from tpulint.syntax.prefilter import makes_keras_objects, may_matter
 
-Facts = Callable[[str, bytes, str], "ir.ModuleFacts | None"]
+Facts = Callable[[str, bytes, str], "ir.ModuleSummary | None"]
 
 
 class Project:
@@ -43,7 +43,7 @@ class Project:
 
     def _load(self, path: str) -> Module | None:
         if not self.files.is_written(path):
-            empty = ir.ModuleFacts([], [], [], [], [0] * ir.KINDS)
+            empty = ir.ModuleSummary([], [], [], [], [0] * ir.KINDS)
             return Module(os.path.relpath(path), path, "", empty)
         if self._shown is None:
             self._shown = {os.path.abspath(name): name for name in self._filenames}

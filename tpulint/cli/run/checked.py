@@ -12,21 +12,22 @@ from tpulint.config.closest import Closest
 from tpulint.output.run_report import Checked
 from tpulint.pipeline import driver
 from tpulint.pipeline.analysis import Analysis
-from tpulint.pipeline.verdict import judge
 
 
 def checked(
-    analysis: Analysis, files: Sequence[str], task: driver.Task, config: Config, run: driver.Run
-) -> Checked:
-    """The findings in `files` that `tpulint check` would report with the user's configuration."""
-    request = task.request._replace(config=config, closest=Closest(config.root))
+    analysis: Analysis, files: Sequence[str], task: driver.Task, config: Config
+) -> tuple[Checked, list[str]]:
+    """Return what `tpulint check` with the user's configuration reports in `files`.
+
+    The second value are its messages for standard error.
+    """
     wanted = {os.path.abspath(each) for each in files}
-    asked = frozenset(each for each in task.filenames if os.path.abspath(each) in wanted)
-    found = [each for each in analysis.findings if each.span.filename in asked]
-    now = driver.Run()
-    judge(found, asked, asked.intersection(analysis.marked), task.partial, request, {}, now)
-    run.say(now.messages)
-    return Checked(tuple(now.findings), len(asked), now.hidden.total())
+    asked = tuple(each for each in task.filenames if os.path.abspath(each) in wanted)
+    request = task.request._replace(config=config, closest=Closest(config.root))
+    part = task._replace(request=request, filenames=asked, context=())
+    result = driver.resolve(analysis, part, {})
+    found = Checked(tuple(result.findings), len(asked), result.hidden.total())
+    return found, [*map(str, result.failures), *result.warnings, *result.messages]
 
 
 def files_that_ran() -> tuple[str, ...]:

@@ -9,8 +9,8 @@ import os
 import sys
 
 from tpulint.cli.run.after_import import after_import
-from tpulint.cli.run.program import OUR_FAULT, CannotRun, Program, execute
-from tpulint.cli.run.session import Request, Session
+from tpulint.cli.run.program import OUR_FAULT, CannotRun, UserProgram, execute
+from tpulint.cli.run.session import RunRequest, RunSession
 from tpulint.config import ConfigError
 
 REPLICAS = 8  # the cores of one host, which is the smallest TPU that most programs are written for
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     request = request_of(options)
     if importlib.util.find_spec("tensorflow") is None:
         raise ConfigError("run: TensorFlow is not installed: pip install 'tpulint[runtime]'")
-    session = Session(request)
+    session = RunSession(request)
     session.note_threads()
     session.interrupts.listen()
     after_import("tensorflow", session.emulate)
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         cause = problem.__cause__
         if isinstance(cause, ValueError):  # there is no such machine
             raise ConfigError(f"run: {cause}") from None
-        from tpulint.pipeline.programs import describe
+        from tpulint.pipeline.failure import describe
 
         print(f"tpulint: internal error: {describe(cause or problem)}", file=sys.stderr)
         return OUR_FAULT
@@ -43,13 +43,13 @@ def run(options: argparse.Namespace) -> int:
     return session.ended.status
 
 
-def request_of(options: argparse.Namespace) -> Request:
+def request_of(options: argparse.Namespace) -> RunRequest:
     """The request. Raises ConfigError for values and combinations that make no sense."""
     words = options.module if options.module is not None else options.program
     words = words[1:] if words[:1] == ["--"] else words
     if not words:
         raise ConfigError("run: give the SCRIPT to run, or -m MODULE")
-    program = Program(words[0], options.module is not None, tuple(words[1:]))
+    program = UserProgram(words[0], options.module is not None, tuple(words[1:]))
     if not program.is_module and not os.path.exists(program.name):
         raise ConfigError(f"run: {program.name}: no such file or directory")
     replicas = options.replicas
@@ -64,4 +64,4 @@ def request_of(options: argparse.Namespace) -> Request:
         file = os.path.abspath(file)
         if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
             raise ConfigError(f"--report-file: {options.report_file}: no place for a file")
-    return Request(program, replicas, options.topology, options.deadline, options.report, file)
+    return RunRequest(program, replicas, options.topology, options.deadline, options.report, file)

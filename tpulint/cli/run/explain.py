@@ -9,59 +9,58 @@ from typing import NamedTuple
 
 from tpulint.cli.command import start_of
 from tpulint.cli.run.checked import checked
-from tpulint.cli.run.failure import Failure, is_users, line_of
+from tpulint.cli.run.failure import RunFailure, is_users, line_of
 from tpulint.codes import CODES
 from tpulint.config import find_config
 from tpulint.finding import Certainty, Finding, Span
-from tpulint.output.run_report import Checked, Fault
+from tpulint.output.run_report import Checked, RunFault
 from tpulint.pipeline import driver
 from tpulint.pipeline.discover import shown
+from tpulint.pipeline.resolve import trimmed
 from tpulint.source import Source, read_all
 
 
 class Explained(NamedTuple):
     """The faults with their findings, and the sources that those are in."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[RunFault, ...]
     sources: dict[str, Source]
     messages: tuple[str, ...]
     checked: Checked
 
 
-def explain(failures: list[Failure], program: str, ran: Sequence[str] = ()) -> Explained:
+def explain(failures: list[RunFailure], program: str, ran: Sequence[str] = ()) -> Explained:
     """Ask the analyzer about each of them, as `tpulint check` of their files would.
 
     Where it is silent about an error that is not the runtime's, there is nothing to say. `ran` are
     the files to report on as a whole.
     """
-    run = driver.Run()
     files = tuple(sorted({*files_of(failures, program), *ran}))
     config = find_config(start_of(files, None))
     # Suppressed or not: it did happen.
     everything = config._replace(certainty=Certainty.POSSIBLE, jobs=1)
-    task, started = driver.prepare(driver.Request(everything, frozenset(CODES), files))
-    run.messages += started.messages
-    analysis = driver.analyse(task.filenames, {}, task.request, run, task.context)
+    task = driver.discover(driver.Request(everything, frozenset(CODES), files))
+    analysis = driver.analyze(task)
     findings = analysis.findings
-    faults: list[Fault] = []
+    faults: list[RunFault] = []
     for failure in failures:
         best = best_of(failure, findings)
         if best is None and not failure.code:
             continue
-        found = None if best is None else driver.trimmed(best)
+        found = None if best is None else trimmed(best)
         code = failure.code or (best.code if best else "")
         place = shown_place(failure.place)
-        faults.append(Fault(failure.kind, code, place, found, asked=not run.failed))
-    of_files = checked(analysis, ran, task, config, run)
+        faults.append(RunFault(failure.kind, code, place, found, asked=not analysis.failures))
+    of_files, messages = checked(analysis, ran, task, config)
     explained = [fault.finding for fault in faults if fault.finding is not None]
     named = {step.span.filename for finding in explained for step in finding.trace}
     named.update(finding.span.filename for finding in explained)
     named.update(finding.span.filename for finding in of_files.findings)
     sources = dict(read_all(sorted(named), {}))
-    return Explained(tuple(faults), sources, tuple(run.messages), of_files)
+    return Explained(tuple(faults), sources, tuple(messages), of_files)
 
 
-def files_of(failures: list[Failure], program: str) -> tuple[str, ...]:
+def files_of(failures: list[RunFailure], program: str) -> tuple[str, ...]:
     """The program, the files where they arose, and those on the way that are no library's.
 
     Files named one by one come with their project, where that can be told.
@@ -76,7 +75,7 @@ def files_of(failures: list[Failure], program: str) -> tuple[str, ...]:
     return tuple(sorted(each for each in paths if os.path.isfile(each)))
 
 
-def best_of(failure: Failure, findings: list[Finding]) -> Finding | None:
+def best_of(failure: RunFailure, findings: list[Finding]) -> Finding | None:
     """The finding that reports the failure, if there is one.
 
     That is one of its rule that stands where it arose or on the way there, or whose explanation
@@ -94,7 +93,7 @@ def best_of(failure: Failure, findings: list[Finding]) -> Finding | None:
     return next(chain(spans, traces, alone, others), None)
 
 
-def best_of_all(failure: Failure, findings: list[Finding]) -> Finding | None:
+def best_of_all(failure: RunFailure, findings: list[Finding]) -> Finding | None:
     """Return the definite findings on the way to an error that names no rule, the nearest first."""
     places = [each for each in reversed(failure.frames) if is_users(each[0])]
     sure = [each for each in findings if each.certainty is Certainty.DEFINITE]

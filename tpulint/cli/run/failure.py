@@ -16,7 +16,7 @@ LIBRARIES = (
 )
 
 
-class Failure(NamedTuple):
+class RunFailure(NamedTuple):
     """An error that ended the program, or a warning of the runtime that was given on its way.
 
     `code` is that of its rule, or empty for an error that is not the runtime's; `place` is the
@@ -29,17 +29,17 @@ class Failure(NamedTuple):
     frames: tuple[tuple[str, int], ...]
 
 
-def failure_of(error: BaseException | None) -> Failure | None:
+def failure_of(error: BaseException | None) -> RunFailure | None:
     """The runtime's fault that `error` is, or that it came from; else `error` itself."""
     for each in chain_of(error):
         code = str(getattr(each, "rule", ""))
         if code in CODES:
             place = getattr(each, "place", None) or ""
-            return Failure(type(each).__name__, code, place, tuple(frames_of(each)))
+            return RunFailure(type(each).__name__, code, place, tuple(frames_of(each)))
     if not isinstance(error, Exception):  # the program has ended by its own will, or by Ctrl-C
         return None
     frames = [*frames_of(error), *frames_in_message(str(error))]
-    return Failure(type(error).__name__, "", "", tuple(frames))
+    return RunFailure(type(error).__name__, "", "", tuple(frames))
 
 
 def chain_of(error: BaseException | None) -> Iterator[BaseException]:
@@ -71,6 +71,6 @@ def is_users(filename: str) -> bool:
     return not (installed or made or filename.startswith(LIBRARIES))
 
 
-def line_of(failure: Failure) -> tuple[str, int]:
+def line_of(failure: RunFailure) -> tuple[str, int]:
     filename, _, row = failure.place.rpartition(":")
     return filename, int(row)

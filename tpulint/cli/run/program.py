@@ -25,7 +25,7 @@ OUR_FAULT = 70  # EX_SOFTWARE: the emulator has failed, not the program
 INTERRUPTED = 130  # what a shell says of a program that Ctrl-C has ended
 
 
-class Program(NamedTuple):
+class UserProgram(NamedTuple):
     """The path of a script, of a notebook, or of a directory or zip file with a `__main__.py`; or
     a module.
     """
@@ -49,7 +49,7 @@ class CannotRun(BaseException):
     """
 
 
-def execute(program: Program, interrupted: Callable[[], bool] = bool) -> Ended:
+def execute(program: UserProgram, interrupted: Callable[[], bool] = bool) -> Ended:
     """Run the program to its end. Nothing comes out of here but CannotRun.
 
     `interrupted()` is asked whether Ctrl-C is behind the error that has ended it.
@@ -74,7 +74,7 @@ def execute(program: Program, interrupted: Callable[[], bool] = bool) -> Ended:
     return Ended(0)
 
 
-def _start(program: Program) -> None:
+def _start(program: UserProgram) -> None:
     if program.is_module:
         sys.argv = ["-m", *program.arguments]  # runpy puts the module's file in place of "-m"
         _begin_path_with(os.getcwd())
@@ -128,7 +128,7 @@ def _begin_path_with(folder: str) -> None:
 
 
 def _status_of(code: object) -> int:
-    """The exit status of `sys.exit(code)`; what is no number goes to standard error, as ever."""
+    """Return the exit status of `sys.exit(code)`; a code that is no number is printed, as usual."""
     if code is None:
         return 0
     if isinstance(code, int):

@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.cli.run.interrupt import Interrupts
 from tpulint.cli.run.missing_estimator import missing_estimator
-from tpulint.cli.run.program import INTERRUPTED, CannotRun, Ended, Program
+from tpulint.cli.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 from tpulint.cli.run.say import say
 from tpulint.cli.run.tracebacks import clean
 
 if TYPE_CHECKING:
     from tpulint.cli.run.explain import Explained
-    from tpulint.output.run_report import Computation, Ran
+    from tpulint.output.run_report import ComputationRun, FinishedRun
     from tpulint.runtime.run_statistics import Totals, Watch
 
 
-class Request(NamedTuple):
+class RunRequest(NamedTuple):
     """The settings of a run: program, cores, seconds for a step, and the report's format.
 
     Without a `file` it goes to standard error.
     """
 
-    program: Program
+    program: UserProgram
     replicas: int | None
     topology: str | None
     deadline: float | None
@@ -35,10 +35,10 @@ class Request(NamedTuple):
     file: str | None
 
 
-class Session:
+class RunSession:
     """The run of `request`, from now on."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: RunRequest) -> None:
         self.request = request
         self.here = os.getcwd()
         self.process = os.getpid()
@@ -83,7 +83,7 @@ class Session:
         from tpulint.cli.run.checked import files_that_ran
         from tpulint.cli.run.explain import explain
         from tpulint.cli.run.failure import failure_of
-        from tpulint.pipeline.programs import describe
+        from tpulint.pipeline.failure import describe
 
         hidden = hidden_fault(self.watch, self.ended, self.of_threads)
         errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, hidden]
@@ -121,22 +121,22 @@ class Session:
     def report(self) -> None:
         """Write what is known of the run."""
         from tpulint.output import run_page, run_report
-        from tpulint.output.context import Context
+        from tpulint.output.context import RenderContext
 
         with working_in(self.here):
             sources = self.explained.sources if self.explained else {}
             form = run_page.html if self.request.report == "html" else run_report.text
-            written = form(self.ran(), Context(self.here, sources))
+            written = form(self.ran(), RenderContext(self.here, sources))
             self.write(written)
 
-    def ran(self) -> Ran:
+    def ran(self) -> FinishedRun:
         """Return the report."""
-        from tpulint.output.run_report import Ran
+        from tpulint.output.run_report import FinishedRun
 
         request = self.request
         replicas = "1 replica" if request.replicas == 1 else f"{request.replicas} replicas"
         computations = self.watch.computations if self.watch else {}
-        return Ran(
+        return FinishedRun(
             f"-m {request.program.name}" if request.program.is_module else request.program.name,
             f"topology {request.topology}" if request.topology else replicas,
             self.ended.status,
@@ -206,10 +206,10 @@ def unfinished(watch: Watch) -> tuple[str, ...]:
     )
 
 
-def computation(place: str | None, totals: Totals) -> Computation:
+def computation(place: str | None, totals: Totals) -> ComputationRun:
     """The row of a computation and those of its lanes."""
     from tpulint.cli.run.explain import shown_place
-    from tpulint.output.run_report import Computation, Lane
+    from tpulint.output.run_report import ComputationRun, Lane
 
     lanes = tuple(
         Lane(
@@ -223,7 +223,9 @@ def computation(place: str | None, totals: Totals) -> Computation:
         )
         for name, total in sorted(totals.lanes.items())
     )
-    return Computation(shown_place(place or "") or "built by a library", len(totals.steps), lanes)
+    return ComputationRun(
+        shown_place(place or "") or "built by a library", len(totals.steps), lanes
+    )
 
 
 @contextmanager

@@ -6,10 +6,10 @@ import importlib
 from collections.abc import Callable
 from typing import cast
 
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.program_map.model import ProgramMap
 
-Renderer = Callable[[ProgramMap, Context], str]
+Renderer = Callable[[ProgramMap, RenderContext], str]
 FORMATS = ("text", "mermaid", "svg", "html")
 
 

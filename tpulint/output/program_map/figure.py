@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.program_map.layout import drawing
 from tpulint.output.program_map.model import ComputationMap
 from tpulint.output.program_map.svg import Link, inline
@@ -20,7 +20,7 @@ figure svg.narrow { display: none; }
 
 def figure(
     drawn: ComputationMap,
-    context: Context,
+    context: RenderContext,
     key: str,
     link: Link = lambda span: None,
     *,

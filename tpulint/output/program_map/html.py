@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from tpulint.finding import Location, Span
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import shown
 from tpulint.output.html import STYLE, page
 from tpulint.output.program_map.figure import FIGURE_STYLE, figure
@@ -68,7 +68,7 @@ for (const figure of document.querySelectorAll("figure")) {
 """
 
 
-def render(found: ProgramMap, context: Context) -> str:
+def render(found: ProgramMap, context: RenderContext) -> str:
     """Return the page."""
     sources = Sources(context)
     sections = [
@@ -82,7 +82,7 @@ def render(found: ProgramMap, context: Context) -> str:
     return page(f"Map of {escape(shown(found.subject))}", body, MAP_STYLE)
 
 
-def section(drawn: ComputationMap, context: Context, key: str, link: Link) -> str:
+def section(drawn: ComputationMap, context: RenderContext, key: str, link: Link) -> str:
     """Return one computation with the buttons of its picture."""
     buttons = "".join(
         f'<button type="button" data-zoom="{sign}" aria-label="{label}">{text}</button>'
@@ -102,7 +102,7 @@ def section(drawn: ComputationMap, context: Context, key: str, link: Link) -> st
 class Sources:
     """The places that a page leads to; it shows the rows around them."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: RenderContext) -> None:
         self.context = context
         self._rows: dict[str, set[int]] = {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.program_map.columns import SPACE, Columns
 from tpulint.output.program_map.drawing import (
     SMALL,
@@ -15,9 +15,9 @@ from tpulint.output.program_map.drawing import (
     boxed,
     fitted,
 )
-from tpulint.output.program_map.model import ComputationMap, Edge, Node
+from tpulint.output.program_map.model import ComputationMap, MapEdge, MapNode
 from tpulint.output.program_map.rows import (
-    Row,
+    BoxRow,
     alarmed,
     arrow_words,
     line_words,
@@ -36,7 +36,7 @@ class LaneBoxes:
     """
 
     def __init__(
-        self, drawn: ComputationMap, context: Context, columns: Columns, made: Drawing
+        self, drawn: ComputationMap, context: RenderContext, columns: Columns, made: Drawing
     ) -> None:
         self.drawn = drawn
         self.context = context
@@ -47,7 +47,7 @@ class LaneBoxes:
         self.sent: dict[str, tuple[float, float]] = {}
         self.alarmed = alarmed(drawn)
         self.titles = {each.key: each for each in drawn.regions}
-        self.entering: list[tuple[Box, Edge]] = []
+        self.entering: list[tuple[Box, MapEdge]] = []
         self.open: list[tuple[str, float]] = []
         self.last: Box | None = None
 
@@ -92,7 +92,7 @@ class LaneBoxes:
             )
             self.y += 24
 
-    def row(self, row: Row) -> None:
+    def row(self, row: BoxRow) -> None:
         columns = self.columns
         if row.device is None:
             if row.host is not None:
@@ -108,7 +108,7 @@ class LaneBoxes:
             self.beside(row, device)
         self.then(self.boxes[row.device.key])
 
-    def box(self, node: Node, x: float, y: float) -> Box:
+    def box(self, node: MapNode, x: float, y: float) -> Box:
         style = f"{node.lane} {node.kind}" + (" alarm" if node.key in self.alarmed else "")
         where = place(node.span, self.drawn.span, self.context)
         said = [Said(f"{title(node)} {where}".rstrip(), "title", node.span)]
@@ -119,11 +119,11 @@ class LaneBoxes:
             said.append(Said(f"... and {node.more} more", "muted"))
         return boxed(said, x, y, self.columns.box, style, node.span)
 
-    def put(self, node: Node, box: Box) -> None:
+    def put(self, node: MapNode, box: Box) -> None:
         self.boxes[node.key] = box
         self.made.boxes.append(box)
 
-    def entry(self, node: Node, edge: Edge | None) -> None:
+    def entry(self, node: MapNode, edge: MapEdge | None) -> None:
         """A box of the host alone; where its tensors enter the device, the arrow comes later."""
         box = self.box(node, self.columns.host, self.y)
         self.put(node, box)
@@ -148,7 +148,7 @@ class LaneBoxes:
         self.entering = []
         self.last = device
 
-    def beside(self, row: Row, device: Box) -> None:
+    def beside(self, row: BoxRow, device: Box) -> None:
         """A call and its host cluster, with what crosses between them."""
         assert row.device is not None and row.host is not None
         host = self.box(row.host, self.columns.host, self.y)
@@ -169,7 +169,7 @@ class LaneBoxes:
         self.sent[row.device.key] = (device.right + 6, there - 5)
         self.y += height + SPACE
 
-    def below(self, row: Row, device: Box) -> None:
+    def below(self, row: BoxRow, device: Box) -> None:
         assert row.device is not None and row.host is not None
         sends, returns = self.arrow_label(row.sends), self.arrow_label(row.returns)
         self.put(row.device, device)
@@ -190,10 +190,10 @@ class LaneBoxes:
         self.label([f"{up} {each}" for each in returns], x + 28, y, False, "start")
         self.y = host.bottom + SPACE
 
-    def arrow(self, edge: Edge, points: tuple[tuple[float, float], ...]) -> None:
+    def arrow(self, edge: MapEdge, points: tuple[tuple[float, float], ...]) -> None:
         self.made.arrows.append(Arrow(points, "alarm" if edge.alarm else edge.kind))
 
-    def arrow_label(self, edge: Edge | None) -> list[str]:
+    def arrow_label(self, edge: MapEdge | None) -> list[str]:
         return arrow_words(edge) if edge is not None else []
 
     def label(self, words: list[str], x: float, y: float, alarm: bool, anchor: str) -> None:

@@ -7,7 +7,7 @@ the call.
 from __future__ import annotations
 
 from tpulint.finding import Certainty
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.program_map.columns import CYCLES, RAIL, columns_for
 from tpulint.output.program_map.drawing import LEADING, Arrow, Drawing, Said, Words, boxed
 from tpulint.output.program_map.lane_boxes import LaneBoxes
@@ -16,13 +16,13 @@ from tpulint.output.program_map.rows import place
 from tpulint.output.program_map.variable_rows import VariableRows
 
 
-def drawing(drawn: ComputationMap, context: Context, *, narrow: bool = False) -> Drawing:
+def drawing(drawn: ComputationMap, context: RenderContext, *, narrow: bool = False) -> Drawing:
     """Return the picture of a computation."""
     return _Layout(drawn, context, narrow).finished()
 
 
 class _Layout:
-    def __init__(self, drawn: ComputationMap, context: Context, narrow: bool) -> None:
+    def __init__(self, drawn: ComputationMap, context: RenderContext, narrow: bool) -> None:
         self.drawn = drawn
         self.context = context
         self.columns = columns_for(drawn, narrow)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import shown
-from tpulint.output.program_map.model import THEN, ComputationMap, Edge, Node, ProgramMap
+from tpulint.output.program_map.model import THEN, ComputationMap, MapEdge, MapNode, ProgramMap
 from tpulint.output.program_map.rows import alarmed, arrow_words, line_words, place, title
 
 # Characters that mean something to Mermaid, as it writes them itself.
@@ -20,7 +20,7 @@ STYLES = (
 )
 
 
-def render(found: ProgramMap, context: Context) -> str:
+def render(found: ProgramMap, context: RenderContext) -> str:
     """Return the map as one flowchart."""
     chart = _Chart(context)
     for number, each in enumerate(found.computations):
@@ -34,7 +34,7 @@ def render(found: ProgramMap, context: Context) -> str:
 
 
 class _Chart:
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: RenderContext) -> None:
         self.context = context
         self.lines: list[str] = []
         self.edges: list[str] = []
@@ -70,7 +70,7 @@ class _Chart:
 
     def nested(
         self,
-        nodes: Iterable[Node],
+        nodes: Iterable[MapNode],
         drawn: ComputationMap,
         names: dict[str, str],
         red: frozenset[str],
@@ -103,7 +103,7 @@ class _Chart:
             open_now.pop()
             yield f"{'  ' * (len(open_now) + 2)}end"
 
-    def label(self, node: Node, drawn: ComputationMap) -> str:
+    def label(self, node: MapNode, drawn: ComputationMap) -> str:
         where = place(node.span, drawn.span, self.context)
         lines = [f"{title(node)} {where}".rstrip()]
         lines += [line_words(each, node, drawn.span, self.context) for each in node.lines]
@@ -136,7 +136,7 @@ def _verb(mode: str) -> str:
     return "writes" if mode == "write" else "may write"
 
 
-def _label(edge: Edge) -> str:
+def _label(edge: MapEdge) -> str:
     return "" if edge.kind == THEN else _text("\n".join(arrow_words(edge)) or edge.kind)
 
 

@@ -39,7 +39,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Node:
+class MapNode:
     """A box of a lane. regions: around it, outermost first. times: how often it is read.
 
     more: lines that are left out.
@@ -57,7 +57,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Region:
+class MapRegion:
     """A body of control flow: a branch or a loop of the device, or a loop of Python."""
 
     key: str
@@ -78,7 +78,7 @@ class Crossing:
 
 
 @dataclass(frozen=True)
-class Edge:
+class MapEdge:
     """From node to node. label: words beside the crossings. alarm: part of a cycle."""
 
     source: str
@@ -90,7 +90,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Touch:
+class MapTouch:
     """A node reads or writes a variable at `span`, `times` times; `how` is the method or op."""
 
     node: str
@@ -102,14 +102,14 @@ class Touch:
 
 
 @dataclass(frozen=True)
-class Variable:
+class MapVariable:
     """A variable, by whom it is touched, and how many touches are left out."""
 
     key: str
     name: str
     sort: str
     span: Span | None
-    touches: tuple[Touch, ...]
+    touches: tuple[MapTouch, ...]
     more: int = 0
 
     @property
@@ -118,7 +118,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Wait:
+class MapWait:
     """A leg of a cycle: `source` cannot go on before `target`, in words, and where."""
 
     source: str
@@ -134,7 +134,7 @@ class Cycle:
 
     variable: str
     certainty: Certainty
-    waits: tuple[Wait, ...]
+    waits: tuple[MapWait, ...]
 
     @property
     def nodes(self) -> frozenset[str]:
@@ -148,14 +148,14 @@ class ComputationMap:
     title: str
     span: Span | None
     notes: tuple[str, ...] = ()
-    nodes: tuple[Node, ...] = ()
-    regions: tuple[Region, ...] = ()
-    edges: tuple[Edge, ...] = ()
-    variables: tuple[Variable, ...] = ()
+    nodes: tuple[MapNode, ...] = ()
+    regions: tuple[MapRegion, ...] = ()
+    edges: tuple[MapEdge, ...] = ()
+    variables: tuple[MapVariable, ...] = ()
     cycles: tuple[Cycle, ...] = ()
     left_out: tuple[str, ...] = ()
 
-    def edge(self, source: str, target: str) -> Edge | None:
+    def edge(self, source: str, target: str) -> MapEdge | None:
         """Return the edge between two nodes, None where there is none."""
         return next((e for e in self.edges if (e.source, e.target) == (source, target)), None)
 

@@ -14,12 +14,12 @@ from tpulint.output.program_map.model import (
     THEN,
     ComputationMap,
     Cycle,
-    Edge,
     Line,
-    Node,
-    Touch,
-    Variable,
-    Wait,
+    MapEdge,
+    MapNode,
+    MapTouch,
+    MapVariable,
+    MapWait,
 )
 
 DEVICE, CALLS, HOST, VARIABLE = "device", "call", "host", "variable"
@@ -34,30 +34,30 @@ def map_of_finding(finding: Finding) -> ComputationMap | None:
         return None
     call, wants, name = device[-1], host[-1], held.holds
     nodes = (
-        Node(DEVICE, DEVICE_LANE, SEGMENT, "device program", None, _lines(device[:-1])),
-        Node(CALLS, DEVICE_LANE, CALL, _plain(call.message), call.span),
-        Node(HOST, HOST_LANE, CLUSTER, _plain(call.waits_for), host[0].span, _lines(host)),
+        MapNode(DEVICE, DEVICE_LANE, SEGMENT, "device program", None, _lines(device[:-1])),
+        MapNode(CALLS, DEVICE_LANE, CALL, _plain(call.message), call.span),
+        MapNode(HOST, HOST_LANE, CLUSTER, _plain(call.waits_for), host[0].span, _lines(host)),
     )
     edges = (
-        Edge(DEVICE, CALLS, THEN),
-        Edge(CALLS, HOST, SENDS, label="waits for", alarm=True),
-        Edge(HOST, CALLS, RETURNS, label="never comes back"),
+        MapEdge(DEVICE, CALLS, THEN),
+        MapEdge(CALLS, HOST, SENDS, label="waits for", alarm=True),
+        MapEdge(HOST, CALLS, RETURNS, label="never comes back"),
     )
     touches = (
-        Touch(DEVICE, DEVICE_LANE, "held", "the device program", held.span),
-        Touch(HOST, HOST_LANE, "wanted", "the host", wants.span),
+        MapTouch(DEVICE, DEVICE_LANE, "held", "the device program", held.span),
+        MapTouch(HOST, HOST_LANE, "wanted", "the host", wants.span),
     )
     waits = (
-        Wait(VARIABLE, CALLS, DEVICE_LANE, _plain(held.message), held.span),
-        Wait(CALLS, HOST, DEVICE_LANE, _plain(call.message), call.span),
-        Wait(HOST, VARIABLE, HOST_LANE, _plain(wants.message), wants.span),
+        MapWait(VARIABLE, CALLS, DEVICE_LANE, _plain(held.message), held.span),
+        MapWait(CALLS, HOST, DEVICE_LANE, _plain(call.message), call.span),
+        MapWait(HOST, VARIABLE, HOST_LANE, _plain(wants.message), wants.span),
     )
     return ComputationMap(
         "The deadlock",
         finding.span,
         nodes=nodes,
         edges=edges,
-        variables=(Variable(VARIABLE, name, "variable", None, touches),),
+        variables=(MapVariable(VARIABLE, name, "variable", None, touches),),
         cycles=(Cycle(VARIABLE, finding.certainty, waits),),
     )
 

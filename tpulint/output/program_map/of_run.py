@@ -13,45 +13,45 @@ from tpulint.output.program_map.model import (
     THEN,
     ComputationMap,
     Crossing,
-    Edge,
     Line,
-    Node,
+    MapEdge,
+    MapNode,
 )
-from tpulint.output.run_report import FEEDS, Computation, Lane, headed
+from tpulint.output.run_report import FEEDS, ComputationRun, Lane, headed
 
 DEVICE = "device"
 INFEED, OUTFEED = FEEDS
 
 
-def map_of_run(ran: Computation) -> ComputationMap:
+def map_of_run(ran: ComputationRun) -> ComputationMap:
     """Return the picture of all steps of a computation together."""
-    nodes: list[Node] = []
-    edges: list[Edge] = []
+    nodes: list[MapNode] = []
+    edges: list[MapEdge] = []
     device = next((each for each in ran.lanes if each.name == DEVICE), None)
     others = [each for each in ran.lanes if each is not device]
     for number, lane in enumerate(each for each in others if each.name == INFEED):
         key = f"input {number}"
         nodes.append(_host(key, INPUT, lane))
-        edges.append(Edge(key, DEVICE, SENDS, (_bytes(lane.bytes_to_device),), _runs(lane)))
+        edges.append(MapEdge(key, DEVICE, SENDS, (_bytes(lane.bytes_to_device),), _runs(lane)))
     lines = (Line(_runs(device)),) if device is not None else ()
-    nodes.append(Node(DEVICE, DEVICE_LANE, "segment", "device program", None, lines))
+    nodes.append(MapNode(DEVICE, DEVICE_LANE, "segment", "device program", None, lines))
     before = DEVICE
     for number, lane in enumerate(each for each in others if each.name != INFEED):
         call, key = f"call {number}", f"host {number}"
         kind = OUTFED if lane.name == OUTFEED else CLUSTER
-        nodes += [Node(call, DEVICE_LANE, CALL, _call(lane)), _host(key, kind, lane)]
-        edges.append(Edge(before, call, THEN))
+        nodes += [MapNode(call, DEVICE_LANE, CALL, _call(lane)), _host(key, kind, lane)]
+        edges.append(MapEdge(before, call, THEN))
         before = call
-        edges.append(Edge(call, key, SENDS, (_bytes(lane.bytes_to_host),), _runs(lane)))
+        edges.append(MapEdge(call, key, SENDS, (_bytes(lane.bytes_to_host),), _runs(lane)))
         if lane.round_trips:
             back = (_bytes(lane.bytes_to_device),)
-            edges.append(Edge(key, call, RETURNS, back, _times(lane.round_trips, "round trip")))
+            edges.append(MapEdge(key, call, RETURNS, back, _times(lane.round_trips, "round trip")))
     return ComputationMap(headed(ran), None, nodes=tuple(nodes), edges=tuple(edges))
 
 
-def _host(key: str, kind: str, lane: Lane) -> Node:
+def _host(key: str, kind: str, lane: Lane) -> MapNode:
     lines = (Line(f"made at {lane.place}"),) if lane.place else ()
-    return Node(key, HOST_LANE, kind, lane.name, None, lines)
+    return MapNode(key, HOST_LANE, kind, lane.name, None, lines)
 
 
 def _call(lane: Lane) -> str:

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Span
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.program_map.model import (
     CALL,
     SENDS,
     ComputationMap,
-    Edge,
     Line,
-    Node,
-    Touch,
-    Variable,
+    MapEdge,
+    MapNode,
+    MapTouch,
+    MapVariable,
     in_words,
 )
 
@@ -24,13 +24,13 @@ MOST = 5  # tensors on an arrow
 
 
 @dataclass(frozen=True)
-class Row:
+class BoxRow:
     """A box of the device, one of the host, or a call and its cluster, with what crosses."""
 
-    device: Node | None
-    host: Node | None
-    sends: Edge | None = None
-    returns: Edge | None = None
+    device: MapNode | None
+    host: MapNode | None
+    sends: MapEdge | None = None
+    returns: MapEdge | None = None
 
     @property
     def regions(self) -> tuple[str, ...]:
@@ -38,10 +38,10 @@ class Row:
         return node.regions if node is not None else ()
 
 
-def rows(drawn: ComputationMap) -> Iterator[Row]:
+def rows(drawn: ComputationMap) -> Iterator[BoxRow]:
     """Yield the rows, from the top."""
     hosts = {each.key: each for each in drawn.nodes if each.lane == HOST_LANE}
-    edges: dict[tuple[str, str], Edge] = {
+    edges: dict[tuple[str, str], MapEdge] = {
         (each.source, each.kind): each for each in drawn.edges if each.kind == SENDS
     }
     paired: set[str] = set()
@@ -52,12 +52,12 @@ def rows(drawn: ComputationMap) -> Iterator[Row]:
             returns = drawn.edge(host.key, node.key) if host is not None else None
             if host is not None:
                 paired.add(host.key)
-            yield Row(node, host, sends, returns)
+            yield BoxRow(node, host, sends, returns)
         elif node.key not in paired:
-            yield Row(None, node, edges.get((node.key, SENDS)))
+            yield BoxRow(None, node, edges.get((node.key, SENDS)))
 
 
-def arrow_words(edge: Edge) -> list[str]:
+def arrow_words(edge: MapEdge) -> list[str]:
     """Return what the edge carries, a line a tensor; a long list ends in how many more."""
     words = [in_words(each) for each in edge.crossings]
     if len(words) > MOST:
@@ -70,7 +70,7 @@ def alarmed(drawn: ComputationMap) -> frozenset[str]:
     return frozenset(each for cycle in drawn.cycles for each in cycle.nodes)
 
 
-def place(span: Span | None, home: Span | None, context: Context) -> str:
+def place(span: Span | None, home: Span | None, context: RenderContext) -> str:
     """Return `:12-15`, with the way to the file before it where that is not the one of `home`."""
     if span is None:
         return ""
@@ -94,24 +94,24 @@ def _way(filename: str, home: str) -> str:
     return min(way, filename, key=len).replace(os.sep, "/")
 
 
-def touch_words(touch: Touch, home: Span | None, context: Context) -> str:
+def touch_words(touch: MapTouch, home: Span | None, context: RenderContext) -> str:
     """Return `write by assign :25`, with how often where that is more than once."""
     times = f" \N{MULTIPLICATION SIGN}{touch.times}" if touch.times > 1 else ""
     row = touch.span._replace(end=touch.span.start)
     return f"{touch.mode} by {touch.how} {place(row, home, context)}{times}"
 
 
-def line_words(line: Line, node: Node, home: Span | None, context: Context) -> str:
+def line_words(line: Line, node: MapNode, home: Span | None, context: RenderContext) -> str:
     """Return `update :24-25`, and what there is to say of it."""
     where = place(line.span, home, context) if line.span != node.span else ""
     first = " ".join(filter(None, [line.text, where]))
     return f"{first} \N{MIDDLE DOT} {line.detail}" if line.detail else first
 
 
-def title(node: Node) -> str:
+def title(node: MapNode) -> str:
     """The title of a box, with how often it is there."""
     return f"{node.title} \N{MULTIPLICATION SIGN}{node.times}" if node.times > 1 else node.title
 
 
-def touches_of(variable: Variable, lane: str) -> list[Touch]:
+def touches_of(variable: MapVariable, lane: str) -> list[MapTouch]:
     return [each for each in variable.touches if each.lane == lane]

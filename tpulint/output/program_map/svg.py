@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape as escaped
 from xml.sax.saxutils import quoteattr
 
 from tpulint.finding import Span
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.program_map.drawing import Arrow, Box, Drawing, Words
 from tpulint.output.program_map.layout import drawing
 from tpulint.output.program_map.model import ProgramMap
@@ -17,7 +17,7 @@ Link = Callable[[Span], "str | None"]
 SEPARATION = 24.0
 
 
-def render(found: ProgramMap, context: Context) -> str:
+def render(found: ProgramMap, context: RenderContext) -> str:
     """Return the pictures of all computations below each other."""
     drawings = [drawing(each, context) for each in found.computations]
     width = max((each.width for each in drawings), default=400.0)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Span
 from tpulint.output.color import BOLD, CYAN, RED, YELLOW, paint
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import columns, cut, shown
-from tpulint.output.program_map.model import ComputationMap, Cycle, Node, ProgramMap, Variable
+from tpulint.output.program_map.model import ComputationMap, Cycle, MapNode, MapVariable, ProgramMap
 from tpulint.output.program_map.rows import (
-    Row,
+    BoxRow,
     alarmed,
     arrow_words,
     line_words,
@@ -23,10 +23,10 @@ from tpulint.output.program_map.rows import (
 )
 
 GAP = " | "
-Cell = tuple[str, tuple[str, ...]]  # a line of a column, and its styles
+TextCell = tuple[str, tuple[str, ...]]  # a line of a column, and its styles
 
 
-def render(found: ProgramMap, context: Context) -> str:
+def render(found: ProgramMap, context: RenderContext) -> str:
     """Return the map as text."""
     blocks = ["\n".join(_Text(each, context).lines()) + "\n" for each in found.computations]
     if found.left_out:
@@ -36,7 +36,7 @@ def render(found: ProgramMap, context: Context) -> str:
 
 
 class _Text:
-    def __init__(self, drawn: ComputationMap, context: Context) -> None:
+    def __init__(self, drawn: ComputationMap, context: RenderContext) -> None:
         self.drawn = drawn
         self.context = context
         self.half = (context.width - len(GAP)) // 2
@@ -80,12 +80,12 @@ class _Text:
             region = self.titles[now[depth]]
             yield f"{'  ' * depth}{region.title} {self.place(region.span)}:"
 
-    def row(self, row: Row) -> Iterator[str]:
+    def row(self, row: BoxRow) -> Iterator[str]:
         indent = "  " * len(row.regions)
         left = self.box(row.device, indent)
         right = self.box(row.host, "")
         goes, comes = ("-->", "<--") if row.device is not None else ("<--", "-->")
-        arrows: list[Cell] = []
+        arrows: list[TextCell] = []
         for arrow, edge in ((goes, row.sends), (comes, row.returns)):
             if edge is not None:
                 style = (RED,) if edge.alarm else ()
@@ -100,11 +100,11 @@ class _Text:
         for one, other in zip(left, right):
             yield self.joined(one, other)
 
-    def box(self, node: Node | None, indent: str) -> list[Cell]:
+    def box(self, node: MapNode | None, indent: str) -> list[TextCell]:
         if node is None:
             return []
         first = (RED, BOLD) if node.key in self.alarmed else (BOLD,)
-        found: list[Cell] = [(f"{indent}{title(node)} {self.place(node.span)}", first)]
+        found: list[TextCell] = [(f"{indent}{title(node)} {self.place(node.span)}", first)]
         for line in node.lines:
             words = line_words(line, node, self.drawn.span, self.context)
             room = self.half - len(indent) - 4
@@ -114,7 +114,7 @@ class _Text:
             found.append((f"{indent}  ... and {node.more} more", ()))
         return found
 
-    def variable(self, variable: Variable) -> Iterator[str]:
+    def variable(self, variable: MapVariable) -> Iterator[str]:
         held = variable.key in self.alarmed
         name = f"  {variable.name} ({variable.sort}) {self.place(variable.span)}"
         yield self.styled(name.rstrip(), *((RED, BOLD) if held else ()))
@@ -143,7 +143,7 @@ class _Text:
     def place(self, span: Span | None) -> str:
         return place(span, self.drawn.span, self.context)
 
-    def joined(self, left: Cell, right: Cell) -> str:
+    def joined(self, left: TextCell, right: TextCell) -> str:
         cells = []
         for text, styles in (left, right):
             fits = cut(shown(text), self.half)

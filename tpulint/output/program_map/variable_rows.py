@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.program_map.columns import Columns
 from tpulint.output.program_map.drawing import (
     PAD,
@@ -16,7 +16,7 @@ from tpulint.output.program_map.drawing import (
     boxed,
     width_of,
 )
-from tpulint.output.program_map.model import ComputationMap, Variable
+from tpulint.output.program_map.model import ComputationMap, MapVariable
 from tpulint.output.program_map.rows import alarmed, place, touch_words, touches_of
 
 
@@ -27,7 +27,12 @@ class VariableRows:
     """
 
     def __init__(
-        self, drawn: ComputationMap, context: Context, columns: Columns, made: Drawing, y: float
+        self,
+        drawn: ComputationMap,
+        context: RenderContext,
+        columns: Columns,
+        made: Drawing,
+        y: float,
     ) -> None:
         self.drawn = drawn
         self.context = context
@@ -46,13 +51,13 @@ class VariableRows:
         for variable in self.drawn.variables:
             (self.stacked if self.columns.narrow else self.spread)(variable)
 
-    def name_of(self, variable: Variable) -> list[Said]:
+    def name_of(self, variable: MapVariable) -> list[Said]:
         where = place(variable.span, self.drawn.span, self.context)
         sort = f"{variable.sort} {where}".rstrip()
         more = [Said(f"and {variable.more} more places", "muted")] if variable.more else []
         return [Said(variable.name, "title", variable.span), Said(sort, "muted"), *more]
 
-    def touched(self, variable: Variable, lane: str, before: str = "") -> list[Said]:
+    def touched(self, variable: MapVariable, lane: str, before: str = "") -> list[Said]:
         waits = {
             wait.span: wait.text
             for cycle in self.drawn.cycles
@@ -69,7 +74,7 @@ class VariableRows:
             for each in touches_of(variable, lane)
         ]
 
-    def spread(self, variable: Variable) -> None:
+    def spread(self, variable: MapVariable) -> None:
         """The variable between the lanes, and beside it what each of them does with it."""
         columns, y = self.columns, self.y
         alarm = " alarm" if variable.key in self.alarmed else ""
@@ -101,7 +106,7 @@ class VariableRows:
         self.sides[variable.key] = (ends[0], ends[1])
         self.y += height + 12
 
-    def touching(self, variable: Variable, lane: str, side: Box, name: Box) -> Arrow:
+    def touching(self, variable: MapVariable, lane: str, side: Box, name: Box) -> Arrow:
         """Lead what is written to the variable, and what is read from it; a cycle goes around."""
         modes = {each.mode for each in touches_of(variable, lane)}
         heads = "end" if modes == {"write"} else "start" if modes == {"read"} else "both"
@@ -111,7 +116,7 @@ class VariableRows:
         points = tuple((x, side.middle) for x in inward)
         return Arrow(points, "alarm" if variable.key in self.alarmed else "touch", heads)
 
-    def stacked(self, variable: Variable) -> None:
+    def stacked(self, variable: MapVariable) -> None:
         said = self.name_of(variable)
         for lane in (DEVICE_LANE, HOST_LANE):
             said += self.touched(variable, lane, f"{lane}: ")

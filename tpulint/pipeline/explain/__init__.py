@@ -11,21 +11,19 @@ from tpulint.config import ConfigError
 from tpulint.disk import DISK
 from tpulint.output.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.pipeline import driver
+from tpulint.pipeline.batch import Job
 from tpulint.pipeline.explain import way_in
 from tpulint.pipeline.explain.events import Recorded, by_place, events_in, in_words
 from tpulint.pipeline.explain.looks import Looks
 from tpulint.pipeline.explain.recorder import Recorder
+from tpulint.pipeline.explain.resolution import Resolution
 from tpulint.pipeline.explain.source_line import (
     dotted_names,
     function_rows,
     has_place,
     statement_rows,
 )
-from tpulint.pipeline.explain.verdicts import Verdicts
-from tpulint.pipeline.jobs import Job, Run
-from tpulint.pipeline.programs import of_names, programs, understand_job
-from tpulint.pipeline.request import Request, settings_of
-from tpulint.pipeline.screen import screen
+from tpulint.pipeline.request import Request
 from tpulint.source import Source, UnreadableSource, read_source
 
 CONTEXTS = 20  # of a line, in an account
@@ -33,7 +31,7 @@ CONTEXTS = 20  # of a line, in an account
 
 def explain(request: Request, row: int | None) -> Explanation:
     """Return the account of the one path of `request`, or of its line `row`."""
-    task, _ = driver.prepare(request)
+    task = driver.discover(request)
     (filename,) = task.filenames
     path = os.path.abspath(filename)
     reasons = way_in.left_out(path, request.closest_or_one())
@@ -58,10 +56,10 @@ def _rows(source: Source, row: int | None) -> range:
         return range(0)
     last = len(source.text.splitlines())
     if not 1 <= row <= last:
-        raise ConfigError(f"{source.filename}: there is no line {row}: it has {last}")
+        raise ConfigError(f"{source.filename}: no line {row}: it has {last}")
     rows = statement_rows(source.text, row)
     if rows is None:
-        raise ConfigError(f"{source.filename}: no statement begins or goes on at line {row}")
+        raise ConfigError(f"{source.filename}: line {row} is not part of a statement")
     return rows
 
 
@@ -90,26 +88,20 @@ class _Account:
         self.looks = Looks()
         self.events: list[Recorded] = []
         self.read = False
-        self._understand(task)
+        self._read_programs(task)
 
-    def _understand(self, task: driver.Task) -> None:
+    def _read_programs(self, task: driver.Task) -> None:
         """Read the programs that reach the file, and run the rules on them."""
-        config = self.request.config_of(self.source.filename)
-        settings = settings_of(config)
-        ordered = tuple(sorted((*task.filenames, *task.context), key=os.path.abspath))
-        context = frozenset(task.context)
-        codes = self.request.codes
-        run = Run(ordered, context, {}, codes, settings, self.request.cache)
-        screened = screen(ordered, {}, settings, context)
-        jobs = programs(run, screened)
-        self.looks.findings += of_names(run, screened).findings
-        self.reasons.append(way_in.prefilter(self.source.data, settings.wrappers))
+        batch, prefiltered, jobs = driver.programs_around(task, self.source.filename)
+        self.looks.findings += driver.analyze_names(batch, prefiltered).findings
+        self.reasons.append(way_in.prefilter(self.source.data, batch.settings.wrappers))
         for job in jobs:
-            understanding = understand_job(run, job, self.recorder)
-            self.looks.findings += understanding.findings
-            self.reasons += understanding.messages
-            if understanding.program is not None:
-                self._look_at(understanding.program, job)
+            built = driver.read_program(batch, job, self.recorder)
+            self.looks.findings += built.findings
+            self.reasons += built.messages
+            if built.program is not None:
+                self.reasons += map(str, built.program.failures)
+                self._look_at(built.program, job)
         if not self.read:
             self.reasons.append(way_in.not_reached(self.path, jobs, self.recorder.passed))
 
@@ -122,23 +114,23 @@ class _Account:
         self.looks.run(program, here if self.row is not None else ())
 
     def written(self) -> Explanation:
-        verdicts = Verdicts(self.request, self.source)
+        resolution = Resolution(self.request, self.source)
         file = line = None
         if self.row is not None:
-            line = self._line(verdicts)
+            line = self._line(resolution)
         elif self.read:
-            file = self._file(verdicts)
+            file = self._file(resolution)
         return Explanation(
             self.source.filename, self.read, tuple(dict.fromkeys(self.reasons)), file, line
         )
 
-    def _file(self, verdicts: Verdicts) -> FileNote:
+    def _file(self, resolution: Resolution) -> FileNote:
         return FileNote(
             in_words(each for each in self.events if isinstance(each, Computation)),
             in_words(each for each in self.events if isinstance(each, Cluster)),
             in_words(each for each in self.events if isinstance(each, Feed)),
             tuple(self._functions()),
-            verdicts.in_file(self.looks.findings),
+            resolution.in_file(self.looks.findings),
         )
 
     def _functions(self) -> list[FunctionNote]:
@@ -150,7 +142,7 @@ class _Account:
             notes.append(FunctionNote(name, row, lanes, left_out))
         return notes
 
-    def _line(self, verdicts: Verdicts) -> LineNote:
+    def _line(self, resolution: Resolution) -> LineNote:
         assert self.row is not None
         contexts = list(self.recorder.reached.values())
         return LineNote(
@@ -160,5 +152,5 @@ class _Account:
             tuple(contexts[:CONTEXTS]),
             max(len(contexts) - CONTEXTS, 0),
             by_place([*in_words(self.events), *self.recorder.events()]),
-            verdicts.at(self.rows, self.looks.findings, self.looks),
+            resolution.at(self.rows, self.looks.findings, self.looks),
         )

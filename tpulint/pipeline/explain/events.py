@@ -17,7 +17,7 @@ from tpulint.analysis.domain.events import (
 )
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.finding import Certainty
-from tpulint.output.explanation import Event
+from tpulint.output.explanation import EventNote
 from tpulint.pipeline.explain.recorder import place_at
 from tpulint.queries.happens_before import HappensBefore
 
@@ -38,7 +38,7 @@ def events_in(program: Program, path: str, rows: range | None = None) -> list[Re
 
 def _all(program: Program) -> Iterator[Recorded]:
     yield from program.feeds
-    yield from program.loose_clusters
+    yield from program.orphan_clusters
     yield from program.accesses
     yield from program.calls
     yield from program.uses
@@ -53,13 +53,13 @@ def _all(program: Program) -> Iterator[Recorded]:
         yield from computation.effects
 
 
-def in_words(events: Iterable[Recorded]) -> tuple[Event, ...]:
+def in_words(events: Iterable[Recorded]) -> tuple[EventNote, ...]:
     """Return the events in words, equal ones together, by place."""
     counted = Counter((place_at(each.site), each.context.lane, words(each)) for each in events)
-    return by_place(Event(*key, times) for key, times in counted.items())
+    return by_place(EventNote(*key, times) for key, times in counted.items())
 
 
-def by_place(events: Iterable[Event]) -> tuple[Event, ...]:
+def by_place(events: Iterable[EventNote]) -> tuple[EventNote, ...]:
     return tuple(
         sorted(events, key=lambda each: (each.place.row, each.place.column, each.lane, each.text))
     )
@@ -84,7 +84,7 @@ def short(event: Recorded) -> str:
         case Use():
             return f"{event.tensor!r} is taken by {event.taker}"
         case Effect(kind="asks"):
-            return f"`{event.name}` asks whether a tensor is true"
+            return f"`{event.name}` tests a tensor"
         case Effect():
             return f"{event.name} {event.kind} something once, when the program is traced"
         case ContextChange():

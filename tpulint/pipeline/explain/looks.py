@@ -16,7 +16,7 @@ from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.finding import Finding
 from tpulint.pipeline.explain.events import Recorded, short
-from tpulint.pipeline.programs import describe
+from tpulint.pipeline.failure import describe
 
 # Attributes that only say of which kind an event is, and where: a rule reads these of all.
 KIND = frozenset(

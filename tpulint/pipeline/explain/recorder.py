@@ -10,7 +10,7 @@ from tpulint.analysis.domain.objects import ExternalObject, Function, Instance
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Opaque, Value
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.output.explanation import Call, Event, Named, Place, Reached
+from tpulint.output.explanation import CallNote, EventNote, Named, PlaceNote, Reached
 from tpulint.syntax.nodes import Statement
 from tpulint.syntax.places import place_of
 
@@ -36,7 +36,7 @@ class Recorder:
         self.names = names
         self.functions: dict[int, Record] = {}  # by row
         self.reached: dict[tuple[object, ...], Reached] = {}
-        self.calls: dict[tuple[Place, str, str], int] = {}  # of functions of the project
+        self.calls: dict[tuple[PlaceNote, str, str], int] = {}  # of functions of the project
         self.passed: set[str] = set()  # names of the file that were called, and it not read
         self._at_rows: dict[int, tuple[Statement, bool]] = {}
 
@@ -86,9 +86,9 @@ class Recorder:
         key = place_at(frame.site(-1)), frame.context.lane, text
         self.calls[key] = self.calls.get(key, 0) + 1
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[EventNote]:
         """Return the calls of functions of the project at the statement."""
-        return [Event(*key, times) for key, times in self.calls.items()]
+        return [EventNote(*key, times) for key, times in self.calls.items()]
 
     def _record(self, frame: Frame, context: Context) -> None:
         chain = tuple(step.site for step in context.call_chain)
@@ -97,15 +97,15 @@ class Recorder:
         self.reached[chain, around, context.muted] = Reached(
             context.lane,
             tuple(map(repr, context.inner_scopes)),
-            tuple(Call(place_at(step.site), step.name) for step in context.call_chain),
+            tuple(CallNote(place_at(step.site), step.name) for step in context.call_chain),
             tuple(Named(name, _short(value)) for name, value in values if value is not None),
             not context.muted,
         )
 
 
-def place_at(site: Site) -> Place:
+def place_at(site: Site) -> PlaceNote:
     span = site.span
-    return Place(span.filename, span.start.row, span.start.column)
+    return PlaceNote(span.filename, span.start.row, span.start.column)
 
 
 def _row(site: Site) -> int:

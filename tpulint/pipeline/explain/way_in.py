@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from tpulint.config.closest import Closest
 from tpulint.knowledge.seam import SIGNS
+from tpulint.pipeline.batch import Job
 from tpulint.pipeline.discover import ignored, ignores_above, with_ignore_file
-from tpulint.pipeline.jobs import Job
 from tpulint.pipeline.project_root import project_of
 from tpulint.syntax.prefilter import passes
 

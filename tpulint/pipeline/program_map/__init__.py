@@ -14,12 +14,9 @@ from tpulint.config.readers import nearest
 from tpulint.disk import DISK
 from tpulint.output.program_map.model import ComputationMap, ProgramMap
 from tpulint.pipeline import driver
-from tpulint.pipeline.jobs import Run
 from tpulint.pipeline.program_map.computation import map_of
 from tpulint.pipeline.program_map.part import Definition, Part, definitions
-from tpulint.pipeline.programs import programs, understand_job
-from tpulint.pipeline.request import Request, settings_of
-from tpulint.pipeline.screen import screen
+from tpulint.pipeline.request import Request
 from tpulint.source import Source, UnreadableSource, read_all, read_source
 
 MOST = 8  # computations of a map
@@ -41,13 +38,13 @@ def draw(request: Request, function: str | None) -> Found:
     Raises ConfigError for a file that cannot be read, a function that is not there, and where
     there is nothing to show.
     """
-    task, _ = driver.prepare(request)
+    task = driver.discover(request)
     (filename,) = task.filenames
     known = _read(filename)
     path = os.path.abspath(filename)
     part = Part(path, [each for each in known if function and each.is_called(function)])
-    understood, messages = _programs(task, filename)
-    pairs = [(program, each) for program in understood for each in program.computations]
+    programs, messages = _programs(task, filename)
+    pairs = [(program, each) for program in programs for each in program.computations]
     if function is None:
         shown = _built_here(pairs, path)
     else:
@@ -76,19 +73,15 @@ def _read(filename: str) -> list[Definition]:
 
 def _programs(task: driver.Task, filename: str) -> tuple[list[Program], list[str]]:
     """Read the programs that reach the file, and the lines for standard error."""
-    request = task.request
-    config = request.config_of(filename)
-    settings = settings_of(config)
-    ordered = tuple(sorted((*task.filenames, *task.context), key=os.path.abspath))
-    context = frozenset(task.context)
-    run = Run(ordered, context, {}, request.codes, settings, request.cache)
+    batch, _, jobs = driver.programs_around(task, filename)
     found: list[Program] = []
     messages: list[str] = []
-    for job in programs(run, screen(ordered, {}, settings, context)):
-        understanding = understand_job(run, job)
-        messages += understanding.messages
-        if understanding.program is not None:
-            found.append(understanding.program)
+    for job in jobs:
+        built = driver.read_program(batch, job)
+        messages += built.messages
+        if built.program is not None:
+            messages += map(str, built.program.failures)
+            found.append(built.program)
     return found, messages
 
 

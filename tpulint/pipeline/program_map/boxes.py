@@ -15,8 +15,8 @@ from tpulint.analysis.domain.events import (
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject
 from tpulint.finding import Location, Span
 from tpulint.knowledge.operations import builds as host_operations
-from tpulint.output.program_map.model import Line, Node
-from tpulint.pipeline.program_map.timeline import Event, own_number
+from tpulint.output.program_map.model import Line, MapNode
+from tpulint.pipeline.program_map.timeline import TimelineEvent, own_number
 
 LOGGING = re.compile(r"(^|\.)(logging|logger|log)\.")  # it is given tensors, and builds nothing
 LINES = 6  # functions in a box
@@ -45,7 +45,7 @@ class Work:
 
 
 @dataclass
-class Box:
+class OpenBox:
     """A node while it is filled. opened: the clusters that it is the host's part of.
 
     moved: calls that soft placement moves to the host instead.
@@ -59,7 +59,7 @@ class Box:
     moved: list[ApiCall] = field(default_factory=list)
     works: dict[tuple[str, str], Work] = field(default_factory=dict)
 
-    def add(self, event: Event) -> None:
+    def add(self, event: TimelineEvent) -> None:
         name = _function(event.context)
         what = event.what
         filename = event.site.module.filename if event.site is not None else ""
@@ -89,7 +89,7 @@ class Box:
         return tuple(each.line() for each in shown), len(kept) - len(shown)
 
 
-def segment_node(box: Box, number: int) -> Node | None:
+def segment_node(box: OpenBox, number: int) -> MapNode | None:
     """Return the node of a device segment, None where nothing is built in it."""
     shown, more = box.shown()
     if not shown:
@@ -98,7 +98,7 @@ def segment_node(box: Box, number: int) -> Node | None:
     title = f"device segment {number}"
     if operations:
         title += f": {operations} operation{'s' if operations > 1 else ''}"
-    return Node(box.key, box.lane, box.kind, title, None, shown, box.regions, more=more)
+    return MapNode(box.key, box.lane, box.kind, title, None, shown, box.regions, more=more)
 
 
 def builds(call: ApiCall) -> bool:

@@ -23,13 +23,13 @@ from tpulint.output.program_map.model import (
     SENDS,
     THEN,
     ComputationMap,
-    Edge,
     Line,
-    Node,
+    MapEdge,
+    MapNode,
 )
-from tpulint.pipeline.program_map.boxes import Box, segment_node
+from tpulint.pipeline.program_map.boxes import OpenBox, segment_node
 from tpulint.pipeline.program_map.cycles import cycles_of
-from tpulint.pipeline.program_map.lanes import Lanes
+from tpulint.pipeline.program_map.lanes import EventBoxes
 from tpulint.pipeline.program_map.moved import moved_call, moved_calls, moved_edges, moved_host
 from tpulint.pipeline.program_map.part import Part
 from tpulint.pipeline.program_map.regions import Regions
@@ -58,7 +58,7 @@ class _Drawing:
         self.events = timeline(computation)
         self.moved = moved_calls(program, computation)
         self.regions = Regions()
-        self.lanes = Lanes(self.events, part, self.regions, self.moved)
+        self.lanes = EventBoxes(self.events, part, self.regions, self.moved)
         self._fold()
         self.nodes = list(self._nodes())
         self.keys = frozenset(each.key for each in self.nodes)
@@ -84,7 +84,7 @@ class _Drawing:
     def _read_again(self, kept: frozenset[str]) -> None:
         if kept != frozenset(self.regions.met):
             self.regions = Regions(kept)
-            self.lanes = Lanes(self.events, self.part, self.regions, self.moved)
+            self.lanes = EventBoxes(self.events, self.part, self.regions, self.moved)
 
     def finished(self) -> ComputationMap:
         variables, accesses, more = variables_of(self.computation, self.lanes, self.part)
@@ -110,7 +110,7 @@ class _Drawing:
         if self.computation.certainty is Certainty.POSSIBLE:
             yield "possibly not a TPU's: what builds it may be another kind of strategy or device"
 
-    def _nodes(self) -> Iterator[Node]:
+    def _nodes(self) -> Iterator[MapNode]:
         for number, feed in enumerate(self._feeds()):
             yield _input_node(self.program, feed, number)
         yield self._entry()
@@ -131,7 +131,7 @@ class _Drawing:
         if shown > MOST:
             self.left_out.append(f"{shown - MOST} more boxes: name a function to see its part")
 
-    def _entry(self) -> Node:
+    def _entry(self) -> MapNode:
         computation = self.computation
         name = callee_name(computation.callee).replace("`", "")
         where = computation.context.call_chain
@@ -141,7 +141,7 @@ class _Drawing:
         if found:
             lines.append(Line(f"gets {len(found)} result{'s' if len(found) > 1 else ''}"))
         kind = "TPUEstimator" if computation.kind == MODEL_FN else computation.kind
-        return Node("entry", HOST_LANE, ENTRY, kind, computation.site.span, tuple(lines))
+        return MapNode("entry", HOST_LANE, ENTRY, kind, computation.site.span, tuple(lines))
 
     def _feeds(self) -> Sequence[Feed]:
         owners = [self.computation.call.receiver, self.computation.call.result]
@@ -152,7 +152,7 @@ class _Drawing:
                 found.setdefault((feed.kind, feed.site), feed)
         return list(found.values())
 
-    def _call_node(self, box: Box) -> Node:
+    def _call_node(self, box: OpenBox) -> MapNode:
         if box.moved:
             return moved_call(box)
         cluster = box.opened[0]
@@ -166,7 +166,7 @@ class _Drawing:
             turns = {each.when for each in order.turns(cluster)}
             text = words[waits] if waits is not None else _unawaited(name, turns)
         times = len(box.opened)
-        return Node(
+        return MapNode(
             box.key,
             box.lane,
             box.kind,
@@ -177,14 +177,14 @@ class _Drawing:
             times,
         )
 
-    def _edges(self, red: set[tuple[str, str]]) -> Iterator[Edge]:
+    def _edges(self, red: set[tuple[str, str]]) -> Iterator[MapEdge]:
         order = [each for each in self.nodes if each.lane == DEVICE_LANE]
         for node in self.nodes:
             if node.kind in (ENTRY, INPUT) and order:
                 crossings = inputs_of(self.computation) if node.kind == ENTRY else ()
-                yield Edge(node.key, order[0].key, SENDS, crossings)
+                yield MapEdge(node.key, order[0].key, SENDS, crossings)
         for one, other in itertools.pairwise(order):
-            yield Edge(one.key, other.key, THEN)
+            yield MapEdge(one.key, other.key, THEN)
         for box in self.lanes:
             if box.lane != HOST_LANE or box.key not in self.keys:
                 continue
@@ -196,16 +196,16 @@ class _Drawing:
             if cluster.parent is not None:
                 outer = self.lanes.of_cluster.get(id(cluster.parent))
                 if outer in self.keys:
-                    yield Edge(str(outer), box.key, NESTED)
+                    yield MapEdge(str(outer), box.key, NESTED)
                 continue
             sent = given_away(cluster.receives)
             unseen = "not known" if cluster.vague and not sent else ""
-            yield Edge(call, box.key, SENDS, sent, unseen, (call, box.key) in red)
+            yield MapEdge(call, box.key, SENDS, sent, unseen, (call, box.key) in red)
             back = given_away(cluster.uses)
             waits = order_of(self.program, self.computation).waits_for(cluster)
             if back or waits is not None:
                 label = "" if back else "when it has ended"
-                yield Edge(box.key, call, RETURNS, back, label)
+                yield MapEdge(box.key, call, RETURNS, back, label)
 
 
 def _unawaited(name: str, turns: set[str]) -> str:
@@ -214,7 +214,7 @@ def _unawaited(name: str, turns: set[str]) -> str:
     return f"nobody waits for {name}" if turns == {AFTER} else f"sends to {name}"
 
 
-def _cluster_node(box: Box) -> Node:
+def _cluster_node(box: OpenBox) -> MapNode:
     if box.moved:
         return moved_host(box)
     cluster = box.opened[0]
@@ -224,7 +224,7 @@ def _cluster_node(box: Box) -> Node:
         shown += (Line(f"takes results of {', '.join(taken)}"),)
     function = function_of(cluster.callee)
     span = _span(Site(function.module, function.code.place)) if function is not None else None
-    return Node(
+    return MapNode(
         box.key,
         box.lane,
         box.kind,
@@ -237,7 +237,7 @@ def _cluster_node(box: Box) -> Node:
     )
 
 
-def _input_node(program: Program, feed: Feed, number: int) -> Node:
+def _input_node(program: Program, feed: Feed, number: int) -> MapNode:
     """An input pipeline, with the steps of its dataset as they were written."""
     names = []
     for each in steps(data_of(program, feed)):
@@ -249,7 +249,7 @@ def _input_node(program: Program, feed: Feed, number: int) -> Node:
     if function is not None:
         site = Site(function.module, function.code.place)
         lines.insert(0, Line(function.name, _span(site)))
-    return Node(
+    return MapNode(
         f"input {number}",
         HOST_LANE,
         INPUT,

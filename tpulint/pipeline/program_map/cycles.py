@@ -8,15 +8,15 @@ from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
-from tpulint.output.program_map.model import Cycle, Wait
-from tpulint.pipeline.program_map.lanes import Lanes
+from tpulint.output.program_map.model import Cycle, MapWait
+from tpulint.pipeline.program_map.lanes import EventBoxes
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 
 
 def cycles_of(
     program: Program,
     computation: Computation,
-    lanes: Lanes,
+    lanes: EventBoxes,
     shown: frozenset[str],
     variables: Mapping[int, str],
 ) -> tuple[Cycle, ...]:
@@ -49,8 +49,8 @@ def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> Cycle:
         variable,
         conflict.certainty,
         (
-            Wait(variable, call, DEVICE_LANE, held, conflict.device.site.span),
-            Wait(call, cluster, DEVICE_LANE, wait, conflict.cluster.site.span),
-            Wait(cluster, variable, HOST_LANE, wanted, conflict.host.site.span),
+            MapWait(variable, call, DEVICE_LANE, held, conflict.device.site.span),
+            MapWait(call, cluster, DEVICE_LANE, wait, conflict.cluster.site.span),
+            MapWait(cluster, variable, HOST_LANE, wanted, conflict.host.site.span),
         ),
     )

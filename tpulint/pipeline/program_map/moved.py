@@ -10,8 +10,8 @@ from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
 from tpulint.finding import Span
 from tpulint.knowledge.operations import builds
-from tpulint.output.program_map.model import RETURNS, SENDS, Crossing, Edge, Line, Node
-from tpulint.pipeline.program_map.boxes import Box
+from tpulint.output.program_map.model import RETURNS, SENDS, Crossing, Line, MapEdge, MapNode
+from tpulint.pipeline.program_map.boxes import OpenBox
 from tpulint.pipeline.program_map.sizes import crossing, name_at
 from tpulint.queries.device_code import is_compiled, placed_softly
 
@@ -27,36 +27,36 @@ def moved_calls(program: Program, computation: Computation) -> frozenset[int]:
     )
 
 
-def moved_call(box: Box) -> Node:
+def moved_call(box: OpenBox) -> MapNode:
     """Return the device's side."""
     call = box.moved[0]
     line = Line("has no TPU kernel: soft placement moves it to the host")
     return _node(box, call.last, (line,))
 
 
-def moved_host(box: Box) -> Node:
+def moved_host(box: OpenBox) -> MapNode:
     """Return the host's side."""
     built = builds(box.moved[0].path)
     lines = (Line(", ".join(built.operations)),) if built is not None else ()
     return _node(box, box.moved[0].last, lines)
 
 
-def moved_edges(box: Box, call: str) -> Iterator[Edge]:
+def moved_edges(box: OpenBox, call: str) -> Iterator[MapEdge]:
     """The arrows between both sides: the tensors that are given, and those that come back."""
     first = box.moved[0]
     sent: list[Crossing] = []
     for each in first.arguments:
         name = name_at(each.site, anything=True)
         sent += [crossing(tensor, name) for tensor in tensors(each.value)]
-    yield Edge(call, box.key, SENDS, tuple(sent))
+    yield MapEdge(call, box.key, SENDS, tuple(sent))
     back = tuple(crossing(each, "") for each in tensors(first.result))
     if back:
-        yield Edge(box.key, call, RETURNS, back)
+        yield MapEdge(box.key, call, RETURNS, back)
 
 
-def _node(box: Box, title: str, lines: tuple[Line, ...]) -> Node:
+def _node(box: OpenBox, title: str, lines: tuple[Line, ...]) -> MapNode:
     span = _span(box.moved[0].site)
-    return Node(box.key, box.lane, box.kind, title, span, lines, box.regions, len(box.moved))
+    return MapNode(box.key, box.lane, box.kind, title, span, lines, box.regions, len(box.moved))
 
 
 def _span(site: Site) -> Span | None:

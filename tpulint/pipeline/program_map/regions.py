@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tpulint.analysis.domain.context import COND, LOOP, WHILE, Scope
 from tpulint.analysis.domain.events import Context
-from tpulint.output.program_map.model import Region
+from tpulint.output.program_map.model import MapRegion
 from tpulint.queries.graph_regions import scopes_of
 
 DEPTH = 3  # regions within regions
@@ -17,7 +17,7 @@ class Regions:
 
     def __init__(self, kept: frozenset[str] | None = None) -> None:
         self.kept = kept
-        self.met: dict[str, Region] = {}
+        self.met: dict[str, MapRegion] = {}
         self._unrolled: set[str] = set()
         self._branches: dict[tuple[object, int], list[Scope]] = {}
 
@@ -32,7 +32,7 @@ class Regions:
         """The keys of the bodies that TensorFlow traces: not those of Python's own loops."""
         return frozenset(self.met) - self._unrolled
 
-    def shown(self, keys: Iterable[str]) -> tuple[Region, ...]:
+    def shown(self, keys: Iterable[str]) -> tuple[MapRegion, ...]:
         """Return the regions of those keys, in the order of the program."""
         wanted = frozenset(keys)
         return tuple(each for key, each in self.met.items() if key in wanted)
@@ -43,7 +43,7 @@ class Regions:
         where = f"{span.filename}:{span.start.row}:{span.start.column}" if span else "?"
         key = f"{scope.kind}{branch or ''} {where}"
         if key not in self.met:
-            self.met[key] = Region(key, _title(scope, branch), span)
+            self.met[key] = MapRegion(key, _title(scope, branch), span)
             if scope.kind == LOOP:
                 self._unrolled.add(key)
         return key

@@ -11,7 +11,7 @@ from tpulint.analysis.domain.structures import tensors
 
 
 @dataclass(frozen=True, eq=False)
-class Event:
+class TimelineEvent:
     """An operation, a call, an access or a cluster.
 
     number: its place in program order. rank: that among what has the same number.
@@ -24,14 +24,14 @@ class Event:
     what: Operation | ApiCall | Access | Cluster
 
 
-def timeline(computation: Computation) -> list[Event]:
+def timeline(computation: Computation) -> list[TimelineEvent]:
     """Return the events in order.
 
     A call that builds nothing comes before what is built next. A call is recorded before the calls
     that it makes, so what comes next has the least number of all that are recorded later.
     """
     operations = computation.operations
-    found = [Event(each.number, 1, each.context, None, each) for each in operations]
+    found = [TimelineEvent(each.number, 1, each.context, None, each) for each in operations]
     found += _accesses(computation)
     firsts = _firsts(computation)
     opened = {id(each.call): each for each in computation.clusters}
@@ -44,10 +44,10 @@ def timeline(computation: Computation) -> list[Event]:
         after = after if number is None else min(after, number)
         number = after if number is None else number
         what = call if cluster is None else cluster
-        found.append(Event(number, rank, call.context, call.site, what))
+        found.append(TimelineEvent(number, rank, call.context, call.site, what))
     for cluster in opened.values():  # its call is recorded elsewhere, as that of an estimator is
         number = firsts.get(id(cluster), end)
-        found.append(Event(number, 0, cluster.context, cluster.site, cluster))
+        found.append(TimelineEvent(number, 0, cluster.context, cluster.site, cluster))
     return sorted(found, key=lambda each: (each.number, each.rank))
 
 
@@ -61,11 +61,11 @@ def _firsts(computation: Computation) -> dict[int, int]:
     return found
 
 
-def _accesses(computation: Computation) -> Iterator[Event]:
+def _accesses(computation: Computation) -> Iterator[TimelineEvent]:
     last = 0
     for each in computation.accesses:
         last = each.operation.number if each.operation is not None else last
-        yield Event(last, 1, each.context, each.site, each)
+        yield TimelineEvent(last, 1, each.context, each.site, each)
 
 
 def own_number(call: ApiCall) -> int | None:

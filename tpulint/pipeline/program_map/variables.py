@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from tpulint.analysis.domain.events import TOUCHES, Access, Computation
-from tpulint.analysis.domain.events import Variable as Held
+from tpulint.analysis.domain.events import TOUCHES, Access, Computation, Variable
 from tpulint.finding import DEVICE_LANE, HOST_LANE
-from tpulint.output.program_map.model import Touch, Variable
-from tpulint.pipeline.program_map.lanes import Lanes
+from tpulint.output.program_map.model import MapTouch, MapVariable
+from tpulint.pipeline.program_map.lanes import EventBoxes
 from tpulint.pipeline.program_map.part import Part
 
 SHARED = 16  # variables that the host touches too
@@ -18,13 +17,13 @@ MOST = 8  # touches of a variable
 
 
 def variables_of(
-    computation: Computation, lanes: Lanes, part: Part
-) -> tuple[tuple[Variable, ...], Mapping[int, str], list[str]]:
+    computation: Computation, lanes: EventBoxes, part: Part
+) -> tuple[tuple[MapVariable, ...], Mapping[int, str], list[str]]:
     """Return the variables that the part touches, their keys by identity, and what is left out.
 
     First come those that both sides touch, then those of the host alone.
     """
-    by_variable: dict[object, tuple[Held, list[Access]]] = {}
+    by_variable: dict[object, tuple[Variable, list[Access]]] = {}
     inside: set[object] = set()
     for each in computation.accesses:
         if each.mode in TOUCHES:
@@ -38,7 +37,7 @@ def variables_of(
     shared.sort(key=lambda row: DEVICE_LANE not in lanes_of[id(row[0])])
     own = [row for row in rows if HOST_LANE not in lanes_of[id(row[0])]]
     keys: dict[int, str] = {}
-    found: list[Variable] = []
+    found: list[MapVariable] = []
     for number, (variable, touched) in enumerate([*shared[:SHARED], *own[:OWN]]):
         key = f"variable {number}"
         keys |= {id(each.variable): key for each in touched}
@@ -53,14 +52,16 @@ def variables_of(
     return tuple(found), keys, left_out
 
 
-def _identity(variable: Held) -> object:
+def _identity(variable: Variable) -> object:
     """Return what is one variable to a reader: one name, made at one place."""
     return (variable.name, variable.sort, variable.site) if variable.site else id(variable)
 
 
-def _described(key: str, variable: Held, accesses: list[Access], lanes: Lanes) -> Variable:
+def _described(
+    key: str, variable: Variable, accesses: list[Access], lanes: EventBoxes
+) -> MapVariable:
     counted = Counter(
-        Touch(
+        MapTouch(
             lanes.of_access.get(id(each), ""),
             _lane(each),
             "read or write" if each.mode == "unknown" else each.mode,
@@ -71,16 +72,18 @@ def _described(key: str, variable: Held, accesses: list[Access], lanes: Lanes) -
         if each.site.place >= 0
     )
     touches = [
-        Touch(each.node, each.lane, each.mode, each.how, each.span, times)
+        MapTouch(each.node, each.lane, each.mode, each.how, each.span, times)
         for each, times in counted.items()
     ]
     touches.sort(key=lambda each: (each.lane, each.mode != "write"))
     some = [each for lane in (DEVICE_LANE, HOST_LANE) for each in _first(touches, lane)]
     span = variable.site.span if variable.site is not None and variable.site.place >= 0 else None
-    return Variable(key, variable.name, variable.sort, span, tuple(some), len(touches) - len(some))
+    return MapVariable(
+        key, variable.name, variable.sort, span, tuple(some), len(touches) - len(some)
+    )
 
 
-def _first(touches: list[Touch], lane: str) -> list[Touch]:
+def _first(touches: list[MapTouch], lane: str) -> list[MapTouch]:
     return [each for each in touches if each.lane == lane][: MOST // 2]
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.extract.collectives import Collective, Decision
-from tpulint.runtime.extract.sites import Iteration, Site
+from tpulint.runtime.extract.sites import Iteration, RegionSite
 from tpulint.runtime.schedule.wait_graph import Wait
 from tpulint.runtime.source_location import place_of_operation
 
@@ -34,7 +34,7 @@ class Attendance:
 
     def __init__(self, collectives: Iterable[Collective]) -> None:
         self._collectives = {one.site: one for one in collectives}
-        self._below: dict[Site, list[Collective]] = defaultdict(list)
+        self._below: dict[RegionSite, list[Collective]] = defaultdict(list)
         for one in self._collectives.values():
             for decision in one.decisions:
                 self._below[decision.site].append(one)
@@ -44,11 +44,11 @@ class Attendance:
     def begin(self) -> None:
         """Forget the previous step."""
         with self._lock:
-            self._waiting: dict[Site, dict[Iteration, set[int]]] = defaultdict(dict)
-            self._taken: dict[tuple[Site, int], _Taken] = {}
+            self._waiting: dict[RegionSite, dict[Iteration, set[int]]] = defaultdict(dict)
+            self._taken: dict[tuple[RegionSite, int], _Taken] = {}
 
     def arrive(
-        self, site: Site, replica: int, iteration: Iteration
+        self, site: RegionSite, replica: int, iteration: Iteration
     ) -> DivergentCollectiveError | None:
         """Note that `replica` waits at `site`; return the fault if it would wait forever."""
         collective = self._collectives[site]
@@ -64,7 +64,7 @@ class Attendance:
         return None
 
     def decide(
-        self, site: Site, replica: int, iteration: Iteration, choice: int
+        self, site: RegionSite, replica: int, iteration: Iteration, choice: int
     ) -> DivergentCollectiveError | None:
         """Note a branch, or a loop's rounds; return the fault if a replica now waits forever."""
         with self._lock:

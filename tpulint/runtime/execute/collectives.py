@@ -12,10 +12,15 @@ from tpulint.runtime.extract.region import Operation, Tensor
 def results(op: Operation, group: Sequence[int], parts: Sequence[Tensor]) -> list[Tensor]:
     """Return the result of the collective `op` for each replica of `group`, given their `parts`."""
     if op.type == "CrossReplicaSum":
-        return [tf.add_n(list(parts))] * len(parts)
+        return sums_of(parts)
     if op.type == "AllToAll":
         return _all_to_all(op, parts)
     return _permuted(op, dict(zip(group, parts, strict=True)))
+
+
+def sums_of(parts: Sequence[Tensor]) -> list[Tensor]:
+    """Return the sum of `parts` for each of their members."""
+    return [tf.add_n(list(parts))] * len(parts)
 
 
 def _all_to_all(op: Operation, parts: Sequence[Tensor]) -> list[Tensor]:

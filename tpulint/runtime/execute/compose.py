@@ -23,15 +23,15 @@ from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.exchanges import Exchanges
 from tpulint.runtime.execute.feeds import Feeds, feed_lane
 from tpulint.runtime.execute.ordering import all_wait_for, waits_of
-from tpulint.runtime.execute.places import Places, constant_or_image, in_this_graph
-from tpulint.runtime.execute.probes import Probes, Watched
+from tpulint.runtime.execute.probes import Probes, WatchedSegment
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.execute.rendezvous import Rendezvous
+from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_this_graph
 from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.kernels import unsupported
 from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
 from tpulint.runtime.extract.segments import Segment, Side
-from tpulint.runtime.schedule.locks import Deadlock, Verdicts
+from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
 from tpulint.runtime.schedule.plan import Plan
 from tpulint.runtime.source_location import place_of_operation
 
@@ -40,9 +40,9 @@ _FREE = frozenset({"Identity", "Const", "NoOp"})
 
 @dataclass(frozen=True, eq=False)
 class Composer:
-    """A builder of regions that follows the verdicts on their host accesses."""
+    """A builder of regions that follows the schedule of their host accesses."""
 
-    verdicts: Verdicts
+    access_schedule: AccessSchedule
     rendezvous: Rendezvous
     exchanges: Exchanges
     probes: Probes
@@ -51,86 +51,86 @@ class Composer:
     deferred: list[Deferred] = field(default_factory=list)
     """The operations found to run when the device program has ended."""
 
-    def build(self, planned: Plan, places: Places) -> None:
-        """Build all of `planned`, and add the images of its tensors and operations to `places`."""
-        later = self._deferred(planned.deferred, places) if planned.deferred else None
+    def build(self, planned: Plan, images: TensorMap) -> None:
+        """Build all of `planned`, and add the images of its tensors and operations to `images`."""
+        later = self._deferred(planned.deferred, images) if planned.deferred else None
         for segment in planned.segments:
             if segment.side is Side.CONTROL:
-                self._control(planned, segment.ops[0], places)
+                self._control(planned, segment.ops[0], images)
             elif segment.side is Side.COLLECTIVE:
-                self._collective(planned, segment.ops[0], places)
+                self._collective(planned, segment.ops[0], images)
             elif segment.side is Side.FEED:
-                self._feed(planned, segment.ops[0], places)
+                self._feed(planned, segment.ops[0], images)
             elif segment.side is Side.HOST:
-                self._plain(planned, segment, places)
+                self._plain(planned, segment, images)
             else:
-                self._device(planned, segment, places)
+                self._device(planned, segment, images)
         if later:
-            places.effects.append(later.put(places))
+            images.effects.append(later.put(images))
 
-    def _deferred(self, planned: Plan, places: Places) -> Deferred:
-        later = deferred(planned, places)
+    def _deferred(self, planned: Plan, images: TensorMap) -> Deferred:
+        later = deferred(planned, images)
         self.deferred.append(later)
         return later
 
-    def _plain(self, planned: Plan, segment: Segment, places: Places) -> None:
+    def _plain(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         on_host = segment.side is Side.HOST
         copied = copy(
             planned.region,
             segment.ops,
-            lambda name: constant_or_image(planned.region, name, places, on_host=on_host),
+            lambda name: constant_or_image(planned.region, name, images, on_host=on_host),
             planned.before,
             on_device=not on_host,
         )
         own = frozenset(copied.operations)
-        started = starts(self.probes, planned, segment, own, places)
+        started = starts(self.probes, planned, segment, own, images)
         for op in segment.ops:
             image = copied.operations[op.name]
-            waits_for = waits_of(planned, op, own, places)
+            waits_for = waits_of(planned, op, own, images)
             if not planned.before.get(op.name, frozenset()) & own:
                 waits_for += started
-            deadlock = self.verdicts.deadlocks.get(key_of(planned.region, op))
+            deadlock = self.access_schedule.deadlocks.get(key_of(planned.region, op))
             if deadlock:
-                waits_for.append(_closes(deadlock, planned, segment, own, places))
+                waits_for.append(_closes(deadlock, planned, segment, own, images))
             if waits_for:
                 tensorflow_internals.add_control_inputs(image, waits_for)
             if image.op_def.is_stateful:
-                places.effects.append(image)
+                images.effects.append(image)
             self.deadline.bounds(op, image, lane_of(segment))
-            places.effects += self.deadline.names(op, image, lane_of(segment))
-        places.tensors.update(copied.tensors)
-        places.operations.update(copied.operations)
+            images.effects += self.deadline.names(op, image, lane_of(segment))
+        images.tensors.update(copied.tensors)
+        images.operations.update(copied.operations)
         if started:
-            ends(self.probes, planned, segment, own, places, list(copied.operations.values()))
+            ends(self.probes, planned, segment, own, images, list(copied.operations.values()))
 
-    def _device(self, planned: Plan, segment: Segment, places: Places) -> None:
+    def _device(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         fault = unsupported(planned.region, segment.ops)
         if fault:
-            self._fails(planned, segment, fault, places)
+            self._fails(planned, segment, fault, images)
         elif segment.side is Side.DEVICE and any(op.type not in _FREE for op in segment.ops):
-            self._compiled(planned, segment, places)
+            self._compiled(planned, segment, images)
         else:
-            self._plain(planned, segment, places)
+            self._plain(planned, segment, images)
 
-    def _compiled(self, planned: Plan, segment: Segment, places: Places) -> None:
+    def _compiled(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         region = planned.region
         own = frozenset(op.name for op in segment.ops)
         given = inputs_of(segment.ops)
         wanted = _wanted(region, segment, own)
-        images = {name: constant_or_image(region, name, places, on_host=False) for name in given}
+        taken = {name: constant_or_image(region, name, images, on_host=False) for name in given}
         # XLA takes no variable twice, and a loop returns the handles that it was given.
-        arguments = {image.name: image for image in images.values()}
+        arguments = {image.name: image for image in taken.values()}
 
         to_cut: list[int] = []
 
         def tpu_device_segment(*parameters: Tensor) -> list[Tensor]:
             inside = dict(zip(arguments, parameters, strict=True))
             for name, tensor in given.items():
-                inside[images[name].name].set_shape(tensor.shape)
+                inside[taken[name].name].set_shape(tensor.shape)
             copied = copy(
                 region,
                 segment.ops,
-                lambda name: inside[images[name].name],
+                lambda name: inside[taken[name].name],
                 planned.before,
                 on_device=True,
             )
@@ -144,121 +144,121 @@ class Composer:
             input_signature=[tf.TensorSpec(None, image.dtype) for image in arguments.values()],
         ).get_concrete_function()
         remember_segment(compiled, region)
-        started = starts(self.probes, planned, segment, own, places)
-        with tf.control_dependencies([*all_wait_for(planned, segment, own, places), *started]):
+        started = starts(self.probes, planned, segment, own, images)
+        with tf.control_dependencies([*all_wait_for(planned, segment, own, images), *started]):
             results = compiled(*arguments.values())
         call = results[0].op
         if call.op_def.is_stateful:
-            places.effects.append(call)
-        places.operations.update(dict.fromkeys(own, call))
+            images.effects.append(call)
+        images.operations.update(dict.fromkeys(own, call))
         for tensor, result in zip(wanted, cut_to_shapes(results, to_cut)):
             result.set_shape(tensor.shape)
-            places.tensors[tensor.name] = result
+            images.tensors[tensor.name] = result
         if started:
-            ends(self.probes, planned, segment, own, places, [call])
+            ends(self.probes, planned, segment, own, images, [call])
 
     def _fails(
         self,
         planned: Plan,
         segment: Segment,
         fault: RuntimeFault,
-        places: Places,
+        images: TensorMap,
     ) -> None:
         """Build, in place of a segment that no device can run, an operation that fails."""
         own = frozenset(op.name for op in segment.ops)
         wanted = _wanted(planned.region, segment, own)
-        with tf.control_dependencies(all_wait_for(planned, segment, own, places)):
+        with tf.control_dependencies(all_wait_for(planned, segment, own, images)):
             results = failing(lambda: fault, (), [tensor.dtype for tensor in wanted])
-        places.effects.append(results[0].op)
-        places.operations.update(dict.fromkeys(own, results[0].op))
+        images.effects.append(results[0].op)
+        images.operations.update(dict.fromkeys(own, results[0].op))
         for tensor, result in zip(wanted, results):
             result.set_shape(tensor.shape)
-            places.tensors[tensor.name] = result
+            images.tensors[tensor.name] = result
 
-    def _collective(self, planned: Plan, op: Operation, places: Places) -> None:
+    def _collective(self, planned: Plan, op: Operation, images: TensorMap) -> None:
         region = planned.region
-        value = constant_or_image(region, op.inputs[0].name, places, on_host=False)
-        site = (*places.site, op.name)
-        waits_for = [value.op, *waits_of(planned, op, frozenset({op.name}), places)]
-        arrived = self.rendezvous.arrives(site, places, waits_for)
+        value = constant_or_image(region, op.inputs[0].name, images, on_host=False)
+        site = (*images.site, op.name)
+        waits_for = [value.op, *waits_of(planned, op, frozenset({op.name}), images)]
+        arrived = self.rendezvous.arrives(site, images, waits_for)
         with tf.control_dependencies([*waits_for, *arrived]):
             value = tf.identity(value)
-        result = self.exchanges.meet(site, op, value, places)
+        result = self.exchanges.meet(site, op, value, images)
         for end in (value.op, result.op):
             tensorflow_internals.keep_apart(end)
         result.set_shape(op.outputs[0].shape)
-        places.tensors[op.outputs[0].name] = result
-        places.operations[op.name] = result.op
-        places.effects.append(result.op)
+        images.tensors[op.outputs[0].name] = result
+        images.operations[op.name] = result.op
+        images.effects.append(result.op)
 
-    def _feed(self, planned: Plan, op: Operation, places: Places) -> None:
+    def _feed(self, planned: Plan, op: Operation, images: TensorMap) -> None:
         region = planned.region
         on_host = region.cluster_of(op) is not None
         given = [
-            constant_or_image(region, tensor.name, places, on_host=on_host) for tensor in op.inputs
+            constant_or_image(region, tensor.name, images, on_host=on_host) for tensor in op.inputs
         ]
-        waits_for = waits_of(planned, op, frozenset({op.name}), places)
-        segment = Watched(feed_lane(op), op.name, place_of_operation(op))
-        waits_for += self.probes.start(segment, places.replica, given, waits_for)
-        results, done = self.feeds.build(op, given, waits_for, places)
-        places.tensors.update({out.name: one for out, one in zip(op.outputs, results, strict=True)})
-        places.operations[op.name] = done
-        places.effects += [done, *self.probes.end(segment, places.replica, results, [done])]
+        waits_for = waits_of(planned, op, frozenset({op.name}), images)
+        segment = WatchedSegment(feed_lane(op), op.name, place_of_operation(op))
+        waits_for += self.probes.start(segment, images.replica, given, waits_for)
+        results, done = self.feeds.build(op, given, waits_for, images)
+        images.tensors.update({out.name: one for out, one in zip(op.outputs, results, strict=True)})
+        images.operations[op.name] = done
+        images.effects += [done, *self.probes.end(segment, images.replica, results, [done])]
 
-    def _control(self, planned: Plan, op: Operation, places: Places) -> None:
+    def _control(self, planned: Plan, op: Operation, images: TensorMap) -> None:
         region = planned.region
-        waits_for = waits_of(planned, op, frozenset({op.name}), places)
+        waits_for = waits_of(planned, op, frozenset({op.name}), images)
 
-        site = (*places.site, op.name)
+        site = (*images.site, op.name)
 
         def build_inside(
-            number: int, body: Region, inside: Places, given: Sequence[Tensor]
+            number: int, body: Region, inside: TensorMap, given: Sequence[Tensor]
         ) -> None:
             inside.site = (*site, number)
             inside.replica, inside.queues, inside.feeds = (
-                places.replica,
-                places.queues,
-                places.feeds,
+                images.replica,
+                images.queues,
+                images.feeds,
             )
-            outside = in_this_graph(places.iteration)
+            outside = in_this_graph(images.iteration)
             if inside.rounds is None:
                 inside.iteration = outside
-                inside.effects += self.rendezvous.decides(site, places, tf.constant(number))
+                inside.effects += self.rendezvous.decides(site, images, tf.constant(number))
             else:
                 inside.iteration = tf.concat([outside, inside.rounds[tf.newaxis]], 0)
             inside.handles = {
-                name: places.handles[tensor.name]
+                name: images.handles[tensor.name]
                 for name, tensor in zip(body.inputs, given, strict=True)
-                if tensor.name in places.handles
+                if tensor.name in images.handles
             }
             self.build(planned.nested[op.name][number], inside)
 
         built = control.build(
             region,
             op,
-            lambda name, on_host: constant_or_image(region, name, places, on_host=on_host),
+            lambda name, on_host: constant_or_image(region, name, images, on_host=on_host),
             waits_for,
             build_inside,
         )
         for tensor, result in zip(op.outputs, built.outputs):
             result.set_shape(tensor.shape)
-            places.tensors[tensor.name] = result
-        places.operations[op.name] = built.done
-        places.effects.append(built.done)
+            images.tensors[tensor.name] = result
+        images.operations[op.name] = built.done
+        images.effects.append(built.done)
         if built.rounds is not None:
-            places.effects += self.rendezvous.decides(site, places, built.rounds, [built.done])
+            images.effects += self.rendezvous.decides(site, images, built.rounds, [built.done])
 
 
 def _closes(
-    found: Deadlock, planned: Plan, segment: Segment, own: frozenset[str], places: Places
+    found: Deadlock, planned: Plan, segment: Segment, own: frozenset[str], images: TensorMap
 ) -> Operation:
     """Return an operation that fails once `segment`, which would wait forever, has its inputs."""
     needs = {
-        tensor.op.name: constant_or_image(planned.region, tensor.name, places, on_host=True).op
+        tensor.op.name: constant_or_image(planned.region, tensor.name, images, on_host=True).op
         for tensor in inputs_of(segment.ops).values()
     }
-    with tf.control_dependencies([*needs.values(), *all_wait_for(planned, segment, own, places)]):
-        return failing(found.fault, [in_this_graph(places.replica)])[0].op
+    with tf.control_dependencies([*needs.values(), *all_wait_for(planned, segment, own, images)]):
+        return failing(found.fault, [in_this_graph(images.replica)])[0].op
 
 
 def _wanted(region: Region, segment: Segment, own: frozenset[str]) -> list[Tensor]:

@@ -9,15 +9,15 @@ from typing import Protocol
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Places, constant_or_image, token_after
+from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, token_after
 from tpulint.runtime.extract.bodies import CALL, CASE, IF, WHILE, bodies
 from tpulint.runtime.extract.effects import arguments, is_resource
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 Image = Callable[[str, bool], Tensor]
 """(name, on_host) -> the image of a tensor of the region around."""
-Build = Callable[[int, Region, Places, Sequence[Tensor]], None]
-"""(number, body, places, given): builds that body of an operation, with the arguments `given`."""
+Build = Callable[[int, Region, TensorMap, Sequence[Tensor]], None]
+"""(number, body, images, given): builds that body of an operation, with the arguments `given`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +59,12 @@ def _call(
     region: Region, op: Operation, image: Image, waits_for: Sequence[Operation], build: Build
 ) -> Built:
     (body,) = bodies(region, op)
-    places = _enclosed(body, arguments(op), image)
-    places.entry = tuple(waits_for)
-    build(0, body, places, arguments(op))
-    with tf.control_dependencies([*waits_for, *places.effects]):
+    images = _enclosed(body, arguments(op), image)
+    images.entry = tuple(waits_for)
+    build(0, body, images, arguments(op))
+    with tf.control_dependencies([*waits_for, *images.effects]):
         done = tf.no_op()
-    return Built([_result(body, out, places) for out in body.outputs], done)
+    return Built([_result(body, out, images) for out in body.outputs], done)
 
 
 def _conditional(
@@ -73,10 +73,10 @@ def _conditional(
     given = arguments(op)
 
     def branch(number: int, body: Region) -> list[Tensor]:
-        places = _enclosed(body, given, image)
-        build(number, body, places, given)
-        outputs = [_result(body, out, places) for out in body.outputs]
-        return [token_after(places.effects), *(tf.identity(tensor) for tensor in outputs)]
+        images = _enclosed(body, given, image)
+        build(number, body, images, given)
+        outputs = [_result(body, out, images) for out in body.outputs]
+        return [token_after(images.effects), *(tf.identity(tensor) for tensor in outputs)]
 
     chosen_by = image(op.inputs[0].name, False)
     branches = [partial(branch, *numbered) for numbered in enumerate(bodies(region, op))]
@@ -99,24 +99,24 @@ def _loop(
         if _source(body, out) != name and not is_resource(out)
     ]
 
-    def inside(number: int, part: Region, rounds: Tensor, variables: Sequence[Tensor]) -> Places:
-        places = _enclosed(part, given, image, skip=frozenset(changing))
-        places.rounds = rounds
+    def inside(number: int, part: Region, rounds: Tensor, variables: Sequence[Tensor]) -> TensorMap:
+        images = _enclosed(part, given, image, skip=frozenset(changing))
+        images.rounds = rounds
         for place, tensor in zip(changing, variables):
-            places.tensors[part.inputs[place]] = tensor
-        build(number, part, places, given)
-        return places
+            images.tensors[part.inputs[place]] = tensor
+        build(number, part, images, given)
+        return images
 
     def goes_on(_: Tensor, rounds: Tensor, *variables: Tensor) -> Tensor:
-        places = inside(0, condition, rounds, variables)
-        result = _result(condition, condition.outputs[0], places)
-        with tf.control_dependencies(places.effects):
+        images = inside(0, condition, rounds, variables)
+        result = _result(condition, condition.outputs[0], images)
+        with tf.control_dependencies(images.effects):
             return tf.identity(result)
 
     def iteration(_: Tensor, rounds: Tensor, *variables: Tensor) -> list[Tensor]:
-        places = inside(1, body, rounds, variables)
-        outputs = [_result(body, body.outputs[place], places) for place in changing]
-        token = token_after(places.effects)
+        images = inside(1, body, rounds, variables)
+        outputs = [_result(body, body.outputs[place], images) for place in changing]
+        token = token_after(images.effects)
         return [token, rounds + 1, *(tf.identity(tensor) for tensor in outputs)]
 
     at_first = [tf.constant(True), tf.constant(0, tf.int64)]
@@ -140,16 +140,16 @@ def _loop(
 
 def _enclosed(
     body: Region, given: Sequence[Tensor], image: Image, skip: frozenset[int] = frozenset()
-) -> Places:
-    """Return the places of `body`'s inputs: the images of its arguments."""
-    places = Places({})
+) -> TensorMap:
+    """Return the images of `body`'s inputs: the images of its arguments."""
+    images = TensorMap({})
     for place, (name, tensor) in enumerate(zip(body.inputs, given)):
         if place in skip:
             continue
-        places.tensors[name] = image(tensor.name, True)
+        images.tensors[name] = image(tensor.name, True)
         if is_resource(tensor):
-            places.device_tensors[name] = image(tensor.name, False)
-    return places
+            images.device_tensors[name] = image(tensor.name, False)
+    return images
 
 
 def _source(body: Region, tensor: Tensor) -> str:
@@ -160,5 +160,5 @@ def _source(body: Region, tensor: Tensor) -> str:
     return name
 
 
-def _result(body: Region, tensor: Tensor, places: Places) -> Tensor:
-    return constant_or_image(body, tensor.name, places, on_host=False)
+def _result(body: Region, tensor: Tensor, images: TensorMap) -> Tensor:
+    return constant_or_image(body, tensor.name, images, on_host=False)

@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Places
+from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.schedule.variables import Variable
+from tpulint.runtime.schedule.variables import TouchedVariable
 
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 """The shared_name with which VarHandleOp makes a variable of its own each time it runs
@@ -21,24 +21,26 @@ _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 class Copy:
     """The copies of one variable, one a replica."""
 
-    variable: Variable
+    variable: TouchedVariable
     original: Tensor
     copies: tuple[Tensor, ...]
 
 
 def make_copies(
-    variables: Iterable[Variable], places: Sequence[Places], waits_for: Sequence[Operation]
+    variables: Iterable[TouchedVariable],
+    images: Sequence[TensorMap],
+    waits_for: Sequence[Operation],
 ) -> tuple[list[Copy], list[Operation]]:
     """Return copies of `variables` for each replica, and the operations that fill them."""
     made: list[Copy] = []
     filled: list[Operation] = []
     for variable in variables:
         dtype = variable.dtype
-        original = places[0].tensors[variable.handle]
+        original = images[0].tensors[variable.handle]
         with tf.control_dependencies(waits_for):
             value = _read(original, dtype)
-        copies = tuple(_new(dtype) for _ in places)
-        for here, copy in zip(places, copies):
+        copies = tuple(_new(dtype) for _ in images)
+        for here, copy in zip(images, copies):
             here.device_tensors[variable.handle] = copy
             filled.append(_assign(copy, value))
         made.append(Copy(variable, original, copies))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from tpulint.runtime.execute.ordering import all_wait_for
-from tpulint.runtime.execute.places import Places, constant_or_image
-from tpulint.runtime.execute.probes import Probes, Watched
+from tpulint.runtime.execute.probes import Probes, WatchedSegment
+from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image
 from tpulint.runtime.extract.copying import inputs_of
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.extract.segments import Segment, Side
@@ -15,25 +15,25 @@ from tpulint.runtime.source_location import place_of_operation
 
 
 def starts(
-    probes: Probes, planned: Plan, segment: Segment, own: frozenset[str], places: Places
+    probes: Probes, planned: Plan, segment: Segment, own: frozenset[str], images: TensorMap
 ) -> list[Operation]:
     """Note that `segment` starts, once all its inputs are ready."""
     if not probes.wanted or segment.side is Side.PLAIN:
         return []
     takes = {
-        name: constant_or_image(planned.region, name, places, on_host=segment.side is Side.HOST)
+        name: constant_or_image(planned.region, name, images, on_host=segment.side is Side.HOST)
         for name in inputs_of(segment.ops)
     }
     waits_for = [
         *(tensor.op for tensor in takes.values()),
-        *all_wait_for(planned, segment, own, places),
+        *all_wait_for(planned, segment, own, images),
     ]
     crossing = [
         image
         for name, image in takes.items()
         if segment.side is Side.HOST and not _is_hosts(planned.region, name)
     ]
-    return probes.start(_watched(segment), places.replica, crossing, waits_for)
+    return probes.start(_watched(segment), images.replica, crossing, waits_for)
 
 
 def ends(
@@ -41,22 +41,22 @@ def ends(
     planned: Plan,
     segment: Segment,
     own: frozenset[str],
-    places: Places,
+    images: TensorMap,
     made: list[Operation],
 ) -> None:
     """Note that `segment`, whose images are `made`, has ended, before others go on."""
     gives = [
-        places.tensors[tensor.name]
+        images.tensors[tensor.name]
         for op in segment.ops
         for tensor in op.outputs
         if segment.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
     ]
-    ended = probes.end(_watched(segment), places.replica, gives, made)
-    places.effects += ended
+    ended = probes.end(_watched(segment), images.replica, gives, made)
+    images.effects += ended
     with tf.control_dependencies(ended):
         for tensor in _values(segment):
-            if tensor.name in places.tensors:
-                places.tensors[tensor.name] = tf.identity(places.tensors[tensor.name])
+            if tensor.name in images.tensors:
+                images.tensors[tensor.name] = tf.identity(images.tensors[tensor.name])
 
 
 def lane_of(segment: Segment) -> str:
@@ -75,9 +75,9 @@ def _values(segment: Segment) -> list[Tensor]:
     ]
 
 
-def _watched(segment: Segment) -> Watched:
+def _watched(segment: Segment) -> WatchedSegment:
     first = segment.ops[0]
-    return Watched(lane_of(segment), first.name, place_of_operation(first))
+    return WatchedSegment(lane_of(segment), first.name, place_of_operation(first))
 
 
 def _is_hosts(region: Region, name: str) -> bool:

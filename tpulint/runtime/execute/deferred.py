@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration
+from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, no_iteration
 from tpulint.runtime.extract.effects import is_resource
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.schedule.plan import Plan
@@ -30,10 +30,10 @@ class Deferred:
     handles: Mapping[str, str]
     queue_name: str
 
-    def put(self, places: Places) -> Operation:
+    def put(self, images: TensorMap) -> Operation:
         """Note, in the body, that its operations have been reached."""
         values = [
-            constant_or_image(self.planned.region, tensor.name, places, on_host=True)
+            constant_or_image(self.planned.region, tensor.name, images, on_host=True)
             for tensor in self.values
         ]
         return tf.raw_ops.QueueEnqueueV2(
@@ -46,14 +46,14 @@ class Deferred:
 
     def run(
         self,
-        around: Places,
+        around: TensorMap,
         waits_for: Sequence[Operation],
-        build: Callable[[Plan, Places], None],
+        build: Callable[[Plan, TensorMap], None],
     ) -> Operation:
         """Run the operations once for each time that they were reached."""
 
         def once(values: Sequence[Tensor]) -> list[Operation]:
-            places = Places(
+            images = TensorMap(
                 {inner: around.tensors[outer] for inner, outer in self.handles.items()},
                 entry=(values[0].op,),
                 replica=around.replica,
@@ -61,9 +61,9 @@ class Deferred:
             )
             for tensor, value in zip(self.values, values[1:], strict=True):
                 value.set_shape(tensor.shape)
-                places.tensors[tensor.name] = value
-            build(self.planned, places)
-            return places.effects
+                images.tensors[tensor.name] = value
+            build(self.planned, images)
+            return images.effects
 
         return self._for_each(once, waits_for)
 
@@ -99,8 +99,8 @@ class Deferred:
         return [tf.bool, *(tensor.dtype.base_dtype for tensor in self.values)]
 
 
-def deferred(planned: Plan, places: Places) -> Deferred:
-    """Return a record of each time that `planned` is reached, with `places` around it."""
+def deferred(planned: Plan, images: TensorMap) -> Deferred:
+    """Return a record of each time that `planned` is reached, with `images` around it."""
     region = planned.region
     taken = {
         tensor.name: tensor
@@ -111,6 +111,6 @@ def deferred(planned: Plan, places: Places) -> Deferred:
     return Deferred(
         planned,
         tuple(tensor for tensor in taken.values() if not is_resource(tensor)),
-        {name: places.handles[name] for name, tensor in taken.items() if is_resource(tensor)},
+        {name: images.handles[name] for name, tensor in taken.items() if is_resource(tensor)},
         f"tpulint_deferred_{next(_names)}",
     )

@@ -11,18 +11,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.collectives import results
-from tpulint.runtime.execute.places import Places, in_this_graph, token_after
+from tpulint.runtime.execute.collectives import results, sums_of
+from tpulint.runtime.execute.functions import function, function_of_all_steps
 from tpulint.runtime.execute.queues import empty, empty_all, put, queue, take
+from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph, token_after
 from tpulint.runtime.extract.collectives import Collective
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.extract.sites import Site
+from tpulint.runtime.extract.sites import RegionSite
 
 _names = itertools.count()
+
+Combine = Callable[[Sequence[Tensor]], list[Tensor]]
+"""From the parts of a group's members to the result of each."""
 
 
 class Exchanges:
@@ -42,7 +45,6 @@ class Exchanges:
         self._name = f"tpulint_exchange_{next(_names)}"
         self._replicas = replicas
         self._to_exchange, self._from_exchange = self._queues_of("to"), self._queues_of("from")
-        self._servers: dict[Any, Callable[..., Tensor]] = {}
 
     def queues(self, replica: int) -> Tensor | None:
         """Return the queues of `replica` to and from each collective's exchange, in one tensor."""
@@ -89,11 +91,11 @@ class Exchanges:
             ]
             return [*stops, take(self._running(), [tf.bool])[0].op]
 
-    def meet(self, site: Site, op: Operation, value: Tensor, places: Places) -> Tensor:
+    def meet(self, site: RegionSite, op: Operation, value: Tensor, images: TensorMap) -> Tensor:
         """Return the result of `op`, the collective at `site`, for a replica's `value`."""
         if site not in self._number:
             return results(op, (0,), [value])[0]
-        queues = in_this_graph(places.queues)
+        queues = in_this_graph(images.queues)
         to_exchange, from_exchange = 2 * self._number[site], 2 * self._number[site] + 1
         given = put(_one_of(queues, to_exchange), [tf.constant(True), value])
         with tf.control_dependencies([given]):
@@ -102,17 +104,15 @@ class Exchanges:
     def _server(self, one: Collective, group: Sequence[int]) -> Callable[..., Tensor]:
         """Return the function that serves `group` at the exchange of `one`, given its queues.
 
-        Sums of one dtype over as many members, as gradients are, share one: to trace it costs more
-        than anything else here.
+        Sums of one dtype over as many members share one, as do those of all steps: to trace it
+        costs more than anything else here.
         """
-        which = () if one.op.type == "CrossReplicaSum" else (id(one), group)
-        key = (one.comes_once, _dtype(one), len(group), which)
-        if key not in self._servers:
-            self._servers[key] = tf.compat.v1.wrap_function(
-                partial(_serve, one, group),
-                [tf.TensorSpec(None, tf.resource) for _ in range(2 * len(group))],
-            )
-        return self._servers[key]
+        sums = one.op.type == "CrossReplicaSum"
+        key = (_dtype(one), one.comes_once, len(group))
+        combine = sums_of if sums else partial(results, one.op, group)
+        serve = partial(_serve, combine, _dtype(one), comes_once=one.comes_once)
+        taken = [tf.TensorSpec(None, tf.resource)] * (2 * len(group))
+        return function_of_all_steps(key, serve, taken) if sums else function(serve, taken)
 
     def _queues_of(self, way: str) -> list[list[Tensor]]:
         """Return for each collective the queues of all replicas to or from its exchange."""
@@ -131,19 +131,21 @@ class Exchanges:
     def _emptied(self, queues: Sequence[Tensor]) -> Tensor:
         done = empty(self._running(), [tf.bool])
         dtypes = [_dtype(one) for one in self._collectives]
+        of_replicas = tf.stack([in_this_graph(one) for one in queues])
         for dtype in dict.fromkeys(dtypes):
             first = 2 * dtypes.index(dtype)
             end = first + 2 * dtypes.count(dtype)
-            for of_replica in queues:
-                with tf.control_dependencies([done]):
-                    done = empty_all(of_replica, first, end, [tf.bool, dtype])
+            with tf.control_dependencies([done]):
+                of_dtype = tf.reshape(of_replicas[:, first:end], [-1])
+                done = empty_all(of_dtype, [tf.bool, dtype])
         return done
 
 
-def _serve(one: Collective, group: Sequence[int], *queues: Tensor) -> Tensor:
-    """Serve `group`, with its `queues` to and from the exchange; give a token at the end."""
-    to_exchange, from_exchange = queues[: len(group)], queues[len(group) :]
-    dtypes = [tf.bool, _dtype(one)]
+def _serve(combine: Combine, dtype: tf.DType, *queues: Tensor, comes_once: bool) -> Tensor:
+    """Serve a group, with its `queues` to and from the exchange; give a token at the end."""
+    members = len(queues) // 2
+    to_exchange, from_exchange = queues[:members], queues[members:]
+    dtypes = [tf.bool, dtype]
 
     def taken_of(place: int) -> list[Tensor]:
         goes_on, part = take(in_this_graph(to_exchange[place]), dtypes)
@@ -151,10 +153,10 @@ def _serve(one: Collective, group: Sequence[int], *queues: Tensor) -> Tensor:
         return [goes_on, part]
 
     def give(first: Tensor) -> list[Operation]:
-        parts = [first, *(taken_of(place)[1] for place in range(1, len(group)))]
+        parts = [first, *(taken_of(place)[1] for place in range(1, members))]
         return [
             put(in_this_graph(way), [tf.constant(True), result])
-            for way, result in zip(from_exchange, results(one.op, group, parts), strict=True)
+            for way, result in zip(from_exchange, combine(parts), strict=True)
         ]
 
     def again(_: Tensor, first: Tensor) -> list[Tensor]:
@@ -162,7 +164,7 @@ def _serve(one: Collective, group: Sequence[int], *queues: Tensor) -> Tensor:
             return taken_of(0)
 
     start = taken_of(0)
-    if one.comes_once:
+    if comes_once:
         return token_after(give(start[1]))
     ended = tf.while_loop(
         lambda goes_on, _: goes_on,

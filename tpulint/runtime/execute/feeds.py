@@ -12,7 +12,7 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.feed_queues import Direction, put, queue, take, take_parts
-from tpulint.runtime.execute.places import Places, in_this_graph
+from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
 from tpulint.runtime.extract.feeds import TAKES, core_number, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
@@ -48,7 +48,11 @@ class Feeds:
         return [call_python(self._begin)] if self.may_wait else []
 
     def build(
-        self, op: Operation, given: Sequence[Tensor], waits_for: Sequence[Operation], places: Places
+        self,
+        op: Operation,
+        given: Sequence[Tensor],
+        waits_for: Sequence[Operation],
+        images: TensorMap,
     ) -> tuple[list[Tensor], Operation]:
         """Build `op`, a feed of the computation; return its results, and its last operation."""
         key = _key(op)
@@ -56,21 +60,21 @@ class Feeds:
             if key is None:
                 here = queue(feed_lane(op), core_number(0, max(op.get_attr("device_ordinal"), 0)))
             else:
-                here = in_this_graph(places.feeds[key])
+                here = in_this_graph(images.feeds[key])
             if "Enqueue" in op.type:
                 return [], put(here, given)
             dtypes = [tensor.dtype for tensor in op.outputs]
             shapes = [tensor.shape for tensor in op.outputs]
-            comes = [call_python(self._waits_for(op), [in_this_graph(places.replica)])]
+            comes = [call_python(self._waits_for(op), [in_this_graph(images.replica)])]
             with tf.control_dependencies(comes):
                 parts = self._parts(op)
                 if parts is None:
                     results = take(here, dtypes, shapes)
                 else:
-                    queues = {key[1]: in_this_graph(places.feeds[key]) for key in self._keys(op)}
+                    queues = {key[1]: in_this_graph(images.feeds[key]) for key in self._keys(op)}
                     results = take_parts(queues, parts, dtypes, shapes)
             with tf.control_dependencies(results):
-                return results, call_python(self._has, [in_this_graph(places.replica)])
+                return results, call_python(self._has, [in_this_graph(images.replica)])
 
     def waits(self) -> tuple[Wait, ...]:
         """Return the waits for an infeed at this moment."""

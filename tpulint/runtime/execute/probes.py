@@ -15,17 +15,17 @@ from weakref import WeakSet
 import tensorflow as tf
 
 from tpulint.runtime.execute.callbacks import call_python
-from tpulint.runtime.execute.places import in_this_graph
+from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.source_location import users_place
 
-_watchers: list[Callable[[Event], None]] = []
+_watchers: list[Callable[[SegmentRun], None]] = []
 _steps = itertools.count()
 _probes: WeakSet[Probes] = WeakSet()
 
 
 @dataclass(frozen=True)
-class Event:
+class SegmentRun:
     """One run of a segment. Seconds of `time.perf_counter`; bytes of tensors that cross.
 
     `computation` is the user's "file:line" that built the computation, `place` the one that made
@@ -43,7 +43,7 @@ class Event:
     place: str | None = None
 
 
-class Watched(NamedTuple):
+class WatchedSegment(NamedTuple):
     """A segment: its lane, the name of its first operation, and the user's line that made that."""
 
     lane: str
@@ -52,7 +52,7 @@ class Watched(NamedTuple):
 
 
 @contextmanager
-def watched_by(watcher: Callable[[Event], None]) -> Iterator[None]:
+def watched_by(watcher: Callable[[SegmentRun], None]) -> Iterator[None]:
     """Add probes to all that is built in the context, and pass their events to `watcher`."""
     _watchers.append(watcher)
     try:
@@ -83,7 +83,7 @@ class Probes:
         self.wanted = bool(_watchers)
         self._computation = users_place() if self.wanted else None
         self._step = -1
-        self._started: dict[tuple[int, Watched], tuple[float, int]] = {}
+        self._started: dict[tuple[int, WatchedSegment], tuple[float, int]] = {}
         self._lock = threading.Lock()
         if self.wanted:
             _probes.add(self)
@@ -107,7 +107,7 @@ class Probes:
 
     def start(
         self,
-        segment: Watched,
+        segment: WatchedSegment,
         replica: Tensor,
         takes: Sequence[Tensor],
         waits_for: Sequence[Operation],
@@ -121,7 +121,7 @@ class Probes:
 
     def end(
         self,
-        segment: Watched,
+        segment: WatchedSegment,
         replica: Tensor,
         gives: Sequence[Tensor],
         waits_for: Sequence[Operation],
@@ -138,16 +138,16 @@ class Probes:
             self._step = next(_steps)
             self._started.clear()
 
-    def _start(self, segment: Watched, replica: Any, size: Any) -> None:
+    def _start(self, segment: WatchedSegment, replica: Any, size: Any) -> None:
         with self._lock:
             self._started[int(replica), segment] = (time.perf_counter(), int(size))
 
-    def _end(self, segment: Watched, number: Any, size: Any) -> None:
+    def _end(self, segment: WatchedSegment, number: Any, size: Any) -> None:
         now, replica = time.perf_counter(), int(number)
         with self._lock:
             start, taken = self._started.pop((replica, segment), (now, 0))
             step = self._step
-        event = Event(
+        event = SegmentRun(
             step,
             replica,
             segment.lane,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import in_this_graph
+from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
 
 
@@ -30,16 +30,19 @@ def take(handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
     return taken
 
 
-def empty_all(handles: Tensor, first: int, end: int, dtypes: Sequence[tf.DType]) -> Tensor:
-    """Empty the queues `handles[first:end]`, and return a token."""
+def empty_all(handles: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
+    """Empty the queues `handles`, and return a token."""
+    count = tf.size(handles)
 
     def empty_one(place: Tensor) -> Tensor:
         handle = tf.raw_ops.Gather(params=in_this_graph(handles), indices=place)
         with tf.control_dependencies([empty(handle, dtypes)]):
             return place + 1
 
-    place = tf.while_loop(lambda place: place < end, empty_one, [first], parallel_iterations=1)
-    return tf.equal(_only(place), end)
+    def is_left(place: Tensor) -> Tensor:
+        return place < in_this_graph(count)
+
+    return tf.equal(_only(tf.while_loop(is_left, empty_one, [0], parallel_iterations=1)), count)
 
 
 def empty(handle: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:

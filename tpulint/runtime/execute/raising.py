@@ -89,7 +89,7 @@ def safely(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
-    """The metaclass of a fault that stays the same when TensorFlow makes it anew from a message."""
+    """The metaclass of a fault that stays the same when TensorFlow copies it from a message."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.fault
@@ -98,7 +98,7 @@ class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
 def delivered(
     fault: RuntimeFault, replaces: type[Exception] = tf.errors.UnknownError
 ) -> RuntimeFault:
-    """Return `fault`, of a class of its own that TensorFlow cannot replace by making it anew.
+    """Return `fault`, of a class of its own that TensorFlow cannot replace by making it again.
 
     The class is also a subclass of the error that it `replaces`, because Python accepts no other.
     It is no subclass of CancelledError but in place of one: TPUEstimator raises every other error

@@ -15,11 +15,11 @@ import tensorflow as tf
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.attendance import Attendance
 from tpulint.runtime.execute.callbacks import call_python
-from tpulint.runtime.execute.places import Places, in_this_graph
 from tpulint.runtime.execute.raising import ticket_for
+from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
 from tpulint.runtime.extract.collectives import Collective
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.extract.sites import Site
+from tpulint.runtime.extract.sites import RegionSite
 from tpulint.runtime.schedule.wait_graph import Wait
 
 
@@ -44,7 +44,7 @@ class Rendezvous:
         return [call_python(self._attendance.begin)] if self._sites else []
 
     def arrives(
-        self, site: Site, places: Places, waits_for: Sequence[Operation]
+        self, site: RegionSite, images: TensorMap, waits_for: Sequence[Operation]
     ) -> list[Operation]:
         """Return operations that report a replica's arrival at the collective `site`."""
         if site not in self._sites:
@@ -54,10 +54,14 @@ class Rendezvous:
             _raise(self._attendance.arrive(site, int(replica), tuple(iteration.tolist())))
 
         with tf.control_dependencies(waits_for):
-            return [call_python(arrive, _given(places))]
+            return [call_python(arrive, _given(images))]
 
     def decides(
-        self, site: Site, places: Places, choice: Tensor, waits_for: Sequence[Operation] = ()
+        self,
+        site: RegionSite,
+        images: TensorMap,
+        choice: Tensor,
+        waits_for: Sequence[Operation] = (),
     ) -> list[Operation]:
         """Return operations that report the branch taken, or the rounds that a loop has made.
 
@@ -71,7 +75,7 @@ class Rendezvous:
             _raise(self._attendance.decide(site, int(replica), now, int(made)))
 
         with tf.control_dependencies(waits_for):
-            return [call_python(decide, [*_given(places), choice])]
+            return [call_python(decide, [*_given(images), choice])]
 
     def waits(self) -> tuple[Wait, ...]:
         """Return the waits of replicas for others at this moment."""
@@ -83,5 +87,5 @@ def _raise(fault: DivergentCollectiveError | None) -> None:
         raise ticket_for(fault)
 
 
-def _given(places: Places) -> list[Tensor]:
-    return [in_this_graph(places.replica), in_this_graph(places.iteration)]
+def _given(images: TensorMap) -> list[Tensor]:
+    return [in_this_graph(images.replica), in_this_graph(images.iteration)]

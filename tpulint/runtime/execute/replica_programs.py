@@ -13,29 +13,38 @@ from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.exchanges import Exchanges
 from tpulint.runtime.execute.feeds import Feeds
 from tpulint.runtime.execute.initialized import refused_until_initialized
-from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration, token_after
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.rendezvous import Rendezvous
 from tpulint.runtime.execute.replicas import Replicas
 from tpulint.runtime.execute.step_mutex import StepMutex
-from tpulint.runtime.extract.program import Program
+from tpulint.runtime.execute.tensor_map import (
+    TensorMap,
+    constant_or_image,
+    no_iteration,
+    token_after,
+)
+from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Tensor
 from tpulint.runtime.extract.sizes import cut, cut_sizes
-from tpulint.runtime.schedule.locks import Verdicts
+from tpulint.runtime.schedule.locks import AccessSchedule
 from tpulint.runtime.schedule.schedule import Schedule
 
 
 def run_replicas(
     scheduled: Schedule,
-    around: Places,
+    around: TensorMap,
 ) -> list[Tensor]:
     """Return a token, which has a value when all has run, and the outputs, replica by replica."""
-    program, verdicts, options = scheduled.program, scheduled.verdicts, scheduled.options
+    program, access_schedule, options = (
+        scheduled.program,
+        scheduled.access_schedule,
+        scheduled.options,
+    )
     rendezvous = Rendezvous(scheduled.collectives, all_of_them=options.deadline is not None)
     exchanges = Exchanges(scheduled.collectives, program.num_replicas)
     fed = Feeds(scheduled.feeds, program.marked)
-    places = tuple(
-        Places(
+    images = tuple(
+        TensorMap(
             _inputs(program, replica, around),
             replica=tf.constant(replica),
             iteration=no_iteration(),
@@ -47,18 +56,24 @@ def run_replicas(
     )
     probes = Probes()
     deadline = Deadline(options.deadline, rendezvous.waits, fed, probes.started)
-    shares = [scheduled.collectives, verdicts.queued, fed.may_wait, deadline.watches, probes.wanted]
+    shares = [
+        scheduled.collectives,
+        access_schedule.queued,
+        fed.may_wait,
+        deadline.watches,
+        probes.wanted,
+    ]
     mutex = StepMutex(needed=any(shares))
     with tf.control_dependencies(mutex.acquire()):
-        cleared = [*rendezvous.begin(), *exchanges.begin([here.queues for here in places])]
+        cleared = [*rendezvous.begin(), *exchanges.begin([here.queues for here in images])]
         ready = refused_until_initialized(program.marked)
         first = tf.group(ready, probes.begin(), deadline.begin(), mutex.acquire())
-    composer = Composer(verdicts, rendezvous, exchanges, probes, deadline, fed)
-    replicas = Replicas(composer, places)
+    composer = Composer(access_schedule, rendezvous, exchanges, probes, deadline, fed)
+    replicas = Replicas(composer, images)
     watching = deadline.watch([first])
     serving = exchanges.run([first, *cleared])
     started = [first, *replicas.run(scheduled.before, [first])]
-    copies, filled = make_copies(scheduled.copied, places, started)
+    copies, filled = make_copies(scheduled.copied, images, started)
     held = replicas.run(scheduled.during, [*started, *filled, *cleared])
     released = [*held, *write_back(copies, held)]
     ended = [*released, *replicas.run(scheduled.after, released)]
@@ -66,19 +81,23 @@ def run_replicas(
         with tf.control_dependencies(mutex.acquire()):
             tensorflow_internals.add_control_inputs(first, [later.forgotten()])
         ended.append(
-            later.run(places[0], ended, replace(composer, verdicts=Verdicts(), deferred=[]).build)
+            later.run(
+                images[0],
+                ended,
+                replace(composer, access_schedule=AccessSchedule(), deferred=[]).build,
+            )
         )
     ended += [*exchanges.stop(ended), *serving, *deadline.end(ended), *watching]
     token = token_after([*ended, *mutex.release(ended)])
     outputs = [
         constant_or_image(program.region, out.name, here, on_host=False)
-        for here in places
+        for here in images
         for out in program.region.outputs
     ]
     return [token, *outputs]
 
 
-def _inputs(program: Program, replica: int, around: Places) -> dict[str, Tensor]:
+def _inputs(program: ReplicatedProgram, replica: int, around: TensorMap) -> dict[str, Tensor]:
     """Return the tensors of `replica` for the inputs of the region."""
     tensors = {
         name: around.tensors[given[replica].name] for name, given in program.boundary.items()

@@ -8,42 +8,47 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from tpulint.runtime.execute.compose import Composer
-from tpulint.runtime.execute.places import Places, constant_or_image, no_iteration, token_after
+from tpulint.runtime.execute.tensor_map import (
+    TensorMap,
+    constant_or_image,
+    no_iteration,
+    token_after,
+)
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.schedule.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """The replicas of a step; `places` has the images of each one's tensors."""
+    """The replicas of a step; `images` has the images of each one's tensors."""
 
     composer: Composer
-    places: tuple[Places, ...]
+    images: tuple[TensorMap, ...]
 
     def run(self, planned: Plan, waits_for: Sequence[Operation]) -> list[Operation]:
         """Run `planned` in all replicas; return for each an operation that runs last."""
         if not planned.region.ops:
             return []
-        if len(self.places) == 1:
+        if len(self.images) == 1:
             return [self._in_place(planned, waits_for)]
         return self._called(planned, waits_for)
 
     def _in_place(self, planned: Plan, waits_for: Sequence[Operation]) -> Operation:
-        (places,) = self.places
-        places.entry = tuple(waits_for)
-        self.composer.build(planned, places)
-        with tf.control_dependencies([*waits_for, *places.effects]):
+        (images,) = self.images
+        images.entry = tuple(waits_for)
+        self.composer.build(planned, images)
+        with tf.control_dependencies([*waits_for, *images.effects]):
             return tf.no_op()
 
     def _called(self, planned: Plan, waits_for: Sequence[Operation]) -> list[Operation]:
         region = planned.region
-        example = self.places[0]
+        example = self.images[0]
         copied = [name for name in region.inputs if name in example.device_tensors]
 
         def program(replica: Tensor, *arguments: Tensor) -> list[Tensor]:
             replica.set_shape([])
             rest = iter(arguments)
-            inside = Places(
+            inside = TensorMap(
                 {name: next(rest) for name in region.inputs},
                 {name: next(rest) for name in copied},
                 replica=replica,
@@ -62,27 +67,27 @@ class Replicas:
 
         given = [
             [
-                places.replica,
-                *_arguments(places, region.inputs, copied),
-                *([] if places.queues is None else [places.queues]),
-                *places.feeds.values(),
+                images.replica,
+                *_arguments(images, region.inputs, copied),
+                *([] if images.queues is None else [images.queues]),
+                *images.feeds.values(),
             ]
-            for places in self.places
+            for images in self.images
         ]
         function = tf.compat.v1.wrap_function(
             program, [tf.TensorSpec(None, tensor.dtype) for tensor in given[0]]
         )
         done = []
-        for places, arguments in zip(self.places, given):
+        for images, arguments in zip(self.images, given):
             with tf.control_dependencies(waits_for):
                 token, *outputs = function(*arguments)
             for tensor, output in zip(region.outputs, outputs):
-                places.tensors[tensor.name] = output
+                images.tensors[tensor.name] = output
             done.append(token.op)
         return done
 
 
-def _arguments(places: Places, names: Sequence[str], copied: Sequence[str]) -> list[Tensor]:
-    return [places.tensors[name] for name in names] + [
-        places.device_tensors[name] for name in copied
+def _arguments(images: TensorMap, names: Sequence[str], copied: Sequence[str]) -> list[Tensor]:
+    return [images.tensors[name] for name in names] + [
+        images.device_tensors[name] for name in copied
     ]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.places import Places
 from tpulint.runtime.execute.replica_programs import run_replicas
+from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.copying import copy
-from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import (
     Region,
     Tensor,
@@ -30,9 +30,9 @@ def execute(scheduled: Schedule) -> Ran:
     inside = {name: place for place, name in enumerate(users)}
 
     def step(*arguments: Tensor) -> list[Tensor]:
-        places = Places({name: arguments[place] for name, place in inside.items()})
-        _compute_boundary(program, places)
-        return run_replicas(scheduled, places)
+        images = TensorMap({name: arguments[place] for name, place in inside.items()})
+        _compute_boundary(program, images)
+        return run_replicas(scheduled, images)
 
     function = tf.compat.v1.wrap_function(
         step, [tf.TensorSpec(None, tensor.dtype) for tensor in users.values()]
@@ -48,7 +48,7 @@ def execute(scheduled: Schedule) -> Ran:
     )
 
 
-def _users_tensors(program: Program) -> dict[str, Tensor]:
+def _users_tensors(program: ReplicatedProgram) -> dict[str, Tensor]:
     """Return the user's tensors that the step needs, by their names in the marked graph."""
     needed_here = {tensor.name: tensor for given in program.boundary.values() for tensor in given}
     if program.marked.mode == "graph":
@@ -56,22 +56,22 @@ def _users_tensors(program: Program) -> dict[str, Tensor]:
     return {inner.name: outer for outer, inner in program.marked.graph.captures}
 
 
-def _compute_boundary(program: Program, places: Places) -> None:
+def _compute_boundary(program: ReplicatedProgram, images: TensorMap) -> None:
     """Compute the operations around the cluster in its own marked graph, from its captures."""
     marked = program.marked
     missing = [
         tensor.op
         for given in program.boundary.values()
         for tensor in given
-        if tensor.name not in places.tensors
+        if tensor.name not in images.tensors
     ]
     if not missing:
         return
     known = {tensor.op.name for _, tensor in marked.graph.captures}
     found = needed(missing, lambda op: op.name not in known)
     ops = in_program_order(marked.graph, found)
-    around = Region(marked.graph, ops, tuple(places.tensors), (), graph_nodes(marked.graph))
+    around = Region(marked.graph, ops, tuple(images.tensors), (), graph_nodes(marked.graph))
     before = {
         op.name: frozenset(other.name for other in op.control_inputs) & around.names for op in ops
     }
-    places.tensors.update(copy(around, ops, places.tensors.__getitem__, before).tensors)
+    images.tensors.update(copy(around, ops, images.tensors.__getitem__, before).tensors)

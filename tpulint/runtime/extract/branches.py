@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tpulint.runtime.extract.flat import Conditions, Level, Node, predicate_of
+from tpulint.runtime.extract.flat import Conditions, FlatNode, Level, predicate_of
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.extract.topological import in_order
 
-Group = Sequence[Node]
+Group = Sequence[FlatNode]
 """Operations without bodies, or one loop."""
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class BranchResult:
     """The tensor `name`, and its value if the predicate is false, and if it is true.
 
     A number is the tensor itself; None is for a tensor of the other branch, which has no value.
@@ -31,15 +31,15 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class Conditional:
+class ConditionalNodes:
     """The nodes that become one conditional."""
 
     predicate: str
-    merges: Sequence[Node]
-    wanted: tuple[Sequence[Node], Sequence[Node]]
+    merges: Sequence[FlatNode]
+    wanted: tuple[Sequence[FlatNode], Sequence[FlatNode]]
     """The nodes to make if the predicate is false, and if it is true."""
-    results: Sequence[Result]
-    content: Sequence[Node]
+    results: Sequence[BranchResult]
+    content: Sequence[FlatNode]
     finished: frozenset[str]
     """The names of the operations that are not to be made again."""
 
@@ -70,19 +70,19 @@ class Conditional:
 
 def groups(
     level: Level,
-    wanted: Iterable[Node],
+    wanted: Iterable[FlatNode],
     here: Conditions,
     done: Container[str],
     given_out: Iterable[Tensor],
-) -> Iterator[Group | Conditional]:
+) -> Iterator[Group | ConditionalNodes]:
     """Yield in order all that is needed for `wanted`, where the conditions `here` hold.
 
     `done` has the names of the operations made so far, and grows between the groups.
     `given_out` are the tensors used outside the level.
     """
     plan = _Plan(level, here, done, frozenset(tensor.name for tensor in given_out))
-    plain: list[Node] = []
-    together: list[Node] = []
+    plain: list[FlatNode] = []
+    together: list[FlatNode] = []
     for node in plan.ordered(wanted):
         joins = plan.is_conditional(node)
         if together and not (joins and plan.fits(node, together)):
@@ -112,9 +112,9 @@ class _Plan:
     done: Container[str]
     given_out: frozenset[str]
 
-    def ordered(self, wanted: Iterable[Node]) -> list[Node]:
+    def ordered(self, wanted: Iterable[FlatNode]) -> list[FlatNode]:
         """Return `wanted` and all that they need here, each after its own needs."""
-        needs: dict[Node, list[Node]] = {}
+        needs: dict[FlatNode, list[FlatNode]] = {}
         unread = list(wanted)
         while unread:
             node = unread.pop()
@@ -126,23 +126,23 @@ class _Plan:
         first = sorted(needs, key=lambda node: (not self._is_here(node), place[node]))
         return in_order(first, lambda node: needs[node])
 
-    def is_conditional(self, node: Node) -> bool:
+    def is_conditional(self, node: FlatNode) -> bool:
         """Return whether `node` is the result of a conditional, or alone in a branch."""
         return not self._is_here(node) or self.level.joins(node) is not None
 
-    def fits(self, node: Node, together: Sequence[Node]) -> bool:
+    def fits(self, node: FlatNode, together: Sequence[FlatNode]) -> bool:
         """Return whether `node` can be made in one conditional with `together`."""
         if self._condition(node)[0] != self._condition(together[0])[0]:
             return False
         return not set(self._needs(node)) & set(together)
 
-    def conditional(self, nodes: Sequence[Node]) -> Conditional:
+    def conditional(self, nodes: Sequence[FlatNode]) -> ConditionalNodes:
         """Return the conditional of `nodes`."""
         predicate = self._condition(nodes[0])[0]
         merges = [node for node in nodes if self._is_here(node)]
         alone = [node for node in nodes if not self._is_here(node)]
         taken = {merge: self._taken(merge, predicate) for merge in merges}
-        wanted: tuple[list[Node], list[Node]] = ([], [])
+        wanted: tuple[list[FlatNode], list[FlatNode]] = ([], [])
         for node in alone:
             wanted[self._condition(node)[1]].append(node)
         for both in taken.values():
@@ -157,16 +157,16 @@ class _Plan:
             for node, leaving in self._leaving(content[value], inside, alone):
                 finished |= node.names
                 results += [
-                    Result(one.name, (None, one) if value else (one, None)) for one in leaving
+                    BranchResult(one.name, (None, one) if value else (one, None)) for one in leaving
                 ]
-        return Conditional(
+        return ConditionalNodes(
             predicate, merges, wanted, results, (*content[0], *content[1]), frozenset(finished)
         )
 
-    def _is_here(self, node: Node) -> bool:
+    def _is_here(self, node: FlatNode) -> bool:
         return self.level.conditions[node] <= self.here
 
-    def _condition(self, node: Node) -> tuple[str, int]:
+    def _condition(self, node: FlatNode) -> tuple[str, int]:
         """Return the predicate of the conditional that `node` belongs to here, and its branch."""
         joins = self.level.joins(node)
         if self._is_here(node) and joins is not None:
@@ -178,19 +178,19 @@ class _Plan:
                 return predicate, value
         raise AssertionError(f"{node.op.name} needs predicates that need each other: {more}")
 
-    def _taken(self, merge: Node, predicate: str) -> tuple[Tensor, Tensor]:
+    def _taken(self, merge: FlatNode, predicate: str) -> tuple[Tensor, Tensor]:
         one, other = merge.op.inputs
         return (one, other) if (predicate, 0) in self.level.at(one) else (other, one)
 
-    def _needs(self, node: Node) -> list[Node]:
+    def _needs(self, node: FlatNode) -> list[FlatNode]:
         if self.is_conditional(node):
             return self._content([node] if not self._is_here(node) else self.level.sources(node))[1]
         return self.level.sources(node)
 
-    def _content(self, wanted: Iterable[Node]) -> tuple[list[Node], list[Node]]:
+    def _content(self, wanted: Iterable[FlatNode]) -> tuple[list[FlatNode], list[FlatNode]]:
         """Return the nodes to make in a branch for `wanted`, and those to make here before."""
-        content: dict[Node, None] = {}
-        before: dict[Node, None] = {}
+        content: dict[FlatNode, None] = {}
+        before: dict[FlatNode, None] = {}
         unread = list(wanted)
         while unread:
             node = unread.pop()
@@ -204,14 +204,14 @@ class _Plan:
         return list(content), list(before)
 
     def _leaving(
-        self, content: Sequence[Node], inside: Container[Node], alone: Container[Node]
-    ) -> Iterator[tuple[Node, list[Tensor]]]:
+        self, content: Sequence[FlatNode], inside: Container[FlatNode], alone: Container[FlatNode]
+    ) -> Iterator[tuple[FlatNode, list[Tensor]]]:
         """Yield the nodes of a branch that cannot be made again where they are needed later.
 
         Each comes with its tensors that are needed.
         """
         users = self.level.users
-        later: dict[Node, set[Node]] = {}
+        later: dict[FlatNode, set[FlatNode]] = {}
         unread = [
             (node, user) for node in content for user in users.get(node, ()) if user not in inside
         ]
@@ -230,7 +230,7 @@ class _Plan:
             if self._stays(node, alone) and (taken or node in later):
                 yield node, [tensor for tensor in tensors if tensor.name in taken]
 
-    def _stays(self, node: Node, alone: Container[Node]) -> bool:
+    def _stays(self, node: FlatNode, alone: Container[FlatNode]) -> bool:
         """Return whether `node` is made only once; a handle cannot leave, so it is made again."""
         kinds = {tensor.dtype.base_dtype.name for op in node.ops for tensor in op.outputs}
         if node.loop is None and kinds & {"resource", "variant"}:
@@ -238,10 +238,10 @@ class _Plan:
         return self.level.has_effects(node) or node in alone
 
 
-def _of_merge(merge: Operation, taken: tuple[Tensor, Tensor]) -> Iterator[Result]:
+def _of_merge(merge: Operation, taken: tuple[Tensor, Tensor]) -> Iterator[BranchResult]:
     """Return the results of `merge`: its value, and the number of the input that it took."""
     value, number = merge.outputs
-    yield Result(value.name, taken)
+    yield BranchResult(value.name, taken)
     if number.consumers():
         first = 0 if taken[0] is merge.inputs[0] else 1
-        yield Result(number.name, (first, 1 - first))
+        yield BranchResult(number.name, (first, 1 - first))

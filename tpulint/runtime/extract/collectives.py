@@ -10,9 +10,9 @@ import tensorflow as tf
 from tpulint.runtime.extract.bodies import CALL, CASE, COLLECTIVES, IF, WHILE, bodies
 from tpulint.runtime.extract.effects import arguments, is_resource
 from tpulint.runtime.extract.feeds import TAKES
-from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Region
-from tpulint.runtime.extract.sites import Site
+from tpulint.runtime.extract.sites import RegionSite
 from tpulint.runtime.extract.uniform import decides_alike, uniform, uniform_inside
 
 
@@ -23,7 +23,7 @@ class Decision:
     `loops` is how many loops are around it; `branch` the one of the collective, None in a loop.
     """
 
-    site: Site
+    site: RegionSite
     op: Operation
     loops: int
     branch: int | None
@@ -33,7 +33,7 @@ class Decision:
 class Collective:
     """One collective operation, at one of its sites."""
 
-    site: Site
+    site: RegionSite
     op: Operation
     groups: tuple[tuple[int, ...], ...]
     """The replicas that meet, group by group. Every replica is in one of them."""
@@ -64,14 +64,14 @@ class _Around:
     """The inputs that may differ between replicas."""
     uniform: frozenset[str]
     """The inputs that provably are the same in every replica."""
-    site: Site = ()
+    site: RegionSite = ()
     loops: int = 0
     decisions: tuple[Decision, ...] = ()
     always: bool = True
     rule: str = "TPU305"
 
 
-def collectives(program: Program) -> Iterator[Collective]:
+def collectives(program: ReplicatedProgram) -> Iterator[Collective]:
     """Return the collectives of `program`."""
     alike = {
         name: len({tensor.name for tensor in tensors}) == 1

@@ -30,7 +30,7 @@ def is_flat(ops: Iterable[Operation]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class FlatNode:
     """An operation, or all operations of a loop."""
 
     ops: tuple[Operation, ...]
@@ -69,10 +69,10 @@ class Node:
 class Level:
     """The nodes of one frame: of the computation, of a loop's test or of its body."""
 
-    nodes: tuple[Node, ...]
-    conditions: Mapping[Node, Conditions]
+    nodes: tuple[FlatNode, ...]
+    conditions: Mapping[FlatNode, Conditions]
     """The predicates under which each runs."""
-    owner: Mapping[str, Node]
+    owner: Mapping[str, FlatNode]
     """The node of each operation, by the operation's name."""
 
     @staticmethod
@@ -82,30 +82,30 @@ class Level:
         owner = {name: node for node in nodes for name in node.names}
         return Level(nodes, _conditions(nodes, owner), owner)
 
-    def sources(self, node: Node) -> list[Node]:
+    def sources(self, node: FlatNode) -> list[FlatNode]:
         """Return the nodes that `node` needs."""
         names = [tensor.op.name for tensor in node.inputs]
         names += [op.name for op in node.waits_for]
         return [self.owner[name] for name in names if name in self.owner]
 
     @cached_property
-    def users(self) -> Mapping[Node, frozenset[Node]]:
+    def users(self) -> Mapping[FlatNode, frozenset[FlatNode]]:
         """Return for each node those that need it."""
-        found: dict[Node, set[Node]] = {}
+        found: dict[FlatNode, set[FlatNode]] = {}
         for node in self.nodes:
             for source in self.sources(node):
                 found.setdefault(source, set()).add(node)
         return {node: frozenset(users) for node, users in found.items()}
 
-    def has_effects(self, node: Node) -> bool:
+    def has_effects(self, node: FlatNode) -> bool:
         """Return whether `node`, or a node in the branches that it joins, has effects."""
         if is_merge(node):  # nodes in inner branches are in outer ones as well
             return any(one.has_effects for one in self._inside(node))
         return node.has_effects
 
-    def _inside(self, merge: Node) -> list[Node]:
+    def _inside(self, merge: FlatNode) -> list[FlatNode]:
         around = self.conditions[merge]
-        found: dict[Node, None] = {}
+        found: dict[FlatNode, None] = {}
         unread = self.sources(merge)
         while unread:
             node = unread.pop()
@@ -114,7 +114,7 @@ class Level:
                 unread += self.sources(node)
         return list(found)
 
-    def roots(self) -> list[Node]:
+    def roots(self) -> list[FlatNode]:
         """Return the nodes that TensorFlow's passes keep though nothing uses their results.
 
         Outside conditionals these are each node with effects, loop and conditional: they become
@@ -126,7 +126,7 @@ class Level:
         free = [node for node in self.nodes if not self.conditions[node]]
         return [node for node in free if node.has_effects or node.loop or self.joins(node)]
 
-    def joins(self, node: Node) -> str | None:
+    def joins(self, node: FlatNode) -> str | None:
         """Return the predicate of the conditional whose result `node` is."""
         if not is_merge(node):
             return None
@@ -164,7 +164,7 @@ def loops_around(op: Operation) -> Iterator[Any]:
             yield each
 
 
-def _nodes(ops: Sequence[Operation], context: Any) -> Iterator[Node]:
+def _nodes(ops: Sequence[Operation], context: Any) -> Iterator[FlatNode]:
     """Return the nodes of `ops` in program order: a loop has the place of its first operation."""
     together: dict[Any, list[Operation]] = {}
     for op in ops:
@@ -175,13 +175,15 @@ def _nodes(ops: Sequence[Operation], context: Any) -> Iterator[Node]:
             inner = loop
         together.setdefault(op.name if inner is None else inner, []).append(op)
     for key, own in together.items():
-        yield Node(tuple(own), None if isinstance(key, str) else key)
+        yield FlatNode(tuple(own), None if isinstance(key, str) else key)
 
 
-def _conditions(nodes: Iterable[Node], owner: Mapping[str, Node]) -> dict[Node, Conditions]:
-    found: dict[Node, Conditions] = {}
+def _conditions(
+    nodes: Iterable[FlatNode], owner: Mapping[str, FlatNode]
+) -> dict[FlatNode, Conditions]:
+    found: dict[FlatNode, Conditions] = {}
 
-    def before(node: Node) -> list[Node]:
+    def before(node: FlatNode) -> list[FlatNode]:
         names = [*(tensor.op.name for tensor in node.inputs), *(op.name for op in node.waits_for)]
         return [owner[name] for name in names if name in owner]
 
@@ -201,13 +203,13 @@ def _conditions(nodes: Iterable[Node], owner: Mapping[str, Node]) -> dict[Node, 
     return found
 
 
-def is_merge(node: Node) -> bool:
+def is_merge(node: FlatNode) -> bool:
     """Return whether `node` is the Merge of a conditional."""
     return node.loop is None and node.op.type == "Merge"
 
 
 def _of_tensor(
-    tensor: Tensor, found: Mapping[Node, Conditions], owner: Mapping[str, Node]
+    tensor: Tensor, found: Mapping[FlatNode, Conditions], owner: Mapping[str, FlatNode]
 ) -> Conditions:
     if tensor.op.name not in owner:
         return frozenset()

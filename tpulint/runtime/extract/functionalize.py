@@ -13,9 +13,9 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.arguments import argument_names, numbered_arguments
-from tpulint.runtime.extract.branches import Conditional, Group, groups
+from tpulint.runtime.extract.branches import ConditionalNodes, Group, groups
 from tpulint.runtime.extract.copying import copy
-from tpulint.runtime.extract.flat import Conditions, Level, Node, is_merge
+from tpulint.runtime.extract.flat import Conditions, FlatNode, Level, is_merge
 from tpulint.runtime.extract.loops import Loop
 from tpulint.runtime.extract.order import order_accesses
 from tpulint.runtime.extract.region import (
@@ -70,7 +70,7 @@ def _parameter(tensor: Tensor) -> Tensor:
     return made
 
 
-def _owners(level: Level, tensors: Iterable[Tensor]) -> list[Node]:
+def _owners(level: Level, tensors: Iterable[Tensor]) -> list[FlatNode]:
     return [level.owner[one.op.name] for one in tensors if one.op.name in level.owner]
 
 
@@ -99,13 +99,13 @@ class _Built:
         self.added: set[str] = set()
         """The names of operations that the graph has only because of how it is rebuilt."""
 
-    def build(self, wanted: Iterable[Node], given_out: Sequence[Tensor] = ()) -> None:
+    def build(self, wanted: Iterable[FlatNode], given_out: Sequence[Tensor] = ()) -> None:
         """Rebuild `wanted`, with everything they need that has not been built yet.
 
         `given_out` are tensors that are used outside the level.
         """
         for group in groups(self.level, wanted, self.here, self.done, given_out):
-            if isinstance(group, Conditional):
+            if isinstance(group, ConditionalNodes):
                 self._conditional(group)
             elif group[0].loop is not None:
                 self._loop(group[0])
@@ -163,7 +163,7 @@ class _Built:
             return tf.constant(tensor)
         return _without_value(instead) if tensor is None else tf.identity(self.image(tensor.name))
 
-    def _conditional(self, conditional: Conditional) -> None:
+    def _conditional(self, conditional: ConditionalNodes) -> None:
         given = conditional.results
 
         def branch(value: int) -> list[Tensor]:
@@ -194,7 +194,7 @@ class _Built:
         self.tensors.update(zip(names, results, strict=True))
         self.done.update({name: [_source(ran)] for name in conditional.finished})
 
-    def _loop(self, node: Node) -> None:
+    def _loop(self, node: FlatNode) -> None:
         loop = Loop.of(node.ops, node.loop)
         outer = dict(self.tensors)
         outer |= {op.outputs[0].name: self.tensors[op.inputs[0].name] for op in loop.constants}

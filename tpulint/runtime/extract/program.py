@@ -28,7 +28,7 @@ _NOT_RUN = frozenset({"TPUReplicateMetadata", "TPUCompilationResult", "TPUReplic
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class ReplicatedProgram:
     """`region` is the computation; every replica runs it, with its own tensors at `boundary`."""
 
     marked: Marked
@@ -46,7 +46,7 @@ class Program:
         return self.marked.num_replicas
 
 
-def extract(marked: Marked) -> Program:
+def extract(marked: Marked) -> ReplicatedProgram:
     """Return the program that `marked` describes."""
     if marked.mode != "graph":
         tensorflow_internals.add_automatic_dependencies(marked.graph)
@@ -87,7 +87,7 @@ def extract(marked: Marked) -> Program:
     names_inside = dict(zip(names, region.inputs, strict=True))
     if marked.metadata.get_attr("allow_soft_placement"):
         region = replace(region, automatic=automatic(region))
-    return Program(
+    return ReplicatedProgram(
         marked=marked,
         region=region,
         boundary={

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tpulint.runtime.extract.flat import Level, Node, is_variable, loops_around, splits
+from tpulint.runtime.extract.flat import FlatNode, Level, is_variable, loops_around, splits
 from tpulint.runtime.extract.region import Operation, sources_of
 
 
@@ -26,7 +26,7 @@ def reached(ops: Sequence[Operation], outputs: Iterable[Operation]) -> tuple[Ope
     return tuple(op for op in ops if op.name in found)
 
 
-def _entry(node: Node, plumbing: Mapping[Any, Sequence[Operation]]) -> Iterable[Operation]:
+def _entry(node: FlatNode, plumbing: Mapping[Any, Sequence[Operation]]) -> Iterable[Operation]:
     return node.ops if node.loop is None else plumbing[node.loop]
 
 

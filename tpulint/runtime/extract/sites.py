@@ -6,7 +6,7 @@ names one of these occurrences by the path that leads there from the computation
 
 from __future__ import annotations
 
-Site = tuple[str | int, ...]
+RegionSite = tuple[str | int, ...]
 """The names of the calls, loops and conditionals around an operation, outermost first, each with
 the number of its body that holds the next one, and the operation's own name."""
 

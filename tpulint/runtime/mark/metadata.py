@@ -7,10 +7,10 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
-from tpulint.runtime.mark.request import Request
+from tpulint.runtime.mark.request import ReplicateRequest
 
 
-def attributes_of(request: Request) -> dict[str, Any]:
+def attributes_of(request: ReplicateRequest) -> dict[str, Any]:
     """Return the attributes of the metadata operation, except `num_replicas` and `use_tpu`."""
     found: dict[str, Any] = {}
     assignment = request.device_assignment

@@ -21,7 +21,7 @@ from tpulint.runtime.errors import (
 from tpulint.runtime.mark import attributes, escaping, inputs, metadata, outputs, padding, variables
 from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
 from tpulint.runtime.mark.marked import Marked, Mode
-from tpulint.runtime.mark.request import Request
+from tpulint.runtime.mark.request import ReplicateRequest
 from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.source_location import is_called_by_strategy
 
@@ -50,7 +50,7 @@ def is_building() -> bool:
     return getattr(_building, "depth", 0) > 0
 
 
-def mark(request: Request, mode: Mode) -> Outcome | None:
+def mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
     """Build the marked nodes of `request`; None where there are no replicas.
 
     They go into the default graph; for a function's graph, into a scratch graph inside it.
@@ -64,7 +64,7 @@ def mark(request: Request, mode: Mode) -> Outcome | None:
         return _mark(request, mode)
 
 
-def _mark(request: Request, mode: Mode) -> Outcome | None:
+def _mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
     metadata_attributes = metadata.attributes_of(request)
     given = [[]] if request.inputs is None else request.inputs
     inputs.check_is_per_replica(given)
@@ -114,7 +114,7 @@ def _mark(request: Request, mode: Mode) -> Outcome | None:
 
 
 def _pad(
-    request: Request, flattened: inputs.Inputs
+    request: ReplicateRequest, flattened: inputs.Inputs
 ) -> tuple[list[list[Any]], list[padding.PaddedDimension]]:
     if not request.maximum_shapes:
         return flattened.flat, []
@@ -147,7 +147,7 @@ def _sharded(num_replicas: int) -> Iterator[None]:
 
 
 def _arguments(
-    request: Request,
+    request: ReplicateRequest,
     flattened: inputs.Inputs,
     fan_in: list[Any],
     padded: list[padding.PaddedDimension],
@@ -176,13 +176,13 @@ def _arguments(
     return args
 
 
-def _returned(request: Request, args: list[Any]) -> Any:
+def _returned(request: ReplicateRequest, args: list[Any]) -> Any:
     with variables.resource_variables_only(), escaping.escapes_reported():
         returned = request.computation(*args)
     return tfi.convert_variables_to_tensors(returned)
 
 
-def _is_partitioned(request: Request) -> bool:
+def _is_partitioned(request: ReplicateRequest) -> bool:
     """Return whether XLA's SPMD partitioner places the outputs, not a device scope."""
     options = request.xla_options or tfi.XLAOptions()
     assignment = request.device_assignment
@@ -193,7 +193,7 @@ def _is_partitioned(request: Request) -> bool:
     )
 
 
-def _compile_status(request: Request, info: Any, cluster: str) -> Any:
+def _compile_status(request: ReplicateRequest, info: Any, cluster: str) -> Any:
     with tf.control_dependencies([info]):
         if not request.use_tpu:
             return tf.no_op(name="compilation_status")
@@ -222,7 +222,7 @@ def _fan_out(found: outputs.Outputs, num_replicas: int) -> tuple[list[Any], list
     return fan_out, results
 
 
-def warn_of_idle_padding(request: Request, outcome: Outcome) -> None:
+def warn_of_idle_padding(request: ReplicateRequest, outcome: Outcome) -> None:
     """Warn of a `padding_spec` that pads nothing."""
     # A strategy gives the same to each trace, whatever the shapes of its inputs.
     if request.padding_spec is None or is_called_by_strategy():

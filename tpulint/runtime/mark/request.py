@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class ReplicateRequest:
     """The arguments of `split_compile_and_replicate`, as given."""
 
     computation: Callable[..., Any]

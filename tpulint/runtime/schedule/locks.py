@@ -15,7 +15,7 @@ from tpulint.runtime.extract.effects import Touch
 from tpulint.runtime.extract.host_order import HostOrder, host_order
 from tpulint.runtime.extract.region import Key, Operation, Region, key_of, sources_of
 from tpulint.runtime.schedule.options import Options
-from tpulint.runtime.schedule.variables import Variable
+from tpulint.runtime.schedule.variables import TouchedVariable
 from tpulint.runtime.schedule.wait_graph import Wait, WaitGraph
 from tpulint.runtime.source_location import place_of_operation
 
@@ -26,7 +26,7 @@ DEVICE = "device"
 class Deadlock:
     """`cycle` closes when a host operation waits for `variable`."""
 
-    variable: Variable
+    variable: TouchedVariable
     cycle: tuple[Wait, ...]
 
     def fault(self, replica: int) -> DeadlockError:
@@ -40,8 +40,8 @@ class Deadlock:
 
 
 @dataclass(eq=False)
-class Verdicts:
-    """The verdicts on operations of host clusters, by `key_of`."""
+class AccessSchedule:
+    """The times of operations of host clusters, by `key_of`."""
 
     before: set[Key] = field(default_factory=set)
     """They run before the device program."""
@@ -54,9 +54,11 @@ class Verdicts:
     warnings: list[StaleVariableWarning] = field(default_factory=list)
 
 
-def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdicts:
-    """Return the verdicts on all host accesses of variables that the device touches."""
-    verdicts = Verdicts()
+def schedule_accesses(
+    top: Region, variables: Iterable[TouchedVariable], options: Options
+) -> AccessSchedule:
+    """Return when each host access of a variable that the device touches runs."""
+    access_schedule = AccessSchedule()
     orders = {id(top): host_order(top, is_top=True)}
     for variable in variables:
         for touch in variable.on_host:
@@ -74,25 +76,25 @@ def judge(top: Region, variables: Iterable[Variable], options: Options) -> Verdi
             order, name = orders[id(region)], touch.anchor.name
             key = key_of(region, touch.anchor)
             if name in order.heads:
-                verdicts.before.add(key)
+                access_schedule.before.add(key)
                 if _comes_too_early(top, variable, touch):
-                    verdicts.warnings.append(_stale(variable, touch))
+                    access_schedule.warnings.append(_stale(variable, touch))
             elif options.host_variables == "snapshot":
                 if name in order.tails:
-                    verdicts.after.update(_with_followers(touch))
+                    access_schedule.after.update(_with_followers(touch))
                 else:
-                    verdicts.warnings.append(_stale(variable, touch))
+                    access_schedule.warnings.append(_stale(variable, touch))
             elif name in order.awaited:
-                verdicts.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, order))
+                access_schedule.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, order))
             else:
-                late = verdicts.after if region is top else verdicts.queued
+                late = access_schedule.after if region is top else access_schedule.queued
                 late.update(_with_followers(touch))
                 if touch.writes or _misses_a_write(top, variable, touch, name in order.tails):
-                    verdicts.warnings.append(_stale(variable, touch))
-    return verdicts
+                    access_schedule.warnings.append(_stale(variable, touch))
+    return access_schedule
 
 
-def _comes_too_early(top: Region, variable: Variable, head: Touch) -> bool:
+def _comes_too_early(top: Region, variable: TouchedVariable, head: Touch) -> bool:
     """Return whether the device touches `variable` before `head` in program order alone."""
     place = top.position[head.top.name]
     return any(
@@ -101,7 +103,7 @@ def _comes_too_early(top: Region, variable: Variable, head: Touch) -> bool:
     )
 
 
-def _misses_a_write(top: Region, variable: Variable, read: Touch, is_tail: bool) -> bool:
+def _misses_a_write(top: Region, variable: TouchedVariable, read: Touch, is_tail: bool) -> bool:
     """Return whether the device writes `variable`, for a tail after it in program order."""
     place = top.position[read.top.name]
     return any(
@@ -110,7 +112,7 @@ def _misses_a_write(top: Region, variable: Variable, read: Touch, is_tail: bool)
     )
 
 
-def _stale(variable: Variable, touch: Touch) -> StaleVariableWarning:
+def _stale(variable: TouchedVariable, touch: Touch) -> StaleVariableWarning:
     does = "writes" if touch.writes else "reads"
     return StaleVariableWarning(
         f"A host cluster {does} the variable '{variable.name}', which the device program touches: "
@@ -119,7 +121,7 @@ def _stale(variable: Variable, touch: Touch) -> StaleVariableWarning:
     )
 
 
-def _cycle(variable: Variable, touch: Touch, order: HostOrder) -> tuple[Wait, ...]:
+def _cycle(variable: TouchedVariable, touch: Touch, order: HostOrder) -> tuple[Wait, ...]:
     """Return the cycle that closes when `touch`, awaited by the device, waits for the variable."""
     graph = WaitGraph()
     lock = f"variable '{variable.name}'"

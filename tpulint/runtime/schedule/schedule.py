@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from tpulint.runtime.errors import RuntimeFaultWarning
 from tpulint.runtime.extract.collectives import Collective, collectives
 from tpulint.runtime.extract.feeds import feeds
-from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Region, key_of, needed
 from tpulint.runtime.extract.subregions import part
-from tpulint.runtime.schedule.locks import Verdicts, judge
+from tpulint.runtime.schedule.locks import AccessSchedule, schedule_accesses
 from tpulint.runtime.schedule.options import Options
 from tpulint.runtime.schedule.plan import Plan, plan
 from tpulint.runtime.schedule.unordered import warning_of
-from tpulint.runtime.schedule.variables import Variable, variables_of
+from tpulint.runtime.schedule.variables import TouchedVariable, variables_of
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """The order in which a program runs, decided before anything is built."""
 
-    program: Program
+    program: ReplicatedProgram
     options: Options
-    verdicts: Verdicts
+    access_schedule: AccessSchedule
     before: Plan
     """The host clusters that run before the device program."""
     during: Plan
     """The device program, and the host clusters that run with it."""
     after: Plan
     """The host clusters that run when the device program has ended."""
-    copied: tuple[Variable, ...]
+    copied: tuple[TouchedVariable, ...]
     """The variables of which each replica's device program has a copy of its own."""
     collectives: tuple[Collective, ...]
     feeds: frozenset[Operation]
@@ -38,37 +38,37 @@ class Schedule:
     warnings: tuple[RuntimeFaultWarning, ...]
 
 
-def schedule(program: Program, options: Options) -> Schedule:
+def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
     """Decide the order in which `program` runs.
 
     Raises:
         DeviceVariableError: a host cluster touches a variable of a strategy.
     """
     variables = variables_of(program)
-    verdicts = judge(program.region, variables, options)
-    before, during, after = _parts(program.region, verdicts)
+    access_schedule = schedule_accesses(program.region, variables, options)
+    before, during, after = _parts(program.region, access_schedule)
     return Schedule(
         program=program,
         options=options,
-        verdicts=verdicts,
-        before=plan(before, verdicts.queued),
-        during=plan(during, verdicts.queued),
-        after=plan(after, verdicts.queued),
+        access_schedule=access_schedule,
+        before=plan(before, access_schedule.queued),
+        during=plan(during, access_schedule.queued),
+        after=plan(after, access_schedule.queued),
         copied=tuple(one for one in variables if one.is_copied(program.num_replicas, options)),
         collectives=tuple(collectives(program)),
         feeds=feeds(program.region),
-        warnings=(*verdicts.warnings, *map(warning_of, program.unordered)),
+        warnings=(*access_schedule.warnings, *map(warning_of, program.unordered)),
     )
 
 
-def _parts(region: Region, verdicts: Verdicts) -> tuple[Region, Region, Region]:
+def _parts(region: Region, access_schedule: AccessSchedule) -> tuple[Region, Region, Region]:
     """Return the parts of `region` that run before the device program, with it, and after it."""
     by_name = {op.name: op for op in region.ops}
     early = needed(
-        (op for op in region.ops if key_of(region, op) in verdicts.before),
+        (op for op in region.ops if key_of(region, op) in access_schedule.before),
         lambda op: op.name in by_name and region.cluster_of(op) is not None,
     )
-    late = {op.name for op in region.ops if key_of(region, op) in verdicts.after}
+    late = {op.name for op in region.ops if key_of(region, op) in access_schedule.after}
     for op in region.ops:
         if op.type == "Identity" and op.inputs[0].op.name in late:
             late.add(op.name)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.effects import Touch, touches
-from tpulint.runtime.extract.program import Program
+from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Tensor
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.schedule.options import Options
@@ -20,7 +20,7 @@ _GLOBAL_STEP = re.compile(r"(^|/)(global_step|iterations?)(_\d+)?$")
 
 
 @dataclass(frozen=True, eq=False)
-class Variable:
+class TouchedVariable:
     """A variable that the device program touches; `handle` names its handle in the computation."""
 
     handle: str
@@ -66,14 +66,14 @@ class Variable:
         return tf.as_dtype(kinds[0])
 
 
-def variables_of(program: Program) -> tuple[Variable, ...]:
+def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
     """Return the variables that either side of `program` touches, in the order of their handles."""
     by_handle: dict[str, list[Touch]] = {}
     for touch in touches(program.region):
         by_handle.setdefault(touch.variable, []).append(touch)
     names = _names(program.marked)
     return tuple(
-        Variable(
+        TouchedVariable(
             handle=handle,
             name=_name(handle, program.boundary[handle][0], names),
             of_strategy=handle in program.of_strategy,

@@ -12,6 +12,7 @@ from tpulint.runtime.tensorflow_internals.contexts import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.cores import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.devices import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_calls import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.emulated_embeddings import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_placement import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_system import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.feeds import *  # noqa: F403

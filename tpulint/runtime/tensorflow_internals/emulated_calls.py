@@ -11,7 +11,6 @@ import tensorflow as tf
 from tpulint.runtime.tensorflow_internals.modules import (
     gen_tpu_ops,
     multi_device_iterator_ops,
-    tpu_embedding,
     tpu_replication,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
@@ -80,24 +79,6 @@ def cross_replica_sums(in_computation: Callable[[], bool]) -> Iterator[None]:
         return real(input, group_assignment, name=name)
 
     with patched("tensorflow.python.ops.gen_tpu_ops.cross_replica_sum", cross_replica_sum):
-        yield
-
-
-@contextlib.contextmanager
-def embeddings_refused() -> Iterator[None]:
-    """Refuse a `TPUEmbedding` of a session, which TPUEstimator makes, in the context."""
-
-    def __init__(self: Any, *_: Any, **__: Any) -> None:
-        raise NotImplementedError(
-            "the emulated TPU has no embedding hardware: TPUEmbedding, and so TPUEstimator's "
-            "embedding_config_spec, needs a TPU, or use_tpu=False, with which the tables are "
-            "plain variables"
-        )
-
-    with contextlib.ExitStack() as places:
-        if tpu_embedding is not None:
-            target = f"{_TPU}.tpu_embedding.TPUEmbedding.__init__"
-            places.enter_context(patched(target, __init__))
         yield
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorflow.compiler.tf2xla.python import xla as tf2xla
 from tensorflow.core.protobuf import config_pb2
-from tensorflow.core.protobuf.tpu import topology_pb2
+from tensorflow.core.protobuf.tpu import topology_pb2, tpu_embedding_configuration_pb2
 from tensorflow.python import eager, pywrap_tfe
 from tensorflow.python.autograph.core import config as autograph_config
 from tensorflow.python.client import session
@@ -45,6 +45,8 @@ from tensorflow.python.saved_model import save_context
 from tensorflow.python.tpu import functional as tpu_functional
 from tensorflow.python.tpu import (
     topology,
+    tpu_embedding_v2,
+    tpu_embedding_v2_utils,
     tpu_function,
     tpu_name_util,
     tpu_replication,
@@ -59,6 +61,10 @@ try:  # of sessions: it left TensorFlow after the Estimator
     from tensorflow.python.tpu import tpu_embedding
 except ImportError:
     tpu_embedding = None
+try:  # for the SparseCore: since 2.17
+    from tensorflow.python.tpu import tpu_embedding_v3
+except ImportError:
+    tpu_embedding_v3 = None
 
 xla_data_pb2 = xla_sharding.xla_data_pb2
 record = getattr(eager, "record", tape)  # 2.12 has it in `tape`
@@ -103,6 +109,10 @@ __all__ = [
     "topology_pb2",
     "tpu_cluster_resolver",
     "tpu_embedding",
+    "tpu_embedding_configuration_pb2",
+    "tpu_embedding_v2",
+    "tpu_embedding_v2_utils",
+    "tpu_embedding_v3",
     "tpu_function",
     "tpu_functional",
     "tpu_name_util",

@@ -102,6 +102,7 @@ _ANY_CORE = "a function called on a free core runs here: its operation has no ke
 _CORES = "eager tensors report the emulated core that they are on"
 _PLACED = "operations of graphs that are placed on emulated cores run on the CPU, and report them"
 _UNTUNED = "a pipeline that feeds several cores ends at once, and not after its tuning thread"
+_EMBEDDING = "the embedding tables are in the host's memory: the operations have no kernel on a CPU"
 _ONE_CORE = "a replica is on one core, which cannot switch to programs for single shards"
 
 _EMULATED = (
@@ -157,9 +158,32 @@ _EMULATED = (
     ),
     Patch(
         f"{_TPU}.tpu_embedding.TPUEmbedding.__init__",
-        "there is no embedding hardware, and the error says so",
+        "there is no embedding hardware for sessions, and the error says so",
         When.EMULATED,
         until="2.15",
+    ),
+    Patch(
+        f"{_TPU}.tpu_embedding_v3.TPUEmbeddingV2.__init__",
+        "there is no SparseCore, and the error says so",
+        When.EMULATED,
+        since="2.17",
+    ),
+    Patch(
+        f"{_TPU}.tpu_embedding_v2.TPUEmbedding.__init__",
+        "what the emulated embedding engine does not offer is refused at once",
+        When.EMULATED,
+    ),
+    *(
+        Patch(f"{_TPU}.{name}", _EMBEDDING, When.EMULATED)
+        for name in (
+            "tpu_embedding_v2._load_variables_impl",
+            "tpu_embedding_v2._retrieve_variables_impl",
+            "ops.tpu_ops.is_tpu_embedding_initialized",
+            "tpu.initialize_system_for_tpu_embedding",
+            "ops.tpu_ops.enqueue_tpu_embedding_arbitrary_tensor_batch",
+            "ops.tpu_ops.recv_tpu_embedding_activations",
+            "ops.tpu_ops.send_tpu_embedding_gradients",
+        )
     ),
     Patch(
         f"{_TF}.data.ops.multi_device_iterator_ops.OwnedMultiDeviceIterator.__init__",

@@ -78,7 +78,7 @@ def test_a_failure_of_the_reader_costs_what_is_being_read() -> None:
     with reader.guarded("main.py: train"):
         raise KeyError("x")
     (failure,) = reader.failures
-    assert (failure.reading, type(failure.error)) == ("main.py: train", KeyError)
+    assert (failure.reading, failure.error) == ("main.py: train", "KeyError: 'x'")
     assert str(failure).startswith("internal error while reading main.py: train: KeyError: 'x' (")
 
 

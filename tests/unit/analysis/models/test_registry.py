@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.reading import read_program
 from tests.rules.pages import pages, write
 from tpulint.analysis.domain.values import Value
 from tpulint.analysis.models import registry
 from tpulint.analysis.models.call import Answer, Call
-from tpulint.pipeline.analyze import understand
 
 
 def test_the_families_that_go_by_names_are_families() -> None:
@@ -39,7 +39,7 @@ def test_who_is_passed_by_has_no_answer(tmp_path: Path, monkeypatch: pytest.Monk
         for block in page.blocks[:2]:
             folder = tmp_path / page.code / str(block.line)
             folder.mkdir(parents=True)
-            understand([str(folder / name) for name in write(block, folder)])
+            read_program([str(folder / name) for name in write(block, folder)])
     monkeypatch.undo()
     assert len({number for number, _ in answered}) > len(registry.FAMILIES) / 2
     for number, name in answered:

@@ -6,15 +6,15 @@ import pytest
 
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph, connected
-from tpulint.analysis.resolver.imports import Import, imports
+from tpulint.analysis.resolver.imports import ImportedNames, imports
 
 STATEMENTS = {
-    b"import a.b as c, d\n": [Import("a.b", 0, ()), Import("d", 0, ())],
-    b"from . import x, y as z  # and why\n": [Import("", 1, ("x", "y"))],
-    b"  from ..a.b import (p,  # one\n    q as r,\n)\n": [Import("a.b", 2, ("p", "q"))],
-    b"if x: import k\n": [Import("k", 0, ())],
-    b"from m import a, \\\n  b\n": [Import("m", 0, ("a", "b"))],
-    b"from t import *\n": [Import("t", 0, ("*",))],
+    b"import a.b as c, d\n": [ImportedNames("a.b", 0, ()), ImportedNames("d", 0, ())],
+    b"from . import x, y as z  # and why\n": [ImportedNames("", 1, ("x", "y"))],
+    b"  from ..a.b import (p,  # one\n    q as r,\n)\n": [ImportedNames("a.b", 2, ("p", "q"))],
+    b"if x: import k\n": [ImportedNames("k", 0, ())],
+    b"from m import a, \\\n  b\n": [ImportedNames("m", 0, ("a", "b"))],
+    b"from t import *\n": [ImportedNames("t", 0, ("*",))],
     b"x = 'to import y'\nreimport = 1\nimport_it(z)\n": [],
 }
 

@@ -19,7 +19,7 @@ class Facts:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, filename: str, data: bytes, text: str) -> ir.ModuleFacts | None:
+    def __call__(self, filename: str, data: bytes, text: str) -> ir.ModuleSummary | None:
         self.asked.append(filename)
         return Store(None, 1).one(filename, data, text)
 

@@ -27,7 +27,7 @@ def test_which_tensorflow_to_install(error: Exception) -> None:
 
 
 @pytest.mark.parametrize("error", ERRORS)
-def test_nothing_is_said_where_it_is_there(error: Exception) -> None:
+def test_no_message_where_it_is_installed(error: Exception) -> None:
     assert not list(missing_estimator(error, "2.15.1"))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.pipeline.program_map.drawn import context_of, found
 from tests.unit.pipeline.program_map.programs import DEADLOCK, LAYERS, LOOP, SENT, VARIABLES
-from tpulint.output.context import Context
+from tpulint.output.context import RenderContext
 from tpulint.output.program_map import FORMATS, load
 from tpulint.output.program_map.columns import columns_for
 from tpulint.output.program_map.layout import drawing
@@ -42,7 +42,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(params=PROGRAMS)
-def made(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ProgramMap, Context]:
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ProgramMap, RenderContext]:
     here = found(PROGRAMS[request.param], tmp_path)
     return here.program, context_of(here, tmp_path)
 
@@ -52,7 +52,7 @@ def drawn_in(program: ProgramMap) -> ComputationMap:
     return only
 
 
-def test_every_format_names_every_box_and_variable(made: tuple[ProgramMap, Context]) -> None:
+def test_every_format_names_every_box_and_variable(made: tuple[ProgramMap, RenderContext]) -> None:
     program, context = made
     for name in FORMATS:
         written = load(name)(program, context)
@@ -62,14 +62,14 @@ def test_every_format_names_every_box_and_variable(made: tuple[ProgramMap, Conte
             assert variable.name in written, name
 
 
-def test_text_keeps_to_its_width(made: tuple[ProgramMap, Context]) -> None:
+def test_text_keeps_to_its_width(made: tuple[ProgramMap, RenderContext]) -> None:
     program, context = made
     for width in (60, 80, 100):
         lines = load("text")(program, context._replace(width=width)).splitlines()
         assert max(len(each) for each in lines[2:]) <= width
 
 
-def test_colour_changes_no_word(made: tuple[ProgramMap, Context]) -> None:
+def test_colour_changes_no_word(made: tuple[ProgramMap, RenderContext]) -> None:
     program, context = made
     coloured = load("text")(program, context._replace(color=True))
     assert "\x1b[" in coloured
@@ -88,7 +88,7 @@ STATEMENTS = [
 ]
 
 
-def test_mermaid_has_its_syntax(made: tuple[ProgramMap, Context]) -> None:
+def test_mermaid_has_its_syntax(made: tuple[ProgramMap, RenderContext]) -> None:
     program, context = made
     first, *lines = load("mermaid")(program, context).splitlines()
     assert first == "flowchart TB"
@@ -120,7 +120,7 @@ def test_mermaid_has_its_syntax(made: tuple[ProgramMap, Context]) -> None:
     assert any(line.startswith("linkStyle") for line in lines) == bool(red)
 
 
-def test_svg_is_well_formed_and_needs_nothing_else(made: tuple[ProgramMap, Context]) -> None:
+def test_svg_is_well_formed_and_needs_nothing_else(made: tuple[ProgramMap, RenderContext]) -> None:
     program, context = made
     written = load("svg")(program, context)
     root = ElementTree.fromstring(written)
@@ -167,7 +167,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_html_leads_to_lines_that_are_in_it(made: tuple[ProgramMap, Context]) -> None:
+def test_html_leads_to_lines_that_are_in_it(made: tuple[ProgramMap, RenderContext]) -> None:
     program, context = made
     written = load("html")(program, context)
     assert_alone(written)
@@ -182,7 +182,7 @@ def test_html_leads_to_lines_that_are_in_it(made: tuple[ProgramMap, Context]) ->
 
 
 def rectangles(
-    drawn: ComputationMap, context: Context, narrow: bool
+    drawn: ComputationMap, context: RenderContext, narrow: bool
 ) -> Iterator[tuple[float, ...]]:
     for box in drawing(drawn, context, narrow=narrow).boxes:
         yield box.x, box.y, box.right, box.bottom
@@ -190,7 +190,7 @@ def rectangles(
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_boxes_neither_overlap_nor_leave_the_picture(
-    made: tuple[ProgramMap, Context], narrow: bool
+    made: tuple[ProgramMap, RenderContext], narrow: bool
 ) -> None:
     program, context = made
     drawn = drawn_in(program)

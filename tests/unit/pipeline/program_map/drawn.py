@@ -6,8 +6,8 @@ from pathlib import Path
 from textwrap import dedent
 
 from tpulint.config import Config
-from tpulint.output.context import Context
-from tpulint.output.program_map.model import ComputationMap, Cycle, Edge, Node, ProgramMap
+from tpulint.output.context import RenderContext
+from tpulint.output.program_map.model import ComputationMap, Cycle, MapEdge, MapNode, ProgramMap
 from tpulint.pipeline.program_map import Found, draw
 from tpulint.pipeline.request import Request
 
@@ -32,17 +32,17 @@ def drawn(text: str, folder: Path, function: str | None = None) -> ComputationMa
     return only
 
 
-def context_of(made: Found, folder: Path) -> Context:
-    return Context(str(folder), made.sources)
+def context_of(made: Found, folder: Path) -> RenderContext:
+    return RenderContext(str(folder), made.sources)
 
 
-def node(drawn: ComputationMap, title: str) -> Node:
+def node(drawn: ComputationMap, title: str) -> MapNode:
     """Return the only node whose title begins like that."""
     (only,) = [each for each in drawn.nodes if each.title.startswith(title)]
     return only
 
 
-def edge(drawn: ComputationMap, source: str, target: str) -> Edge | None:
+def edge(drawn: ComputationMap, source: str, target: str) -> MapEdge | None:
     """Return the edge between the nodes of those titles."""
     return drawn.edge(node(drawn, source).key, node(drawn, target).key)
 
@@ -55,5 +55,5 @@ def closes(cycle: Cycle) -> bool:
     )
 
 
-def all_edges(program: ProgramMap) -> list[Edge]:
+def all_edges(program: ProgramMap) -> list[MapEdge]:
     return [edge for each in program.computations for edge in each.edges]

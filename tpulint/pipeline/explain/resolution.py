@@ -10,15 +10,15 @@ from tpulint.diagnostics.suppress import read_comments
 from tpulint.finding import Certainty, Finding
 from tpulint.output.explanation import RuleNote
 from tpulint.output.explanation_text import NOTHING
+from tpulint.pipeline.check_result import CheckResult
 from tpulint.pipeline.explain.looks import Looks
 from tpulint.pipeline.request import Request
-from tpulint.pipeline.run import Run
-from tpulint.pipeline.verdict import new_ones, shows
+from tpulint.pipeline.resolve import is_shown, new_findings
 from tpulint.source import Source
 
 
-class Verdicts:
-    """The judgment of findings in one file, as a check judges them, with its reason."""
+class Resolution:
+    """The decisions of a check about the findings in one file, with their reasons."""
 
     def __init__(self, request: Request, source: Source) -> None:
         self.request = request
@@ -37,11 +37,11 @@ class Verdicts:
             return "ignored in this file (per-file-ignores)"
         if self.comments.covers(finding):
             return "suppressed by a comment"
-        if not shows(finding, self.request):
+        if not is_shown(finding, self.request):
             return "possible and hidden (--certainty possible shows it)"
-        run = Run()
-        run.sources[self.filename] = self.source
-        if not new_ones([finding], [self.filename], self.request, run):
+        result = CheckResult()
+        result.sources[self.filename] = self.source
+        if not new_findings([finding], [self.filename], self.request, result):
             return "in the baseline"
         return "reported" if finding.certainty is Certainty.DEFINITE else "reported as possible"
 

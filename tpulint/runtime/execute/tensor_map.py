@@ -10,11 +10,11 @@ import tensorflow as tf
 
 from tpulint.runtime.extract.copying import copy
 from tpulint.runtime.extract.region import Operation, Region, Tensor
-from tpulint.runtime.extract.sites import Site
+from tpulint.runtime.extract.sites import RegionSite
 
 
 @dataclass(eq=False)
-class Places:
+class TensorMap:
     """Images by the region's own names.
 
     A variable that the device works on in a copy of its own has two images: `tensors` has the one
@@ -31,7 +31,7 @@ class Places:
     """The operations that everything here waits for."""
     replica: Tensor = None
     """The replica's number."""
-    site: Site = ()
+    site: RegionSite = ()
     """The region's site in the program."""
     iteration: Tensor = None
     """The rounds that the loops around have made before, outermost first."""
@@ -70,21 +70,21 @@ def token_after(effects: Sequence[Operation]) -> Tensor:
     return token
 
 
-def constant_or_image(region: Region, name: str, places: Places, *, on_host: bool) -> Tensor:
+def constant_or_image(region: Region, name: str, images: TensorMap, *, on_host: bool) -> Tensor:
     """Return the image, in the graph that is being built, of the tensor `name`.
 
     A constant has none: it is copied where it is used. So is an operation that only passes on a
     tensor of another part of the region.
     """
-    if name in places.tensors:
-        return in_this_graph(places.of(name, on_host=on_host))
+    if name in images.tensors:
+        return in_this_graph(images.of(name, on_host=on_host))
     op = region.graph.get_tensor_by_name(name).op
     if op.type not in ("Const", "Identity"):
         raise KeyError(name)
     made = copy(
         region,
         [op],
-        lambda inner: constant_or_image(region, inner, places, on_host=on_host),
+        lambda inner: constant_or_image(region, inner, images, on_host=on_host),
         {op.name: frozenset()},
     )
     return made.tensors[name]

@@ -1,20 +1,20 @@
-"""Look at the bytes of every file once: which can matter, which names they spell."""
+"""Search the bytes of every file once: which files can matter, and which names they spell."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from tpulint.analysis.names.api_names import Spelled, Spelling
+from tpulint.analysis.names.api_names import Spelled, SpellingSearch
 from tpulint.analysis.options import Settings
-from tpulint.analysis.soft_placement import SIGN, said
+from tpulint.analysis.soft_placement import SIGN, placement_in
 from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
 from tpulint.disk import DISK
 from tpulint.finding import Finding, Location, Span
 from tpulint.syntax.prefilter import passes
 
 
-class Screened(NamedTuple):
+class Prefiltered(NamedTuple):
     """The result of a search of the bytes of some files.
 
     seeds: the files that show the seam. marked: those that may hold suppressions. setters:
@@ -30,19 +30,19 @@ class Screened(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def screen(
+def prefilter(
     filenames: Sequence[str],
     given: Mapping[str, bytes],
     settings: Settings,
     context: Collection[str] = (),
-) -> Screened:
-    """Read the files; `given` holds the bytes of those that are not (or not yet) on disk.
+) -> Prefiltered:
+    """Search the bytes of the files; `given` holds those that are not (or not yet) on disk.
 
-    Of the files that are only `context` nobody asks about suppressions.
+    Suppressions do not matter in the files that are only `context`.
     """
     seeds, marked, findings = [], [], []
     setters: list[tuple[str, str]] = []
-    spelling = Spelling(settings.target_tensorflow)
+    spelling = SpellingSearch(settings.target_tensorflow)
     for filename in filenames:
         data = given.get(filename)
         try:
@@ -50,14 +50,14 @@ def screen(
         except OSError as error:
             findings.append(unreadable(filename, f"cannot be read: {error.strerror}", 1, 1))
             continue
-        if SIGN in data and (state := said(data)) is not None:
+        if SIGN in data and (state := placement_in(data)) is not None:
             setters.append((filename, state))
         spelling.look(filename, data)
         if filename not in context and may_name_own_codes(data):
             marked.append(filename)
         if passes(data, settings.wrappers):
             seeds.append(filename)
-    return Screened(
+    return Prefiltered(
         tuple(seeds),
         tuple(marked),
         tuple(setters),
@@ -67,9 +67,9 @@ def screen(
     )
 
 
-def together(parts: Sequence[Screened]) -> Screened:
-    """Return all the parts as one, as if their files had been read in one go."""
-    return Screened(
+def merge(parts: Sequence[Prefiltered]) -> Prefiltered:
+    """Return the results for all files as one."""
+    return Prefiltered(
         tuple(each for part in parts for each in part.seeds),
         tuple(each for part in parts for each in part.marked),
         tuple(each for part in parts for each in part.setters),

@@ -1,0 +1,20 @@
+"""Read a program that a test holds as text, as a check would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tpulint.analysis.options import Settings
+from tpulint.codes import CODES
+from tpulint.pipeline import driver
+from tpulint.pipeline.batch import Batch, Job
+from tpulint.pipeline.program_analysis import BuiltProgram
+
+
+def read_program(
+    filenames: Iterable[str], given: Mapping[str, bytes] | None = None
+) -> BuiltProgram:
+    """Read the files as one program; `given` holds the bytes of those that are not on disk."""
+    names = tuple(filenames)
+    batch = Batch(names, frozenset(), given or {}, frozenset(CODES), Settings(), None)
+    return driver.read_program(batch, Job(names, (), len(names)))

@@ -1,0 +1,63 @@
+"""A step whose strategy another module gets from a helper: that module is read, too.
+
+Nothing in its bytes names the seam but the strategy that it is handed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import reported
+
+PROJECT = """
+# file: strategies.py
+import tensorflow as tf
+
+def get_strategy(kind):
+    if kind == "tpu":
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+        return tf.distribute.TPUStrategy(resolver)
+    return tf.distribute.MirroredStrategy()
+
+# file: trainer.py
+import tensorflow as tf
+
+class Trainer:
+    def __init__(self, strategy=None):
+        self.strategy = strategy or tf.distribute.get_strategy()
+
+    @tf.function
+    def train(self, x):
+        def step(x):
+            return tf.py_function(abs, [x], tf.float32)
+        return self.strategy.run(step, args=(x,))
+
+# file: main.py
+import sys
+import tensorflow as tf
+import strategies
+from trainer import Trainer
+
+def main():
+    {main}
+
+if __name__ == "__main__":
+    main()
+"""
+GETS = "strategy = strategies.get_strategy({})\n    "
+MAINS = {
+    GETS.format("sys.argv[1]") + "Trainer(strategy).train(tf.zeros([8]))": "definite",
+    GETS.format("sys.argv[1]")
+    + "with strategy.scope():\n        Trainer().train(tf.zeros([8]))": "definite",
+    GETS.format("'mirrored'") + "Trainer(strategy).train(tf.zeros([8]))": "",
+    "Trainer().train(tf.zeros([8]))": "possible",
+}
+
+
+@pytest.mark.parametrize("main", MAINS)
+def test_the_caller_that_gets_the_strategy(main: str, tmp_path: Path) -> None:
+    found = reported(PROJECT.replace("{main}", main), tmp_path, ["TPU501"])
+    expected = [("trainer.py", MAINS[main])] if MAINS[main] else []
+    assert [(each.filename, each.certainty) for each in found] == expected

@@ -1,0 +1,132 @@
+"""Strategies that a flag chooses: the premise of what is said is that the run is on a TPU.
+
+What a TPU's run meets on its way is definite. A test that leaves the TPU's strategy aside takes
+the premise away, whatever the words of it are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked, certainties
+
+FACTORY = """
+import sys
+import tensorflow as tf
+
+def make(kind, address=""):
+    kind = kind.lower()
+    if kind == "off":
+        return tf.distribute.get_strategy()
+    if kind == "tpu":
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=address)
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    if kind == "one_device":
+        return tf.distribute.OneDeviceStrategy("cpu:0")
+    return tf.distribute.MirroredStrategy()
+"""
+FLAG = """
+import sys
+import tensorflow as tf
+
+use_tpu = "--tpu" in sys.argv
+rate = float(sys.argv[1])
+if {made}:
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+    strategy = tf.distribute.TPUStrategy(resolver)
+else:
+    strategy = tf.distribute.MirroredStrategy()
+
+def step(x):
+    return tf.py_function(abs, [x], tf.float32)
+
+def train(num_gpus, kind):
+    @tf.function
+    def one(x):
+        if {run}:
+            strategy.run(step, args=(x,))
+    one(tf.zeros([8]))
+"""
+FAULTS = (
+    FACTORY
+    + """
+def train(strategy, data):
+    @tf.function
+    def one(iterator):
+        def step(x):
+            print(x)  # error: TPU506
+            tf.py_function(abs, [x], tf.float32)  # error: TPU501
+            strategy.reduce("SUM", x, axis=None)  # error: TPU705
+            with strategy.scope():  # error: TPU703
+                pass
+            if isinstance(strategy, tf.distribute.MirroredStrategy):
+                tf.numpy_function(abs, [x], tf.float32)
+            return tf.Variable(1.0) + x  # error: TPU104
+        return strategy.run(step, args=(next(iterator),))
+    one(iter(data))
+
+train(make(sys.argv[1]), tf.data.Dataset.range(8).batch(8, drop_remainder=True))
+"""
+)
+# The tests around the strategy and around its `run`, and the certainty of the TPU501, if any.
+TESTS = {
+    ("use_tpu", "True"): "definite",
+    ("use_tpu", "rate > 0.5"): "definite",
+    ("use_tpu", "use_tpu"): "definite",
+    ("use_tpu", "not use_tpu"): "",
+    ("use_tpu", "not use_tpu and rate > 0.5"): "",
+    ("use_tpu", "num_gpus > 0"): "",
+    ("use_tpu", "num_gpus == 0"): "definite",
+    ("use_tpu", "kind == 'tpu'"): "definite",
+    ("use_tpu", "kind != 'tpu'"): "",
+    ("rate > 0.5", "rate > 0.5"): "definite",
+    ("rate <= 0.5", "not rate <= 0.5"): "",
+    ("use_tpu", "isinstance(strategy, tf.distribute.TPUStrategy)"): "definite",
+    ("use_tpu", "not isinstance(strategy, tf.distribute.TPUStrategy)"): "",
+    ("use_tpu", "isinstance(strategy, tf.distribute.MirroredStrategy)"): "",
+}
+GIVEN = """
+def train(strategy):
+    @tf.function
+    def one(x):
+        strategy.run(lambda each: tf.py_function(abs, [each], tf.float32), args=(x,))
+    one(tf.zeros([8]))
+
+{call}
+"""
+KINDS = {
+    "train(make(sys.argv[1]))": "definite",
+    "train(make('TPU'))": "definite",
+    "train(make('Mirrored'))": "",
+    "train(make('off'))": "possible",
+}
+
+
+def test_faults_of_each_run_on_a_tpu_are_definite(tmp_path: Path) -> None:
+    assert_marked(FAULTS, tmp_path)
+
+
+@pytest.mark.parametrize(("made", "run"), TESTS)
+def test_a_test_that_leaves_the_strategy_of_the_tpu_aside(
+    made: str, run: str, tmp_path: Path
+) -> None:
+    text = FLAG.replace("{made}", made).replace("{run}", run)
+    assert certainties(text, tmp_path, "TPU501") == [each for each in [TESTS[made, run]] if each]
+
+
+@pytest.mark.parametrize("call", KINDS)
+def test_a_factory_that_is_told_which_strategy_to_make(call: str, tmp_path: Path) -> None:
+    text = FACTORY + GIVEN.replace("{call}", call)
+    assert certainties(text, tmp_path, "TPU501") == [each for each in [KINDS[call]] if each]
+
+
+def test_a_system_that_nothing_initializes_where_the_flag_chooses_the_tpu(tmp_path: Path) -> None:
+    text = FLAG.replace("{made}", "use_tpu").replace("{run}", "True")
+    uninitialized = text.replace("TPUClusterResolver.connect()", "TPUClusterResolver()")
+    called = "\ntrain(0, 'tpu')\n"
+    assert certainties(uninitialized + called, tmp_path, "TPU707") == ["definite"]
+    assert certainties(text + called, tmp_path, "TPU707") == []

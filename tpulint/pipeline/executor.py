@@ -1,0 +1,214 @@
+"""The places where the steps of an analysis run: this process, or several side by side.
+
+An executor also knows which programs have not changed since an earlier check. The steps
+themselves are functions that `driver.py` hands in.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor as Pool
+from concurrent.futures import Future
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.batch import Batch, Job
+from tpulint.pipeline.kept_programs import KeptPrograms
+from tpulint.pipeline.prefilter import Prefiltered, merge
+from tpulint.pipeline.progress import Progress
+
+if TYPE_CHECKING:
+    from tpulint.analysis.interpreter.observer import Observer
+    from tpulint.analysis.resolver.import_graph import ImportGraph
+    from tpulint.pipeline.program_analysis import ProgramAnalysis
+    from tpulint.syntax.summary_cache import Store
+
+T = TypeVar("T")
+
+FEW = 200  # files below which a second process costs more than it saves
+ALONE = 4  # files with the seam that are read in this process
+ISOLATED = 2  # processes that parse the files of a program of which one died
+CHUNK = 100  # files that one process looks at in a turn
+
+
+class PrefilterStep(Protocol):
+    """Search the bytes of some files of a batch."""
+
+    def __call__(self, batch: Batch, filenames: Sequence[str]) -> Prefiltered: ...
+
+
+class NamesStep(Protocol):
+    """Find what is wrong with names alone."""
+
+    def __call__(self, batch: Batch, prefiltered: Prefiltered) -> Analysis: ...
+
+
+class ProgramStep(Protocol):
+    """Analyze one program."""
+
+    def __call__(
+        self, batch: Batch, job: Job, observer: Observer | None = None, store: Store | None = None
+    ) -> ProgramAnalysis: ...
+
+
+class Executor(Protocol):
+    """A way to run the steps on a batch."""
+
+    def prefilter(self, step: PrefilterStep) -> Prefiltered: ...
+    def graph(self) -> ImportGraph | None: ...
+    def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis: ...
+    def programs(self, jobs: Sequence[Job], step: ProgramStep) -> Iterable[Analysis]: ...
+
+
+class ProcessExecutor:
+    """Runs the steps in up to `processes` processes; a program read before is recalled from disk.
+
+    A context manager: the processes end with it.
+    """
+
+    def __init__(self, batch: Batch, processes: int, progress: Progress) -> None:
+        self._batch = batch
+        self._kept = KeptPrograms(batch)
+        self._processes = 1 if batch.given else processes
+        self._progress = progress
+        self._stack = ExitStack()
+        self._pool: Pool | None = None
+
+    def __enter__(self) -> ProcessExecutor:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.__exit__(*exception)  # type: ignore[arg-type]
+
+    def prefilter(self, step: PrefilterStep) -> Prefiltered:
+        """Search the bytes of all files, of many in all processes."""
+        files = self._batch.filenames
+        if self._processes == 1 or len(files) <= FEW:
+            self._progress.step("reading files")
+            return step(self._batch, files)
+        pool = self._start(self._processes)
+        self._progress.step("reading files")
+        found = self._in_chunks(pool, step)
+        if found.seeds:
+            for _ in range(self._processes):  # they have nothing else to do meanwhile
+                _submitted(pool, _load)
+        return found
+
+    def graph(self) -> ImportGraph | None:
+        """Return None: no import graph is known from an earlier check."""
+        return None
+
+    def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis:
+        """Find what is wrong with names alone."""
+        return step(self._batch, prefiltered)
+
+    def programs(self, jobs: Sequence[Job], step: ProgramStep) -> Iterable[Analysis]:
+        """Analyze the programs that have changed, the largest first; recall the others."""
+        known = {job: found for job in jobs if (found := self._kept.recall(job))}
+        left = [job for job in jobs if job not in known]
+        if self._pool is None and self._is_worth_a_pool(left):
+            _load()
+            self._start(min(self._processes, len(left)))
+        futures: dict[Job, Future[Analysis] | None] = {}
+        if self._pool is not None:
+            for job in sorted(left, key=lambda job: -job.size):
+                futures[job] = _submitted(self._pool, _elsewhere, step, job)
+        return self._results(jobs, known, futures, step)
+
+    def _results(
+        self,
+        jobs: Sequence[Job],
+        known: dict[Job, Analysis],
+        futures: dict[Job, Future[Analysis] | None],
+        step: ProgramStep,
+    ) -> Iterator[Analysis]:
+        """Wait for each program; one whose process dies is read again, its files parsed apart."""
+        for number, job in enumerate(jobs):
+            self._progress.step("programs checked:", number, len(jobs))
+            found = known.get(job)
+            if found is None:
+                if job in futures:
+                    isolated = job._replace(isolated=ISOLATED)
+                    found = _result(futures[job]) or step(self._batch, isolated).analysis
+                else:
+                    found = step(self._batch, job).analysis
+                self._kept.remember(job, found)
+            yield found
+
+    def _is_worth_a_pool(self, jobs: Sequence[Job]) -> bool:
+        return self._processes > 1 and len(jobs) > 1 and sum(len(job.seeds) for job in jobs) > ALONE
+
+    def _start(self, processes: int) -> Pool:
+        from tpulint.worker_pool import worker_pool
+
+        self._pool = self._stack.enter_context(worker_pool(processes, partial(_begin, self._batch)))
+        return self._pool
+
+    def _in_chunks(self, pool: Pool, step: PrefilterStep) -> Prefiltered:
+        from concurrent.futures.process import BrokenProcessPool
+
+        starts = range(0, len(self._batch.filenames), CHUNK)
+        try:
+            return merge(list(pool.map(partial(_prefilter_chunk, step), starts)))
+        except BrokenProcessPool:
+            return step(self._batch, self._batch.filenames)
+
+
+def processes_of(jobs: int | None) -> int:
+    """Return the number of processes for the setting `jobs`."""
+    return jobs or os.cpu_count() or 1
+
+
+def _load() -> None:
+    """Import what reads a program."""
+    from tpulint import rules
+
+    for name in ("pipeline.summarize", "analysis.build_program", "syntax.summary_cache"):
+        importlib.import_module(f"tpulint.{name}")
+    for code in rules.written():
+        rules.load(code)
+
+
+def _submitted(pool: Pool, work: Callable[..., T], *arguments: object) -> Future[T] | None:
+    """Submit work; None where the pool is broken: a process of it has died."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        return pool.submit(work, *arguments)
+    except BrokenProcessPool:
+        return None
+
+
+def _result(future: Future[Analysis] | None) -> Analysis | None:
+    """Return what was found in a program; None where a process of the pool has died."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        return None if future is None else future.result()
+    except BrokenProcessPool:
+        return None
+
+
+_batch: Batch | None = None  # of a process that works for another
+
+
+def _begin(batch: Batch) -> None:
+    """Start a process that works for another: it gives back the memory of each program."""
+    global _batch
+    _batch = batch
+    gc.enable()
+
+
+def _prefilter_chunk(step: PrefilterStep, start: int) -> Prefiltered:
+    assert _batch is not None
+    return step(_batch, _batch.filenames[start : start + CHUNK])
+
+
+def _elsewhere(step: ProgramStep, job: Job) -> Analysis:
+    assert _batch is not None
+    return step(_batch, job).analysis

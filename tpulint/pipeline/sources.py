@@ -1,0 +1,48 @@
+"""Read the files that a program begins in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tpulint.finding import Finding
+from tpulint.pipeline.batch import Batch, Job
+from tpulint.pipeline.prefilter import unreadable
+from tpulint.syntax.prefilter import passes
+
+if TYPE_CHECKING:
+    from tpulint.source import Source
+
+
+class ProgramSources(NamedTuple):
+    """The sources that a program begins in, and TPU001 for the files that cannot be read."""
+
+    sources: list[Source]
+    findings: list[Finding]
+
+
+def read_sources(batch: Batch, job: Job) -> ProgramSources:
+    """Read the seeds of the program; a file that cannot matter does not have to be text at all."""
+    found = ProgramSources([], [])
+    given = batch.given
+    for filename in job.seeds:
+        try:
+            data = given[filename] if filename in given else batch.disk.read(filename)
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror}"
+            found.findings.append(unreadable(filename, reason, 1, 1))
+            continue
+        if passes(data, batch.settings.wrappers):
+            _add_source(filename, data, found)
+    return found
+
+
+def _add_source(filename: str, data: bytes, found: ProgramSources) -> None:
+    from tpulint.source import UnreadableSource, read_source
+
+    try:
+        source = read_source(filename, data)
+    except UnreadableSource as error:
+        found.findings.append(unreadable(filename, error.reason, error.row, error.column))
+        return
+    found.sources.append(source)
+    found.findings.extend(unreadable(filename, *problem) for problem in source.problems)

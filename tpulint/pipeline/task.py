@@ -1,0 +1,97 @@
+"""The files of a check: those to report on, and the project around them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tpulint.pipeline.discover import discover
+from tpulint.pipeline.failure import FileFailure
+from tpulint.pipeline.progress import Progress
+from tpulint.pipeline.project_root import project_of
+from tpulint.pipeline.request import STDIN, Request
+
+NO_FILES = "no Python files found under the given path(s)"
+
+
+class Task(NamedTuple):
+    """The files of a check, once discovered.
+
+    partial: those of which no more is known than what they import: who calls them is not.
+    context: files that are analyzed with the others but not reported on. failures: paths that
+    do not exist or cannot be read. warnings, notes: lines for standard error.
+    """
+
+    request: Request
+    filenames: tuple[str, ...]
+    partial: frozenset[str] = frozenset()
+    context: tuple[str, ...] = ()
+    failures: tuple[FileFailure, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    progress: Progress = Progress()
+
+    def only(self, filenames: frozenset[str]) -> Task:
+        """Return the task that reports on these of its files alone; the others are context."""
+        whole = sorted(self.filenames + self.context)
+        asked = tuple(each for each in self.filenames if each in filenames)
+        context = tuple(each for each in whole if each not in frozenset(asked))
+        return self._replace(filenames=asked, context=context)
+
+    def noting(self, note: str) -> Task:
+        """Return the task with one more line for a verbose check."""
+        return self._replace(notes=(*self.notes, note))
+
+
+def find_files(request: Request, progress: Progress) -> Task:
+    """Find the files of the request, and the project around them."""
+    closest = request.closest_or_one()
+    if request.stdin is not None:
+        path = os.path.abspath(request.stdin_filename)
+        wanted = not request.force_exclude or not closest.excludes(path)
+        filenames = (request.stdin_filename,) if wanted else ()
+        task = in_project(request, filenames, filenames, frozenset(filenames))
+    else:
+        progress.step("looking for files")
+        found = discover(request.paths, closest=closest, force_exclude=request.force_exclude)
+        task = in_project(request, request.paths, found.filenames, found.named)
+        task = task._replace(failures=found.unread)
+    if not task.filenames and not task.failures:
+        task = task._replace(warnings=(NO_FILES,))
+    return task._replace(progress=progress)
+
+
+def changed_since(revision: str, task: Task) -> Task:
+    """Return the task without the files that no change since `revision` can affect."""
+    from tpulint.pipeline.changed import affected
+
+    part = task.only(affected(revision, sorted(task.filenames + task.context)))
+    return part.noting(f"{len(part.filenames)} of {len(task.filenames)} files can be affected")
+
+
+def in_shard(which: tuple[int, int], task: Task) -> Task:
+    """Return the task with the files of one shard."""
+    from tpulint.pipeline.shard import shard
+
+    number, count = which
+    whole = sorted(task.filenames + task.context)
+    part = task.only(shard(number, count, whole, task.request.every_setting(whole)))
+    files = f"{len(part.filenames)} of {len(task.filenames)} files"
+    return part.noting(f"shard {number} of {count}: {files}")
+
+
+def in_project(
+    request: Request, paths: Sequence[str], filenames: tuple[str, ...], named: frozenset[str]
+) -> Task:
+    """Return the task; files come with the project around `paths`, which holds their callers."""
+    around = [os.path.abspath(each) for each in paths if each != STDIN]
+    project = project_of(os.path.commonpath(around)) if around and filenames else None
+    if project is None:
+        return Task(request, filenames, named)
+    if project in around:
+        return Task(request, filenames)
+    whole = discover([project], closest=request.closest_or_one(), force_exclude=False)
+    asked = frozenset(filenames)
+    context = tuple(each for each in whole.filenames if each not in asked)
+    return Task(request, filenames, context=context)

@@ -1,0 +1,176 @@
+"""The operations of a TPUEmbedding, which call the engine of the emulated TPU from the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.embedding.engine import Engine, Starved
+from tpulint.runtime.errors import DeadlockError, EmbeddingError
+from tpulint.runtime.execute import queues
+from tpulint.runtime.execute.raising import safely, ticket_for
+from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.outside import outside_compilation
+from tpulint.runtime.source_location import users_place
+
+_engines: list[Engine | None] = []
+
+
+@contextmanager
+def embedding_engine() -> Iterator[None]:
+    """Let the emulated TPU of the context have an engine, which is not set up yet."""
+    _engines.append(None)
+    try:
+        yield
+    finally:
+        _engines.pop()
+
+
+def is_set_up() -> bool:
+    """Return whether a TPUEmbedding has set up the engine."""
+    return _engines[-1] is not None
+
+
+def set_up(config: Any) -> None:
+    """Set up the engine as `config`, a TPUEmbeddingConfiguration, says."""
+    _engines[-1] = Engine(config)
+
+
+def forget() -> None:
+    """Forget the engine, as the TPU system is initialized anew."""
+    _engines[-1] = None
+
+
+def load(variables: dict[str, dict[str, Any]]) -> None:
+    """Load the tables from the host's sharded variables, by table and slot."""
+    for table, slots in variables.items():
+        _engine().load(table, {name: one.variables[0].numpy() for name, one in slots.items()})
+
+
+def retrieve(variables: dict[str, dict[str, Any]]) -> None:
+    """Store the tables in the host's sharded variables."""
+    for table, slots in variables.items():
+        for name, value in _engine().retrieve(table).items():
+            slots[name].variables[0].assign(value)
+
+
+def enqueue(
+    indices: Sequence[Tensor],
+    ids: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    mode: Tensor,
+    ordinal: int,
+    combiners: Sequence[str],
+) -> Operation | None:
+    """Enqueue a batch for the core `ordinal`, or inside a computation for the replica's own."""
+    engine, count, place = _engine(), len(ids), users_place()
+
+    def put(core: Any, mode: Any, *arrays: Any) -> bool:
+        features = list(
+            zip(arrays[:count], arrays[count : 2 * count], arrays[2 * count :], strict=True)
+        )
+        engine.enqueue(int(core), combiners, features, training=mode != b"inference")
+        return True
+
+    core = _own_core() if ordinal < 0 else tf.constant(ordinal)
+    batch = [core, tf.convert_to_tensor(mode), *indices, *ids, *weights]
+    with tf.control_dependencies([_called(put, batch, tf.bool, place)]):
+        handle = _queue_of(engine, core) if ordinal < 0 else _queue(engine, ordinal)
+        done = queues.put(handle, [tf.constant(True)])
+    if done is not None:
+        tfi.runs_independently(done)
+    return done
+
+
+def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+    """Return the activations of the replica's next batch, of `shapes`."""
+    engine, place = _engine(), users_place()
+
+    def expect(core: Any) -> bool:
+        number = int(core)
+        engine.expect(number, lambda: _wake(engine, number))
+        return True
+
+    def take(core: Any) -> list[Any]:
+        return engine.activations(int(core))
+
+    def host(core: Tensor) -> list[Tensor]:
+        with tf.control_dependencies([_called(expect, [core], tf.bool, place)]):
+            (token,) = queues.take(_queue_of(engine, core), [tf.bool])
+        with tf.control_dependencies([token]):
+            found = _called(take, [core], [tf.float32] * len(shapes), place)
+        return [tf.ensure_shape(one, shape) for one, shape in zip(found, shapes, strict=True)]
+
+    return list(outside_compilation(host, _own_core()))
+
+
+def send_gradients(gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> Operation:
+    """Send the gradients of the replica's last batch, and the dynamic learning rates."""
+    engine, count, place = _engine(), len(gradients), users_place()
+
+    def send(core: Any, *given: Any) -> bool:
+        engine.gradients(int(core), given[:count], given[count:])
+        return True
+
+    def host(core: Tensor, *given: Tensor) -> Tensor:
+        return _called(send, [core, *given], tf.bool, place)
+
+    return outside_compilation(host, _own_core(), *gradients, *rates).op
+
+
+def _queue(engine: Engine, core: int) -> Tensor:
+    """Return the queue that has an element for each batch of `core`."""
+    return queues.queue([tf.bool], f"tpulint_embedding_{engine.number}_{core}")
+
+
+def _queue_of(engine: Engine, core: Tensor) -> Tensor:
+    """Return the queue of the core whose number the tensor `core` has."""
+    found = tf.stack([_queue(engine, number) for number in range(max(_cores()) + 1)])
+    return tf.raw_ops.Gather(params=found, indices=core)
+
+
+def _wake(engine: Engine, core: int) -> None:
+    """Let `core`, which has waited too long, look for its batch."""
+    with tf.init_scope():
+        queues.put(_queue(engine, core), [tf.constant(True)])
+
+
+def _engine() -> Engine:
+    engine = _engines[-1]
+    if engine is None:
+        raise tf.errors.FailedPreconditionError(
+            None, None, "the TPU is not initialized for embeddings: make the TPUEmbedding anew"
+        )
+    return engine
+
+
+def _own_core() -> Tensor:
+    """Return the number of the core of the replica whose computation is being built."""
+    context = tf.distribute.get_replica_context()
+    if context is None:
+        raise RuntimeError("dequeue and apply_gradients run on the TPU: call them in strategy.run")
+    return tf.gather(tf.constant(_cores()), context.replica_id_in_sync_group)
+
+
+def _cores() -> list[int]:
+    """Return the number of each replica's core."""
+    devices = tf.distribute.get_strategy().extended.worker_devices
+    return [tf.DeviceSpec.from_string(device).device_index for device in devices]
+
+
+def _called(function: Callable[..., Any], given: Sequence[Tensor], kinds: Any, place: Any) -> Any:
+    """Return the results of `function` of the values of `given`, called when it is reached."""
+
+    def call(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except Starved as error:
+            raise ticket_for(DeadlockError(str(error), place=place, rule="TPU709")) from error
+        except ValueError as error:
+            raise ticket_for(EmbeddingError(str(error), place=place)) from error
+
+    return tf.numpy_function(safely(call), list(given), kinds, stateful=True)

@@ -1,0 +1,32 @@
+"""Functions that a step calls, some of them traced once for all steps of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+import tensorflow as tf
+
+from tpulint.runtime.extract.region import Tensor
+
+_of_all_steps: dict[Hashable, Callable[..., Tensor]] = {}
+
+
+def function(
+    traced: Callable[..., Tensor], signature: Sequence[tf.TensorSpec]
+) -> Callable[..., Tensor]:
+    """Return the function that `traced` builds, for the graph that is being built."""
+    built: Callable[..., Tensor] = tf.compat.v1.wrap_function(traced, list(signature))
+    return built
+
+
+def function_of_all_steps(
+    key: Hashable, traced: Callable[..., Tensor], signature: Sequence[tf.TensorSpec]
+) -> Callable[..., Tensor]:
+    """Return the function of that `key`, which `traced` builds once, for whatever graph calls it.
+
+    It lives as long as the process: `traced` captures no tensor, and refers to no program.
+    """
+    if key not in _of_all_steps:
+        with tf.Graph().as_default():
+            _of_all_steps[key] = function(traced, signature)
+    return _of_all_steps[key]
