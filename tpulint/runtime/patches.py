@@ -37,6 +37,7 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
     return (
         tfi.not_converted_by_autograph(),
         tfi.sessions_place_only_what_they_run(),
+        tfi.sessions_outlive_failed_calls(),
         tfi.errors_become("UnknownError", fault_in),
         tfi.errors_become("CancelledError", cause_of_cancelling),
         tfi.errors_become("InvalidArgumentError", refused, undeclared_output),

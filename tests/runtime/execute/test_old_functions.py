@@ -5,13 +5,16 @@ from __future__ import annotations
 import gc
 import weakref
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.client import pywrap_tf_session as tf_session
 from tensorflow.python.framework import function
 
 import tpulint.runtime as tpu
+from tpulint.runtime.tensorflow_internals.sessions import keep_sessions
 
 tf1 = tf.compat.v1
 
@@ -73,11 +76,31 @@ def test_abort_found_in_ci_the_session_outlives_a_call_that_could_not_be_instant
         tpu.replicate(lambda: made.append(tf.constant(3.0) * 2.0), [[], []])
         return tf.identity(made[0])
 
-    with tf.Graph().as_default():
+    with tf.Graph().as_default(), mock.patch.object(tf_session, "TF_CloseSession") as closed:
         session = tf1.Session()
         with pytest.raises((tpu.UnfetchableError, tpu.EscapedTensorError)):
             session.run(call(subgraph))
-    dropped = weakref.ref(session)
-    del session
+        session.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            session.run(tf.constant(1.0))
+        dropped = weakref.ref(session)
+        del session
+        gc.collect()
+        assert dropped() is not None
+        assert not closed.called
+        with tf1.Session() as another:
+            assert another.run(tf.constant(1.0)) == 1.0
+        assert closed.call_count == 1
+
+
+def test_a_session_is_let_go_after_the_next_failures() -> None:
+    sessions = []
+    for _ in range(10):
+        session = tf1.Session(graph=tf.Graph())
+        sessions.append(weakref.ref(session))
+        keep_sessions()
+        session.close()
+        del session
     gc.collect()
-    assert dropped() is not None
+    assert sessions[0]() is None
+    assert sessions[-1]() is not None

@@ -52,6 +52,10 @@ _ALWAYS = (
         f"{_TF}.client.session.BaseSession.__init__",
         "sessions place only the operations that they run: marked nodes have no kernel",
     ),
+    Patch(
+        f"{_TF}.client.session.BaseSession.close",
+        "a session is not deleted while a call in it that failed still holds a mutex",
+    ),
     Patch(f"{_FRAMEWORK}.errors_impl.UnknownError.__new__", _OWN_ERRORS),
     Patch(f"{_FRAMEWORK}.errors_impl.CancelledError.__new__", _OWN_ERRORS),
     Patch(f"{_FRAMEWORK}.errors_impl.InvalidArgumentError.__new__", _OWN_ERRORS),

@@ -36,11 +36,26 @@ def sessions_place_only_what_they_run() -> AbstractContextManager[None]:
     return patched("tensorflow.python.client.session.BaseSession.__init__", __init__)
 
 
+def sessions_outlive_failed_calls() -> AbstractContextManager[None]:
+    """Return a context in which `close` only marks the sessions of `keep_sessions` as closed."""
+    original = session.BaseSession.close
+
+    @functools.wraps(original)
+    def close(self: Any) -> None:
+        if any(self in kept for kept in _kept):
+            self._closed = True
+        else:
+            original(self)
+
+    return patched("tensorflow.python.client.session.BaseSession.close", close)
+
+
 def keep_sessions() -> None:
-    """Keep the sessions that there are alive after the program has dropped them, for a while.
+    """Keep the open sessions after the program has closed or dropped them, for a while.
 
     A function call that cannot be instantiated reports it while it holds a mutex of its kernel
-    (PartitionedCallOp::ComputeAsync in partitioned_function_ops.cc). A session that is deleted
-    before the mutex is released deletes it too, and the process is aborted.
+    (PartitionedCallOp::ComputeAsync in partitioned_function_ops.cc). A session that is closed
+    before the mutex is released deletes it too, and the process is aborted. The next failures
+    let go of the session, and with its last reference TensorFlow deletes it.
     """
-    _kept.append(tuple(_alive))
+    _kept.append(tuple(each for each in _alive if not each._closed))
