@@ -17,7 +17,7 @@ import pytest
 
 from tests.integration.conftest import ROOT
 from tpulint.cli.main import main
-from tpulint.pipeline import cluster
+from tpulint.pipeline import cluster, sent_programs
 
 distributed = pytest.importorskip("distributed")
 CHECK = ["check", "--isolated", "--no-cache", "--certainty", "possible"]
@@ -133,7 +133,7 @@ def test_without_a_scheduler_the_run_ends_at_once(
 def test_without_workers_the_run_ends_after_a_while(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "IDLE", 2.0)
+    monkeypatch.setattr(sent_programs, "IDLE", 2.0)
     with workers(0) as started:
         assert checked("--scheduler", started.scheduler_address) == 2
     assert "no worker for 2 seconds" in capsys.readouterr().err
