@@ -20,6 +20,7 @@ from tpulint.cli.main import main
 from tpulint.pipeline import cluster, sent_programs
 
 distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.timeout(60)  # each takes some three seconds, or hangs
 CHECK = ["check", "--isolated", "--no-cache", "--certainty", "possible"]
 
 
