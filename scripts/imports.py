@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # The packages of the analyzer, lowest first. A module imports from its own layer or below.
 LAYERS = (
-    {"", "finding", "codes", "notebook", "notebook_rows", "patterns", "cache_dir"}
+    {"", "finding", "codes", "disk", "notebook", "notebook_rows", "patterns", "cache_dir"}
     | {"worker_pool", "notebook_cells", "unfinished"},
     {"source", "config", "knowledge"},
     {"syntax"},

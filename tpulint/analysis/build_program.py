@@ -42,7 +42,7 @@ def build_program(
     modules = [each.module for each in summarized if each.module is not None]
     interpreter = Interpreter(project, settings, Models(settings.wrappers), observer)
     entry_discovery.read_all(interpreter, modules)
-    disabled_estimators.drop(interpreter.program)
+    disabled_estimators.drop(interpreter.program, files.disk)
     for module in modules:
         if module.pieces.problem is not None:
             store.refuse(module.filename, *module.pieces.problem)

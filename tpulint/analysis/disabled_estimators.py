@@ -8,22 +8,23 @@ from collections.abc import Callable, Iterable
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
+from tpulint.disk import DISK, Disk
 
 NAMED = b"TPUEstimator"
 
 
-def drop(program: Program) -> None:
+def drop(program: Program, disk: Disk = DISK) -> None:
     """Take the guesses away: what makes a TPUEstimatorSpec there is never compiled for a TPU."""
     says: dict[str, set[bool]] = {}
     for call in program.all_calls():
         if call.last == "TPUEstimator":
-            says.setdefault(home_of(call.site.module.path), set()).add(_refuses(call))
+            says.setdefault(home_of(call.site.module.path, disk), set()).add(_refuses(call))
     without = {home for home, answers in says.items() if answers == {True}}
     if without:
         program.computations = [
             each
             for each in program.computations
-            if not (_is_guess(each) and home_of(each.site.module.path) in without)
+            if not (_is_guess(each) and home_of(each.site.module.path, disk) in without)
         ]
 
 
@@ -49,9 +50,9 @@ def of_one_home(seeds: Iterable[str], data: Callable[[str], bytes]) -> list[list
     return list(found.values())
 
 
-def home_of(path: str) -> str:
+def home_of(path: str, disk: Disk = DISK) -> str:
     """The folder of a module's outermost package, or its own."""
     folder = os.path.dirname(path)
-    while os.path.exists(os.path.join(folder, "__init__.py")):
+    while disk.exists(os.path.join(folder, "__init__.py")):
         folder = os.path.dirname(folder)
     return folder

@@ -104,6 +104,7 @@ def add_other(group: Any) -> None:
     )
     add("--cache-dir", metavar="DIR", help="the directory of the cache (TPULINT_CACHE_DIR)")
     add("--jobs", type=int, metavar="N", help="the number of processes")
+    add("--scheduler", metavar="ADDRESS", help="read the programs on this Dask cluster")
     add("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
 
 

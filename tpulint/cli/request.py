@@ -48,6 +48,7 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         layer=layer,
         changed_since=options.changed_since,
         shard=shard_of(options.shard),
+        scheduler=options.scheduler,
         timed=options.statistics,
     )
 
@@ -77,6 +78,8 @@ def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> 
         raise ConfigError(f"{option(other)}: not allowed with argument {option(alone[0])}")
     if options.add_suppressions is not None and not options.add_suppressions.strip():
         raise ConfigError("--add-suppressions: give a reason")
+    if options.scheduler and (options.watch or any(given[name] for name in FIXING)):
+        raise ConfigError("--scheduler: not allowed with --watch or an option that fixes")
     if options.diff and options.show_fixes:
         raise ConfigError("--diff: not allowed with argument --show-fixes")
     if driver.STDIN in paths:
@@ -88,6 +91,8 @@ def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> 
             raise ConfigError("- cannot be combined with --watch or --changed-since")
         if options.shard:
             raise ConfigError("- cannot be combined with --shard")
+        if options.scheduler:
+            raise ConfigError("- cannot be combined with --scheduler")
     elif options.stdin_filename:
         raise ConfigError("--stdin-filename needs - (standard input)")
 

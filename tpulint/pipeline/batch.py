@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.disk import DISK, Disk
+
 if TYPE_CHECKING:
     from tpulint.analysis.options import Settings
 
@@ -16,7 +18,7 @@ class Batch(NamedTuple):
     filenames: in one order, wherever the check was started. context: those among them of which
     nothing is reported. given: the bytes of files that are not (or not yet) on disk.
     cache: a folder for summaries and findings, None for none. checkpoint: called between rules;
-    it raises to end the analysis.
+    it raises to end the analysis. disk: what the other files are read from.
     """
 
     filenames: tuple[str, ...]
@@ -26,11 +28,17 @@ class Batch(NamedTuple):
     settings: Settings
     cache: str | None
     checkpoint: Callable[[], None] | None = None
+    disk: Disk = DISK
 
     @property
     def may_keep_findings(self) -> bool:
         """Return whether findings may be kept on disk: those in unsaved bytes may not."""
         return self.cache is not None and not self.given
+
+    @property
+    def needs_inputs(self) -> bool:
+        """Return whether findings may be kept, here or on the machine that has the files."""
+        return self.may_keep_findings or self.disk is not DISK
 
 
 class Job(NamedTuple):

@@ -118,9 +118,19 @@ def analyze_batch(batch: Batch, task: Task, warm: Warm | None) -> Analysis:
         batch = batch._replace(cache=None)
     processes = processes_of(task.request.config.jobs)
     with ProcessExecutor(batch, processes, task.progress) as process_executor:
-        found = run_steps(batch, process_executor)
+        found = run_steps(batch, with_cluster(process_executor, batch, task))
     cache.remember(found)
     return found
+
+
+def with_cluster(local: ProcessExecutor, batch: Batch, task: Task) -> Executor:
+    """Return an executor that leaves programs to the cluster of the request, where it has one."""
+    address = task.request.scheduler
+    if address is None or batch.given:
+        return local
+    from tpulint.pipeline.cluster import ClusterExecutor
+
+    return ClusterExecutor(address, batch, local, task.progress)
 
 
 def run_steps(batch: Batch, executor: Executor) -> Analysis:
@@ -209,7 +219,7 @@ def read_program(
     from tpulint.syntax.deep_stack import deeply
     from tpulint.syntax.summary_cache import Store as NewStore
 
-    files = Files(batch.given)
+    files = Files(batch.given, batch.disk)
     summaries = store or NewStore(batch.cache, job.isolated)
 
     def read() -> Program:
@@ -217,7 +227,7 @@ def read_program(
         return build_program(modules, batch.filenames, files, batch.settings, summaries, observer)
 
     program = deeply(read)
-    program.targets = Targets(batch.settings.target_tensorflow)
+    program.targets = Targets(batch.settings.target_tensorflow, batch.disk)
     program.soft_placement = dict(job.placed)
     found = (*findings, *summaries.findings)
     return BuiltProgram(program, found, tuple(summaries.messages), files)

@@ -9,6 +9,7 @@ from tpulint.analysis.names.api_names import Spelled, SpellingSearch
 from tpulint.analysis.options import Settings
 from tpulint.analysis.soft_placement import SIGN, placement_in
 from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
+from tpulint.disk import DISK
 from tpulint.finding import Finding, Location, Span
 from tpulint.syntax.prefilter import passes
 
@@ -45,7 +46,7 @@ def prefilter(
     for filename in filenames:
         data = given.get(filename)
         try:
-            data = read(filename) if data is None else data
+            data = DISK.read(filename) if data is None else data
         except OSError as error:
             findings.append(unreadable(filename, f"cannot be read: {error.strerror}", 1, 1))
             continue
@@ -76,11 +77,6 @@ def merge(parts: Sequence[Prefiltered]) -> Prefiltered:
         tuple(each for part in parts for each in part.consulted),
         tuple(each for part in parts for each in part.findings),
     )
-
-
-def read(filename: str) -> bytes:
-    with open(filename, "rb") as stream:
-        return stream.read()
 
 
 def unreadable(filename: str, reason: str, row: int, column: int) -> Finding:

@@ -45,8 +45,8 @@ def analysis_of(
         asked = set(batch.filenames)
         modules = built.program.modules
         found.imported += [each.path for each in modules if each.filename not in asked]
-    if batch.may_keep_findings:
-        found.inputs = inputs_of(job, built)
+    if batch.needs_inputs:
+        found.inputs = inputs_of(batch, job, built)
     return found
 
 
@@ -61,11 +61,11 @@ def add_results(found: Analysis, program: Program, results: Iterable[RuleResult]
     found.imported += program.targets.consulted
 
 
-def inputs_of(job: Job, built: BuiltProgram) -> ProgramInputs:
+def inputs_of(batch: Batch, job: Job, built: BuiltProgram) -> ProgramInputs:
     """Return all that the reading of a program depended on; for when the rules have run."""
     from tpulint.analysis.resolver.files import Files
 
-    files = built.files or Files({})
+    files = built.files or Files({}, batch.disk)
     files.read.update(map(os.path.abspath, job.seeds))
     for path in list(files.read):
         files.look_around(path)

@@ -33,7 +33,7 @@ def split_into_programs(
     from tpulint.analysis.resolver.import_graph import connected
     from tpulint.analysis.resolver.soft_programs import SoftPlacement
 
-    graph = graph or NewGraph(Files(batch.given))
+    graph = graph or NewGraph(Files(batch.given, batch.disk))
     names = {os.path.abspath(each): each for each in prefiltered.seeds}
     setters = {os.path.abspath(name): state for name, state in prefiltered.setters}
     asked = {os.path.abspath(each) for each in batch.filenames if each not in batch.context}
@@ -55,5 +55,5 @@ def program_of_names(batch: Batch, prefiltered: Prefiltered) -> Program | None:
     from tpulint.analysis.domain.program import Program
     from tpulint.analysis.names.target_release import Targets
 
-    targets = Targets(batch.settings.target_tensorflow)
+    targets = Targets(batch.settings.target_tensorflow, batch.disk)
     return Program(spelled=list(prefiltered.spelled), targets=targets)

@@ -24,7 +24,8 @@ class Request(NamedTuple):
     configuration; `layer` is then what the command line selects over it. `noqa` is false where
     somebody else (flake8) judges those comments, `suppressions` where none of any kind counts.
     `changed_since` is a git revision: only what the changes since then can affect is reported.
-    `shard` is (K, N): only what is found in the K-th of N parts is reported.
+    `shard` is (K, N): only what is found in the K-th of N parts is reported. `scheduler` is the
+    address of the Dask cluster that reads the programs.
     """
 
     config: Config
@@ -40,6 +41,7 @@ class Request(NamedTuple):
     layer: RuleSelection = RuleSelection()
     changed_since: str | None = None
     shard: tuple[int, int] | None = None
+    scheduler: str | None = None
     timed: bool = False
 
     def config_of(self, filename: str) -> Config:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph, connected
-from tpulint.pipeline.prefilter import read
+from tpulint.disk import DISK
 from tpulint.syntax.prefilter import passes
 
 
@@ -41,7 +41,7 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
 def shows_seam(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
     """Return whether the bytes of the file show the seam under any of the settings."""
     try:
-        data = read(path)
+        data = DISK.read(path)
     except OSError:
         return False
     return any(passes(data, each) for each in wrappers)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding
 from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.prefilter import read, unreadable
+from tpulint.pipeline.prefilter import unreadable
 from tpulint.syntax.prefilter import passes
 
 if TYPE_CHECKING:
@@ -23,9 +23,10 @@ class ProgramSources(NamedTuple):
 def read_sources(batch: Batch, job: Job) -> ProgramSources:
     """Read the seeds of the program; a file that cannot matter does not have to be text at all."""
     found = ProgramSources([], [])
+    given = batch.given
     for filename in job.seeds:
         try:
-            data = batch.given[filename] if filename in batch.given else read(filename)
+            data = given[filename] if filename in given else batch.disk.read(filename)
         except OSError as error:
             reason = f"cannot be read: {error.strerror}"
             found.findings.append(unreadable(filename, reason, 1, 1))

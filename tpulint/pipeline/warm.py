@@ -133,7 +133,7 @@ class WarmExecutor:
 
     def graph(self) -> ImportGraph:
         """Return the import graph, read again for the files that have changed."""
-        files = Files(self.batch.given)
+        files = Files(self.batch.given, self.batch.disk)
         graph = ImportGraph(files)
         if self._graph is not None:
             graph = self._graph.again(files, self._changed)

@@ -138,6 +138,8 @@ def test_statistics(tpulint: Terminal) -> None:
         (("check", "--baseline", "gone.json"), "tpulint: gone.json: cannot read"),
         (("check", "--stdin-filename", "x.py"), "needs - (standard input)"),
         (("check", "-", "a.py"), "cannot be combined with other paths"),
+        (("check", "-", "--scheduler", "x"), "cannot be combined with --scheduler"),
+        (("check", "--fix", "--scheduler", "x"), "--scheduler: not allowed with --watch"),
         (("check", "--add-suppressions", " "), "give a reason"),
         (("check", "--output-file", "a.py/x"), "a.py/x: cannot write: "),
         (("rule",), "give one CODE, or --all"),

@@ -17,6 +17,7 @@ from tpulint.analysis.names.requirements import (
     requirements,
     requires_keras_2,
 )
+from tpulint.disk import DISK, Disk
 from tpulint.knowledge import names
 
 FILES = re.compile(
@@ -70,7 +71,8 @@ class Targets:
     consulted: the requirement files that were read, and where one is missing that would be.
     """
 
-    def __init__(self, configured: str | None = None) -> None:
+    def __init__(self, configured: str | None = None, disk: Disk = DISK) -> None:
+        self._disk = disk
         self._configured = configured
         self._folders: dict[str, Target | None] = {}
         self._known: dict[str, Target] = {}
@@ -97,7 +99,7 @@ class Targets:
             if found is not None:
                 return found
             above = os.path.dirname(folder)
-            if above == folder or os.path.exists(os.path.join(folder, ".git")):
+            if above == folder or self._disk.exists(os.path.join(folder, ".git")):
                 break
             folder = above
         return Target(names.every(), False)
@@ -107,7 +109,7 @@ class Targets:
         found: list[tuple[Requirement, str]] = []
         any_release = keras_2 = False
         try:
-            listed = sorted(os.listdir(folder))
+            listed = sorted(self._disk.names(folder))
         except OSError:
             listed = []
         self.folders[folder] = frozenset(listed)
@@ -115,8 +117,7 @@ class Targets:
         for name in filter(FILES.fullmatch, listed):
             path = os.path.join(folder, name)
             try:
-                with open(path, encoding="utf-8", errors="replace") as stream:
-                    text = stream.read()
+                text = decoded(self._disk.read(path))
             except OSError:
                 continue
             self.consulted.append(path)
@@ -128,6 +129,12 @@ class Targets:
         if any_release or keras_2:
             return Target(names.every(), False, legacy_keras=keras_2)
         return None
+
+
+def decoded(data: bytes) -> str:
+    """Return the text of a requirement file, with the line ends of Python."""
+    text = data.decode("utf-8", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _of_all(found: list[tuple[Requirement, str]]) -> Target:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from tpulint.disk import DISK, Disk
+
 # Packages that are taken as installed even where the project has a folder of that name.
 OUTSIDE = frozenset(
     ["tensorflow", "keras", "tf_keras", "numpy", "sonnet", "absl", "six", "tpulint"]
@@ -23,7 +25,8 @@ class Files:
     read: the files whose bytes somebody asked for.
     """
 
-    def __init__(self, given: Mapping[str, bytes]) -> None:
+    def __init__(self, given: Mapping[str, bytes], disk: Disk = DISK) -> None:
+        self.disk = disk
         self._given = {os.path.abspath(name): data for name, data in given.items()}
         self._roots: dict[str, tuple[str, ...]] = {}
         self._located: dict[tuple[str, str], str | None] = {}
@@ -86,7 +89,7 @@ class Files:
     def given(self, path: str) -> bytes | None:
         """The bytes that were given for a file that is read now, None where the disk's count."""
         self.read.add(path)
-        return self._given.get(path)
+        return self._given[path] if path in self._given else self.disk.in_memory(path)
 
     def is_written(self, path: str) -> bool:
         """Return whether there is such a file: a package without an `__init__` has none."""
@@ -106,8 +109,7 @@ class Files:
         if path in self._given:
             return self._given[path]
         try:
-            with open(path, "rb") as stream:
-                return stream.read()
+            return self.disk.read(path)
         except OSError:
             return b""
 
@@ -134,7 +136,7 @@ class Files:
         found = self._listings.get(folder)
         if found is None:
             try:
-                names = set(os.listdir(folder))
+                names = set(self.disk.names(folder))
             except OSError:
                 names = set()
             for path in self._given:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tpulint.analysis.domain.events import Cluster, Computation
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.config import ConfigError
+from tpulint.disk import DISK
 from tpulint.output.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.pipeline import driver
 from tpulint.pipeline.batch import Job
@@ -22,7 +23,6 @@ from tpulint.pipeline.explain.source_line import (
     has_place,
     statement_rows,
 )
-from tpulint.pipeline.prefilter import read
 from tpulint.pipeline.request import Request
 from tpulint.source import Source, UnreadableSource, read_source
 
@@ -36,7 +36,7 @@ def explain(request: Request, row: int | None) -> Explanation:
     path = os.path.abspath(filename)
     reasons = way_in.left_out(path, request.closest_or_one())
     try:
-        source = read_source(filename, read(filename))
+        source = read_source(filename, DISK.read(filename))
         rows = _rows(source, row)
     except OSError as error:
         return _unread(filename, [*reasons, f"it cannot be read: {error.strerror}"])

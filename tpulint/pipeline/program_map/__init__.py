@@ -11,9 +11,9 @@ from tpulint.analysis.domain.events import Cluster, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.config import ConfigError
 from tpulint.config.readers import nearest
+from tpulint.disk import DISK
 from tpulint.output.program_map.model import ComputationMap, ProgramMap
 from tpulint.pipeline import driver
-from tpulint.pipeline.prefilter import read
 from tpulint.pipeline.program_map.computation import map_of
 from tpulint.pipeline.program_map.part import Definition, Part, definitions
 from tpulint.pipeline.request import Request
@@ -61,7 +61,7 @@ def draw(request: Request, function: str | None) -> Found:
 def _read(filename: str) -> list[Definition]:
     """Return the functions and classes of the file. Raises ConfigError where it is no Python."""
     try:
-        return list(definitions(read_source(filename, read(filename)).text))
+        return list(definitions(read_source(filename, DISK.read(filename)).text))
     except OSError as error:
         raise ConfigError(f"{filename}: cannot read the file: {error.strerror}") from None
     except UnreadableSource as error:

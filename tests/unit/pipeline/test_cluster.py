@@ -1,0 +1,17 @@
+"""A check with `--scheduler` where Dask is not installed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tpulint.config import ConfigError
+from tpulint.pipeline.cluster import connected
+
+
+def test_without_dask_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask", None)
+    said = r"pip install 'tpulint\[distributed\]'"
+    with pytest.raises(ConfigError, match=said), connected("tcp://127.0.0.1:9"):
+        pass
