@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import distributed
 import pytest
 
 from tests.integration.conftest import ROOT
 from tpulint.cli.main import main
 from tpulint.pipeline import cluster, sent_programs
 
-distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.timeout(60)  # each takes some three seconds, or hangs
 CHECK = ["check", "--isolated", "--no-cache", "--certainty", "possible"]
 

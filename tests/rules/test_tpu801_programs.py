@@ -119,7 +119,7 @@ KERAS_2 = """
     ("where", "line", "first"),
     [
         ("pyproject.toml", '"tensorflow>=2.17", "tf-keras>=2.17",', ""),
-        ("requirements.txt", "tf_keras==2.21.0", "TENSORFLOW = '2.18'"),
+        ("requirements.txt", "tensorflow==2.21\n    tf_keras==2.21.0", "TENSORFLOW = '2.18'"),
         ("requirements.txt", "tensorflow==2.21", "os.environ['TF_USE_LEGACY_KERAS'] = '1'"),
     ],
 )

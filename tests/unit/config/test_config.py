@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from tpulint.config import Config, ConfigError, find_config, from_table, load_config
@@ -144,7 +145,6 @@ def test_each_file_has_the_closest(tmp_path: Path) -> None:
 
 
 def test_the_schema_accepts_what_is_accepted_and_nothing_else(tmp_path: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft7Validator(schema())
     validator.check_schema(schema())
     for key in KEYS.values():
