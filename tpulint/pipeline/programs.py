@@ -36,11 +36,13 @@ def split_into_programs(
     graph = graph or NewGraph(Files(batch.given, batch.disk))
     names = {os.path.abspath(each): each for each in prefiltered.seeds}
     setters = {os.path.abspath(name): state for name, state in prefiltered.setters}
-    asked = {os.path.abspath(each) for each in batch.filenames if each not in batch.context}
-    placement = SoftPlacement(graph, [*map(os.path.abspath, batch.filenames)], setters)
+    everything = [os.path.abspath(each) for each in batch.filenames]
+    context = {os.path.abspath(each) for each in batch.context}
+    placement = SoftPlacement(graph, everything, setters)
+    asked = set(everything) - context
     found = []
     for group in connected(graph, names, of_one_home(names, graph.data)):
-        if not batch.context or not asked.isdisjoint(group.all):
+        if not context or not asked.isdisjoint(group.all):
             states = ((path, placement.of(path)) for path in group.seeds)
             placed = tuple((path, state) for path, state in states if state is not None)
             seeds = tuple(names[path] for path in group.seeds)

@@ -7,9 +7,8 @@ bodies are not parsed again.
 from __future__ import annotations
 
 from tpulint.syntax import ir
-from tpulint.syntax.body_ranges import body_of, lines_of, outermost, skeleton
-from tpulint.syntax.parse import may_nest_deeply, too_deep
-from tpulint.syntax.python_tree import python_tree
+from tpulint.syntax.body_ranges import lines_of
+from tpulint.syntax.edited_rows import edited_rows
 
 LEFT_OVER = 500  # functions of bodies that are gone; the next summary begins anew
 GONE = -2  # the parent of such a function
@@ -23,15 +22,9 @@ def edited(facts: ir.ModuleSummary, before: str, text: str) -> ir.ModuleSummary 
     functions = [each for each in facts.functions if each.parent is None and not each.is_lambda]
     if sum(each.parent == GONE for each in facts.functions) > LEFT_OVER:
         return None
-    tree = python_tree(text)
-    if tree is None or (may_nest_deeply(text) and too_deep(tree) is not None):
-        return None
     old, new = lines_of(before), lines_of(text)
-    cuts = [body_of(each, new) for each in outermost(tree.body)]
-    if [cut is None for cut in cuts] != [each.rows is None for each in functions]:
-        return None
-    before_cuts = [each.rows for each in functions if each.rows is not None]
-    if skeleton(old, before_cuts) != skeleton(new, [cut for cut in cuts if cut is not None]):
+    cuts = edited_rows([each.rows for each in functions], old, new)
+    if cuts is None:
         return None
     for function, cut in zip(functions, cuts, strict=True):
         if function.rows is not None and cut is not None:

@@ -14,7 +14,7 @@ from tpulint.syntax.expression_nodes import (
     Subscript,
     Yield,
 )
-from tpulint.syntax.nodes import Node, walk
+from tpulint.syntax.nodes import Node, parts
 from tpulint.syntax.statement_nodes import For, If, Return, While, With
 
 NOWHERE = -1
@@ -40,10 +40,17 @@ def first_place(of: Node) -> int:
     """Return the place of an expression, or of its first part that has one."""
     if isinstance(of, PLACED):
         return of.place
-    if not isinstance(of, Constant):
-        for each in walk(of):
-            if isinstance(each, PLACED):
-                return each.place
+    if isinstance(of, Constant):
+        return NOWHERE
+    around = [parts(of)]
+    while around:
+        each = next(around[-1], None)
+        if each is None:
+            around.pop()
+        elif isinstance(each, PLACED):
+            return each.place
+        else:
+            around.append(parts(each))
     return NOWHERE
 
 

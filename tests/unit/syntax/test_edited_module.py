@@ -144,3 +144,59 @@ def test_what_is_left_over_of_bodies_does_not_grow_for_ever() -> None:
             return
         facts, text = again, new
     raise AssertionError(len(facts.functions))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    x = x + 1\n", "    x = (x + 1\n"),
+        ("    x = x + 1\n", "    x = x + 1\n  y = 2\n"),
+        ("    x = x + 1\n", '    x = """x + 1\n'),
+        ("        inner()\n", "    inner()\n"),
+        (
+            "        def inner():\n            self.total = 0\n",
+            "   def inner():\n            pass\n",
+        ),
+        ("    return x\n", "    return x \\\n"),
+    ],
+)
+def test_an_edit_that_breaks_a_body_is_refused(old: str, new: str) -> None:
+    facts = opened(MODULE)
+    assert MODULE.count(old) == 1
+    assert edited(facts, MODULE, MODULE.replace(old, new)) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    return x\n", "    return x\n\n\ndef late(y):\n    y = 1\n    y = 2\n    return y\n"),
+        ("    x = x + 2\n", "    x = x + 2\nx = 3\n"),
+        ("    x = x + 1\n    x = x + 2\n", ""),
+        ("        self.size = 1\n", "        self.size = 1\n    shared = 2\n"),
+    ],
+)
+def test_an_edit_that_leaves_its_body_is_read_from_the_beginning(old: str, new: str) -> None:
+    assert MODULE.count(old) == 1
+    text = MODULE.replace(old, new)
+    facts = opened(MODULE)
+    assert edited(facts, MODULE, text) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    x = x + 1\n", "    # words\n    x = x + 1\n    z = [\nx]\n"),
+        ("    x = x + 2\n    return x\n", "    x = x + 2\n    x += 3\n"),
+        (
+            "        inner()\n        return self\n",
+            "        inner()\n        return inner\n    # end\n",
+        ),
+    ],
+)
+def test_an_edit_inside_a_body_costs_that_body_alone(old: str, new: str) -> None:
+    assert MODULE.count(old) == 1
+    text = MODULE.replace(old, new)
+    facts = opened(MODULE)
+    again = edited(facts, MODULE, text)
+    assert again is not None
+    assert facts_of(text, again) == facts_of(text, opened(text))

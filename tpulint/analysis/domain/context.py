@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol, TypeVar
 
 from tpulint.analysis.domain.site import CallStep, Site
@@ -70,6 +71,43 @@ class Scope:
         return f"{name} (possibly)" if self.perhaps else name
 
 
+class Scopes(tuple[Scope, ...]):
+    """The scopes around a place, outermost first.
+
+    Many places share them, and each asks the same: what was found once is kept.
+    """
+
+    @cached_property
+    def computation(self) -> object:
+        """The innermost computation that is being built, None where there is none."""
+        return next((each.payload for each in reversed(self) if each.kind == COMPUTATION), None)
+
+    @cached_property
+    def cluster(self) -> object:
+        """The innermost open host cluster of the innermost computation, None where none is."""
+        for scope in self.since(COMPUTATION):
+            if scope.kind == CLUSTER:
+                return scope.payload
+        return None
+
+    @cached_property
+    def control(self) -> tuple[Scope, ...]:
+        """The traced control flow inside the computation, outermost first."""
+        found = [each for each in self.since(COMPUTATION) if each.kind in (COND, WHILE)]
+        return tuple(reversed(found))
+
+    def since(self, kind: str) -> Iterator[Scope]:
+        """The scopes inside the innermost scope of `kind`, innermost first."""
+        for scope in reversed(self):
+            if scope.kind == kind:
+                return
+            yield scope
+
+    def and_inside(self, *inner: Scope) -> Scopes:
+        """Return these scopes with others inside them."""
+        return Scopes((*self, *inner))
+
+
 class TestedValue(Protocol):
     """An unknown value that is tested: an `Opaque`, as far as contexts are concerned."""
 
@@ -105,7 +143,7 @@ class BaseContext(NamedTuple):
     of one another, for an object's attributes outlive a run.
     """
 
-    scopes: tuple[Scope, ...] = ()
+    scopes: Scopes = Scopes()
     call_chain: tuple[CallStep, ...] = ()
     conditions: frozenset[tuple[ConditionKey, object]] = frozenset()
     muted: bool = False
@@ -129,7 +167,7 @@ class BaseContext(NamedTuple):
         return [each for each in self.scopes if each.kind not in (COMPUTATION, CLUSTER)]
 
     def inside(self: Self, scope: Scope) -> Self:
-        scopes = (*self.scopes, scope)
+        scopes = self.scopes.and_inside(scope)
         return type(self)(scopes, self.call_chain, self.conditions, self.muted, self.run)
 
     def called(self: Self, call: CallStep) -> Self:
@@ -166,15 +204,11 @@ class BaseContext(NamedTuple):
 
     def since(self, kind: str) -> Iterator[Scope]:
         """The scopes inside the innermost scope of `kind`, innermost first."""
-        for scope in reversed(self.scopes):
-            if scope.kind == kind:
-                return
-            yield scope
+        return self.scopes.since(kind)
 
     def control(self) -> tuple[Scope, ...]:
         """The traced control flow around this place inside the computation, outermost first."""
-        found = [each for each in self.since(COMPUTATION) if each.kind in (COND, WHILE)]
-        return tuple(reversed(found))
+        return self.scopes.control
 
     def with_blocks(self, name: str, within: str = COMPUTATION) -> list[Scope]:
         """The contexts called `name` that are open since the innermost scope of kind `within`."""

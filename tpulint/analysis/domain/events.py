@@ -26,20 +26,14 @@ class Context(BaseContext):
     @property
     def computation(self) -> Computation | None:
         """The innermost TPU computation being built here."""
-        for scope in reversed(self.scopes):
-            if isinstance(scope.payload, Computation):
-                return scope.payload
-        return None
+        found = self.scopes.computation
+        return found if isinstance(found, Computation) else None
 
     @property
     def cluster(self) -> Cluster | None:
         """The innermost open host cluster of the innermost computation."""
-        for scope in reversed(self.scopes):
-            if isinstance(scope.payload, Computation):
-                return None
-            if isinstance(scope.payload, Cluster):
-                return scope.payload
-        return None
+        found = self.scopes.cluster
+        return found if isinstance(found, Cluster) else None
 
     @property
     def on_device(self) -> bool:

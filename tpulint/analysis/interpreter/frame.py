@@ -123,7 +123,7 @@ class Frame(ABC):
 
     def open(self, *scopes: Scope) -> None:
         """Enter scopes that stay open until the enclosing `scopes_closed` block ends."""
-        self.context = self.context._replace(scopes=(*self.context.scopes, *scopes))
+        self.context = self.context._replace(scopes=self.context.scopes.and_inside(*scopes))
 
     def scopes_closed(self) -> Scoped:
         """Close at the end of the block what was opened in it; conditions stay."""

@@ -10,6 +10,7 @@ from tpulint.analysis.domain.events import (
     SENT,
     TOUCHES,
     Access,
+    Cluster,
     Context,
     LayerCall,
     Operation,
@@ -25,6 +26,9 @@ from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
 
 DEPTH = 5
+STRUCTURES = (Choice, Sequence, Mapping)
+NO_CLUSTERS: frozenset[Cluster] = frozenset()
+MAY_HOLD = (Tensor, Variable, *STRUCTURES)  # a tensor or a variable
 PASSES = CONTROL_TAKERS | {SENT}  # what takes a tensor without reading it
 
 
@@ -42,6 +46,8 @@ def touch(
     operands: the site of each item, where they are known.
     """
     for number, item in enumerate(items):
+        if not isinstance(item, MAY_HOLD):
+            continue
         shown = operands[number] if operands else site
         for tensor, alternative in distinguished(item):
             take(frame, tensor, site, taker, certainty, alternative, shown)
@@ -61,7 +67,7 @@ def variables_told_apart(
     """Yield the variables in `value`, each with whether it is one of several alternatives."""
     if isinstance(value, Variable):
         yield value, alternative
-    elif depth < DEPTH and isinstance(value, (Choice, Sequence, Mapping)):
+    elif depth < DEPTH and isinstance(value, STRUCTURES):
         alternative = alternative or isinstance(value, Choice)
         for item in list(_parts(value)):
             yield from variables_told_apart(item, alternative, depth + 1)
@@ -155,6 +161,8 @@ def read_here(frame: Frame, tensor: Tensor, site: Site) -> Tensor:
 
 def escapes(home: Context, context: Context) -> bool:
     """Return whether a tensor made at `home` is out of reach at `context`: its scope has ended."""
+    if home.scopes is context.scopes:
+        return False
     open_scopes = {id(scope) for scope in context.scopes}
     enclosing = ("computation", "cluster", COND, WHILE, FUNCTION)
     return any(scope.kind in enclosing and id(scope) not in open_scopes for scope in home.scopes)
@@ -174,23 +182,21 @@ def flow(
     operation: Operation | None = None,
 ) -> Tensor:
     """Return a new tensor, made of `taken` by a new operation or by this one."""
-    clusters = frozenset(each for tensor in taken for each in tensor.clusters)
-    here = frame.context.cluster
-    return Tensor(
-        frame.context,
-        site,
-        sort,
-        clusters | {here} if here is not None else clusters,
-        any(tensor.per_replica for tensor in taken),
-        any(tensor.replica_id for tensor in taken),
-        frame.context.on_device or any(tensor.computed for tensor in taken),
-        data=sort != "unseen" and any(tensor.data for tensor in taken),
-        operation=operation
-        or frame.session.graph.result(
-            [_source(each) for each in taken], frame.context, site, sort == "unseen"
-        ),
-        layer=_met(taken, frame.context),
+    context = frame.context
+    here = context.cluster
+    made = Tensor(context, site, sort, NO_CLUSTERS if here is None else frozenset([here]))
+    made.computed = context.on_device
+    for tensor in taken:
+        made.clusters |= tensor.clusters
+        made.per_replica |= tensor.per_replica
+        made.replica_id |= tensor.replica_id
+        made.computed |= tensor.computed
+        made.data |= tensor.data and sort != "unseen"
+    made.layer = _met(taken, context)
+    made.operation = operation or frame.session.graph.result(
+        [_source(each) for each in taken], context, site, sort == "unseen"
     )
+    return made
 
 
 def _met(taken: list[Tensor], context: Context) -> LayerCall | None:

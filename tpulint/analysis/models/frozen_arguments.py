@@ -27,6 +27,8 @@ def _copy(value: Value, depth: int = 0) -> Value:
         same = all(copy is each for copy, each in zip(copies, value.options, strict=True))
         return value if same else Choice(copies)
     if isinstance(value, Sequence):
+        if value.kind == "tuple" and not any(isinstance(each, CHANGES) for each in value.items):
+            return value
         return replace(value, items=[_copy(each, depth + 1) for each in value.items])
     items = {key: _copy(each, depth + 1) for key, each in value.items.items()}
     return replace(copied(value, value.made), items=items)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection
+from functools import cached_property
 
 from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
@@ -38,27 +38,6 @@ from tpulint.knowledge import seam, trace_time
 
 WRAPPED = External("tensorflow.compat.v1.tpu.outside_compilation")
 
-# Receivers with methods of their own come first, then the seam, then the rest.
-FAMILIES: tuple[Answer, ...] = (
-    side_effects.answer,
-    methods.answer,
-    clusters.answer,
-    entry_points.answer,
-    estimators.answer,
-    feeds.answer,
-    keras_layers.answer,
-    keras_steps.answer,
-    datasets.answer,
-    strategies.answer,
-    mains.answer,
-    variables.answer,
-    variable_scopes.answer,
-    control.answer,
-    collectives.answer,
-    builtins.answer,
-    tensor_constants.answer,
-    operations.answer,
-)
 # The last names of the calls that a family can answer, where it goes by these.
 NAMED: dict[Answer, Collection[str]] = {
     side_effects.answer: trace_time.NAMES,
@@ -72,14 +51,57 @@ NAMED: dict[Answer, Collection[str]] = {
     builtins.answer: builtins.ANSWERED,
     tensor_constants.answer: tensor_constants.ANSWERED,
 }
+
+
+class Families(tuple[Answer, ...]):
+    """Families of models, in the order in which they are asked."""
+
+    @cached_property
+    def _by_name(self) -> dict[str, tuple[Answer, ...]]:
+        return {}
+
+    def named(self, name: str) -> tuple[Answer, ...]:
+        """Return those that may answer a call of this name."""
+        found = self._by_name.get(name)
+        if found is None:
+            found = tuple(each for each in self if each not in NAMED or name in NAMED[each])
+            self._by_name[name] = found
+        return found
+
+
+# Receivers with methods of their own come first, then the seam, then the rest.
+FAMILIES = Families(
+    (
+        side_effects.answer,
+        methods.answer,
+        clusters.answer,
+        entry_points.answer,
+        estimators.answer,
+        feeds.answer,
+        keras_layers.answer,
+        keras_steps.answer,
+        datasets.answer,
+        strategies.answer,
+        mains.answer,
+        variables.answer,
+        variable_scopes.answer,
+        control.answer,
+        collectives.answer,
+        builtins.answer,
+        tensor_constants.answer,
+        operations.answer,
+    )
+)
 # For a callee that is not seen only what its name says for sure counts.
-UNSEEN: tuple[Answer, ...] = (
-    clusters.answer,
-    entry_points.answer,
-    estimators.answer,
-    strategies.answer,
-    variables.answer_unseen,
-    collectives.answer,
+UNSEEN = Families(
+    (
+        clusters.answer,
+        entry_points.answer,
+        estimators.answer,
+        strategies.answer,
+        variables.answer_unseen,
+        collectives.answer,
+    )
 )
 
 
@@ -159,22 +181,16 @@ def _builds_nothing(record: ApiCall) -> bool:
     )
 
 
-def _ask(frame: Frame, record: ApiCall, families: tuple[Answer, ...]) -> Value | None:
+def _ask(frame: Frame, record: ApiCall, families: Families) -> Value | None:
     if not frame.context.muted:
         computation = frame.context.computation
         (computation.calls if computation else frame.session.program.calls).append(record)
     if not _builds_nothing(record):
         frame.may_build()
     call = Call(frame, record)
-    for family in asked(families, call.name):
+    for family in families.named(call.name):
         found = family(call)
         if found is not None:
             record.result = found
             return found
     return None
-
-
-@functools.lru_cache(maxsize=4096)
-def asked(families: tuple[Answer, ...], name: str) -> tuple[Answer, ...]:
-    """Return those of the families that may answer a call of this name."""
-    return tuple(each for each in families if each not in NAMED or name in NAMED[each])

@@ -15,7 +15,7 @@ from tpulint.analysis.models.call import Answer, Call
 
 def test_the_families_that_go_by_names_are_families() -> None:
     assert registry.NAMED.keys() <= set(registry.FAMILIES)
-    asked = registry.asked(registry.FAMILIES, "TPUEstimator")
+    asked = registry.FAMILIES.named("TPUEstimator")
     assert registry.estimators.answer in asked
     assert len(asked) < len(registry.FAMILIES)
 
@@ -33,7 +33,7 @@ def test_who_is_passed_by_has_no_answer(tmp_path: Path, monkeypatch: pytest.Monk
 
         return answer
 
-    every = tuple(watched(*each) for each in enumerate(registry.FAMILIES))
+    every = registry.Families(watched(*each) for each in enumerate(registry.FAMILIES))
     monkeypatch.setattr(registry, "FAMILIES", every)
     for page in pages():
         for block in page.blocks[:2]:
@@ -43,4 +43,4 @@ def test_who_is_passed_by_has_no_answer(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.undo()
     assert len({number for number, _ in answered}) > len(registry.FAMILIES) / 2
     for number, name in answered:
-        assert registry.FAMILIES[number] in registry.asked(registry.FAMILIES, name)
+        assert registry.FAMILIES[number] in registry.FAMILIES.named(name)
