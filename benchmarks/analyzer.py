@@ -153,7 +153,7 @@ def one_file(corpus: Path, runs: int, folder: Path) -> Measured:
 
 
 def settle(folder: Path) -> None:
-    """Make all files as old as one that nobody is writing just now."""
+    """Make all files as old as one that is not being written."""
     earlier = time.time() - 60
     for path in folder.rglob("*.py"):
         os.utime(path, (earlier, earlier))

@@ -36,7 +36,7 @@ STRUCTURAL = _words(
     ReadVariableOp VarHandleOp _VarHandlesOp Variable VariableV2 SaveV2 RestoreV2
     """
 )
-# Modules that are about the host by their nature; nobody builds them for a device.
+# Modules that are about the host by their nature; they are never built for a device.
 HOST_MODULES = ("data", "dtensor", "tpu", "saved_model", "train", "queue", "lite", "sysconfig")
 HOST, NUMERIC = "hn"
 SAMPLES = re.compile("Random|Sampler|SampleDistorted|GuaranteeConst|Batch$|Barrier|CudnnRNN")
@@ -85,7 +85,7 @@ def lacking(known: Mapping[str, Mapping[str, set[str]]], dtypes: set[str]) -> di
 
 def uncompiled(compiled: Collection[str]) -> dict[str, str]:
     """The operations that are not compiled: op -> HOST where it deals in strings, files, Python
-    or state of the host, NUMERIC where a TPU could run it if somebody wrote the kernel."""
+    or state of the host, NUMERIC where a TPU could run it, had it a kernel."""
     from tensorflow.python.framework import dtypes, op_def_registry
     from tensorflow.python.framework import kernels as registry
 

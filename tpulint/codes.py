@@ -69,7 +69,7 @@ _ROWS = (
         "TPU104",
         "variable-created-on-device",
         E,
-        "a variable is created anew inside the function given to run",
+        "a variable is created again inside the function given to run",
     ),
     Code(
         "TPU105",

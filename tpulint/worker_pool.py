@@ -29,7 +29,7 @@ def worker_pool(
     except Exception:
         pool.shutdown(wait=True, cancel_futures=True)
         raise
-    except BaseException:  # Ctrl-C: nobody wants the results any more
+    except BaseException:  # Ctrl-C: the results are no longer wanted
         pool.shutdown(wait=False, cancel_futures=True)
         kill_workers()
         raise

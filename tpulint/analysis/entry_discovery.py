@@ -50,7 +50,7 @@ CALLERS = 2  # how often the callers of functions that left something open are r
 def read_all(interpreter: Interpreter, modules: list[Module]) -> None:
     """Read what shows the seam, then the callers of what depends on its arguments.
 
-    At last come closures that nothing read calls: they were handed to somebody who does.
+    At last come closures that nothing read calls: they were passed to something that does.
     """
     names = ENTRY_NAMES | {each.rpartition(".")[2] for each in interpreter.settings.wrappers}
     for module in modules:

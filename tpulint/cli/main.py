@@ -34,7 +34,7 @@ def run_command(given: list[str], *, ends_here: bool) -> int:
 
     if not ends_here or given[:1] != ["check"]:
         return run(given)
-    # Memory that the collector found now, nobody would use again.
+    # Memory that the collector found now would not be used again.
     gc.disable()
     status = run(given)
     gc.freeze()

@@ -54,7 +54,7 @@ def wait_for_change(files: WatchedFiles, before: State) -> None:
 
 
 class WatchedFiles:
-    """The files that a check can depend on, found anew in each turn."""
+    """The files that a check can depend on, found again in each turn."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options

@@ -75,7 +75,7 @@ class Comments:
 
 
 def read_comments(source: Source, noqa: bool = True) -> Comments:
-    """The suppressions of `source`, without the `# noqa` where those are somebody else's to judge.
+    """The suppressions of `source`, without the `# noqa` where another tool applies those.
 
     What cannot be tokenized ends the reading, not the run.
     """

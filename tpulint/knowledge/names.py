@@ -93,7 +93,7 @@ def _row(line: str, lists: tuple[str, ...]) -> tuple[str, NameRow]:
 
 @functools.cache
 def having(dotted: str) -> int:
-    """The releases that have, or may have, the full dotted name; every one where nobody knows.
+    """The releases that have, or may have, the full dotted name; all of them where that is unknown.
 
     What no TensorFlow 2 has, TensorFlow 1 does not have by the name of TensorFlow 2 either.
     """

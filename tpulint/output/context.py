@@ -21,7 +21,7 @@ class RenderContext(NamedTuple):
     their steps are in, `hidden` counts by code the possible findings that are not shown, and
     `fixed` those that were fixed before. `incomplete` says that something asked for was not
     checked, `unparsed` counts files that are no Python and of which no finding says so, `files`
-    those that were looked at (None: nobody counted), and `unset` holds the configuration keys
+    those that were looked at (None: not counted), and `unset` holds the configuration keys
     that have no value.
     """
 

@@ -17,7 +17,7 @@ class CheckResult:
 
     failures: what was asked for and not done (exit status 2). warnings, messages: further lines
     for standard error; a quiet check has no warnings. notes: such lines of a verbose check.
-    files: how many were checked; None: nobody looked for them. unparsed: how many of them are no
+    files: how many were checked; None: not counted. unparsed: how many of them are no
     valid Python, with no finding that says so. times: seconds by rule. skipped: functions that
     were reached and not followed, by the reason. unset: configuration keys without a value.
     """

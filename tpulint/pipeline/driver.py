@@ -7,7 +7,7 @@ a `Failure` in the result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tpulint.analysis.names.target_release import Targets
@@ -233,8 +233,8 @@ def read_program(
     return BuiltProgram(program, found, tuple(summaries.messages), files)
 
 
-def rule_results(program: Program, batch: Batch) -> list[RuleResult]:
-    """Run the rules on a program."""
+def rule_results(program: Program, batch: Batch) -> Iterator[RuleResult]:
+    """Run the rules on a program, one when the result of the one before was taken."""
     from tpulint.pipeline.rule_run import run_rules
 
     return run_rules(program, batch.codes, batch.checkpoint)

@@ -82,7 +82,7 @@ def checked(root: str, here: str) -> CheckedProject:
 
 
 def alone(name: str, data: bytes, request: driver.Request) -> CheckedFile:
-    """The file with `data` for its bytes, read anew with the project around it."""
+    """The file with `data` for its bytes, read again with the project around it."""
     given = request._replace(stdin=data, stdin_filename=name, force_exclude=True)
     result = driver.check(driver.discover(given))
     return CheckedFile(result.findings, result.failures)

@@ -37,7 +37,7 @@ def _upwards(path: str) -> Iterator[str]:
     for _ in range(CLIMB):
         above = os.path.dirname(folder)
         if above == folder:
-            return  # the root of a disk is nobody's project
+            return  # the root of a disk is no project
         yield folder
         folder = above
 

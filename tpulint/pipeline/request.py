@@ -22,7 +22,7 @@ class Request(NamedTuple):
 
     `config` and `codes` are those of the run: of every file, unless `closest` finds each its own
     configuration; `layer` is then what the command line selects over it. `noqa` is false where
-    somebody else (flake8) judges those comments, `suppressions` where none of any kind counts.
+    another tool (flake8) applies those comments, `suppressions` where none of any kind counts.
     `changed_since` is a git revision: only what the changes since then can affect is reported.
     `shard` is (K, N): only what is found in the K-th of N parts is reported. `scheduler` is the
     address of the Dask cluster that reads the programs.

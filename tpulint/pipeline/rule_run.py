@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from tpulint import rules
@@ -23,15 +23,13 @@ class RuleResult(NamedTuple):
 
 def run_rules(
     program: Program, codes: Collection[str], checkpoint: Callable[[], None] | None
-) -> list[RuleResult]:
-    """Return the result of each rule; one that fails costs its own findings only."""
-    results = []
+) -> Iterator[RuleResult]:
+    """Yield the result of each rule as it has run; one that fails costs its own findings only."""
     for code in rules.written():
         if checkpoint is not None:
             checkpoint()
         if code in codes:
-            results.append(_run_rule(program, code))
-    return results
+            yield _run_rule(program, code)
 
 
 def _run_rule(program: Program, code: str) -> RuleResult:

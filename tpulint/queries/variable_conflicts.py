@@ -19,7 +19,7 @@ class Conflict:
     """`host` is in `cluster`, `device` in the device code of the same computation.
 
     when: BEFORE, AWAITED or AFTER, as the host's turn. stale: a side does not see in time what the
-    other writes, though nobody waits. certainty: of the two being one variable, both reached on one
+    other writes, though none waits. certainty: of the two being one variable, both reached on one
     run, and of what is said of their order.
     """
 

@@ -11,7 +11,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import Certainty
 from tpulint.rules.base import Report
 
-# An `init_scope` that nobody holds is left when it is collected; dependencies change no context.
+# An unreferenced `init_scope` is left when it is collected; dependencies change no context.
 CHANGES = frozenset([CLEARS, CONTROL])
 
 

@@ -1,4 +1,4 @@
-"""Summaries of TensorFlow 1 that an Estimator merges, or that nobody fetches."""
+"""Summaries of TensorFlow 1 that an Estimator merges, or that is never fetched."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ V1_SUMMARIES = frozenset(
 def is_left_out(
     built: BuiltOperation, call: ApiCall, computation: Computation, emptied: set[str]
 ) -> bool:
-    """Return whether nobody fetches a summary of TensorFlow 1: only an Estimator merges them."""
+    """Return whether a summary of TensorFlow 1 is never fetched: only an Estimator merges them."""
     merged = computation.kind == "model_fn" and _folder(call) not in emptied
     return V1_SUMMARIES.issuperset(built.operations) and not merged
 

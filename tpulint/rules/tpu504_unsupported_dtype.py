@@ -94,5 +94,5 @@ def _fix(argument: Argument, dtype: str) -> Fix | None:
     if new is None or not spelled or start.column < argument.site.span.start.column:
         return None
     if dtype == "float64":
-        return None  # somebody wanted the precision
+        return None  # the precision is asked for on purpose
     return Fix(Applicability.UNSAFE, f"write `{new}`", (Edit(start, end, new),))

@@ -1,4 +1,4 @@
-"""TPU703: `strategy.scope()` is entered inside the step, or anew around each step of a loop."""
+"""TPU703: `strategy.scope()` is entered inside the step, or again around each step of a loop."""
 
 from __future__ import annotations
 

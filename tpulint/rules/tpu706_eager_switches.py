@@ -36,7 +36,7 @@ def eager_models(program: Program) -> Iterator[Eager]:
         if given is None or given.value != ON or not is_of_tpu(switch.receiver):
             continue
         if any(each.receiver is switch.receiver for each in compiles if each is not switch):
-            continue  # compiled anew: which one a step meets is not seen
+            continue  # compiled again: which one a step meets is not seen
         steps = [
             each
             for name in KERAS_RUNS

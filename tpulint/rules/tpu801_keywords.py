@@ -17,7 +17,7 @@ NEAR = 0.75
 def is_guessed_call(call: ApiCall, target: Target) -> bool:
     """Return whether another function may be meant, or another release than the project's.
 
-    What it takes in the releases that nobody configured may not be known.
+    What it takes in releases that are not configured may not be known.
     """
     seen = 0
     for mask, _ in names.parameters(call.path):

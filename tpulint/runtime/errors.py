@@ -138,7 +138,7 @@ def explained(message: str, rule: str, place: str | None) -> str:
 class DeadlockError(RuntimeFault, tf.errors.DeadlineExceededError):  # type: ignore[misc]
     """Lanes wait for each other in a cycle. On a TPU: a hang until the session's deadline.
 
-    Its rule is empty where no variable holds them: TensorFlow's threads, or nobody knows what.
+    Its rule is empty where no variable holds them: TensorFlow's threads, or something unknown.
     """
 
     rule = "TPU101"

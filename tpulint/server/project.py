@@ -59,7 +59,7 @@ class ServerProject:
         self._outdated = True
 
     def configure(self, settings: ClientSettings) -> None:
-        """Begin anew: settings or configuration files have changed."""
+        """Start from scratch: settings or configuration files have changed."""
         self._settings = settings
         self._task = None
         self._outdated = True

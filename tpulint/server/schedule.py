@@ -1,7 +1,7 @@
 """When a project is analyzed: soon after the last change, and again if it changed meanwhile.
 
 The findings of the edited file come first, where its project is large; all of them follow as
-soon as nobody types.
+soon as typing stops.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ QUIET = 0.02  # seconds without a change, before the work begins
 LONGEST = 0.3  # seconds that the work waits for them
 SETTLED = 0.2  # seconds without a change, before all of a large program is read
 RECENT = 3  # files that are likely to be edited next
-UNWATCHED = 5.0  # seconds after which the disk is looked at anew, where nobody watches it
+UNWATCHED = 5.0  # seconds until the disk is looked at again, where the client does not watch it
 
 Unsaved = Callable[[ServerProject], Mapping[str, bytes]]
 Done = Callable[[ServerProject, Snapshot], None]

@@ -86,7 +86,7 @@ def changed_notebook(
 
 
 def changed_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
-    """Look at the disk again; a changed configuration begins everything anew."""
+    """Look at the disk again; after a change of the configuration, start from scratch."""
     paths = [path for each in params.changes if (path := ls.documents.path(each.uri))]
     for path in paths:
         look_at(ls, path)

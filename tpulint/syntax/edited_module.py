@@ -1,7 +1,7 @@
 """The summary of an edited module, with what is left of the one before.
 
-While somebody types, one body changes. Where all that is around the bodies is as it was, the other
-bodies are not parsed again.
+While a file is edited, one body changes. Where all that is around the bodies is as it was, the
+other bodies are not parsed again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from tpulint.syntax import ir
 from tpulint.syntax.body_ranges import lines_of
 from tpulint.syntax.edited_rows import edited_rows
 
-LEFT_OVER = 500  # functions of bodies that are gone; the next summary begins anew
+LEFT_OVER = 500  # functions of bodies that are gone; then the summary is made from scratch
 GONE = -2  # the parent of such a function
 
 

@@ -1,9 +1,9 @@
 """Modules read from the outside in: what is around the bodies first.
 
-libcst's parse is the dear part of reading, and many functions of a program are never
+libcst's parse is the expensive part of reading, and many functions of a program are never
 entered. CPython's own parser, ten times as fast, says that the whole is sound and where
 the bodies stand. What is around them is parsed with `...` in their place, and each body
-by itself when somebody asks for it (see `inside`).
+by itself when it is asked for (see `inside`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The summary language: what is kept of a module's expressions and statements.
 
-`place` is an ordinal that `positions` turns into rows and columns only when somebody asks:
+`place` is an ordinal that `positions` turns into rows and columns only when they are asked for:
 positions cost more than the rest of the tree. `function` and `class_` are indexes in the
 module's lists.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     @dataclass_transform(frozen_default=True)
     def node(cls: type[T]) -> type[T]:
-        """Make a frozen class with slots: mypy holds that nobody changes a node."""
+        """Make a frozen class with slots: mypy checks that no node is changed."""
         return cls
 else:
     # Objects of classes that are frozen at run time, too, take three times as long to make.

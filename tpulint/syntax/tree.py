@@ -21,7 +21,7 @@ def tree_of(text: str) -> libcst.Module:
 
 def _tree_of(text: str) -> libcst.Module:
     if libcst.CSTNode.__post_init__ is not _nothing:
-        # Changing a class makes CPython forget what it knows of all classes below it: once is dear
+        # Changing a class makes CPython forget what it knows of all classes below it: once costs
         # enough, so this holds for everything that the thread will parse.
         until_done(_unchecked())
     return libcst.parse_module(text)

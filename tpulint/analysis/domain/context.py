@@ -71,7 +71,7 @@ class Scope:
         return f"{name} (possibly)" if self.perhaps else name
 
 
-class Scopes(tuple[Scope, ...]):
+class ScopeStack(tuple[Scope, ...]):
     """The scopes around a place, outermost first.
 
     Many places share them, and each asks the same: what was found once is kept.
@@ -103,9 +103,9 @@ class Scopes(tuple[Scope, ...]):
                 return
             yield scope
 
-    def and_inside(self, *inner: Scope) -> Scopes:
+    def and_inside(self, *inner: Scope) -> ScopeStack:
         """Return these scopes with others inside them."""
-        return Scopes((*self, *inner))
+        return ScopeStack((*self, *inner))
 
 
 class TestedValue(Protocol):
@@ -143,7 +143,7 @@ class BaseContext(NamedTuple):
     of one another, for an object's attributes outlive a run.
     """
 
-    scopes: Scopes = Scopes()
+    scopes: ScopeStack = ScopeStack()
     call_chain: tuple[CallStep, ...] = ()
     conditions: frozenset[tuple[ConditionKey, object]] = frozenset()
     muted: bool = False

@@ -234,7 +234,7 @@ class Cluster:
     names it there.
     context: of the call (the cluster itself is not among its scopes).
     receives: device-made tensors that it takes, by argument or by closure.
-    uses: where the device takes its results; empty means that nobody waits for it.
+    uses: where the device takes its results; empty means that nothing waits for it.
     feeds: later clusters that take its results.
     vague: an argument is not known, so whether the device computed it is not either.
     """

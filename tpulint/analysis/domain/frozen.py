@@ -1,4 +1,4 @@
-"""Values that are equal by their fields, and that nobody changes."""
+"""Values that are equal by their fields, and that never change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     @dataclass_transform(frozen_default=True)
     def frozen(cls: type[T]) -> type[T]:
-        """Make a frozen dataclass: mypy holds that nobody changes an object of it."""
+        """Make a frozen dataclass: mypy checks that no object of it is changed."""
         return cls
 else:
     # Objects of classes that are frozen at run time, too, take three times as long to make.

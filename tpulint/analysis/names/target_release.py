@@ -34,7 +34,7 @@ CLIMB = 12  # folders above a file that are looked into
 
 
 class Target(NamedTuple):
-    """`mask`: the releases it may run on. `stated`: somebody said so; else they are all.
+    """`mask`: the releases it may run on. `stated`: the project says so; else they are all.
 
     configured: it was said to tpulint itself, and not of the project as a whole.
     newest: the last of them, which is what gets installed. requirement: what allows that

@@ -22,7 +22,7 @@ TOPS = frozenset(
 class Files:
     """A finder of the file of a dotted name; `given` holds bytes to use instead of the disk's.
 
-    read: the files whose bytes somebody asked for.
+    read: the files whose bytes were asked for.
     """
 
     def __init__(self, given: Mapping[str, bytes], disk: Disk = DISK) -> None:
@@ -167,7 +167,7 @@ class Files:
         climbed = start
         for _ in range(CLIMB):
             if os.path.dirname(climbed) == climbed:
-                break  # nobody's program starts at the root of the disk
+                break  # no program starts at the root of the disk
             above.append(climbed)
             if "src" in self._listing(climbed):
                 above.append(os.path.join(climbed, "src"))

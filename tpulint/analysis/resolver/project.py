@@ -38,7 +38,7 @@ class Project:
         return self._modules[path]
 
     def known(self, path: str) -> Module | None:
-        """The module of the file at `path`, if somebody has asked for it."""
+        """The module of the file at `path`, if it was asked for."""
         return self._modules.get(path)
 
     def _load(self, path: str) -> Module | None:

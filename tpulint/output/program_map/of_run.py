@@ -56,7 +56,7 @@ def _host(key: str, kind: str, lane: Lane) -> MapNode:
 
 def _call(lane: Lane) -> str:
     if lane.name == OUTFEED:
-        return "enqueues to the outfeed; nobody waits"
+        return "enqueues to the outfeed; nothing waits"
     if lane.round_trips:
         return f"waits for {lane.name}"
     return f"does not wait for {lane.name}"

@@ -11,7 +11,7 @@ from tpulint.config import ConfigError
 from tpulint.disk import DISK
 from tpulint.output.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.pipeline import driver
-from tpulint.pipeline.batch import Job
+from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.explain import way_in
 from tpulint.pipeline.explain.events import Recorded, by_place, events_in, in_words
 from tpulint.pipeline.explain.looks import Looks
@@ -24,6 +24,7 @@ from tpulint.pipeline.explain.source_line import (
     statement_rows,
 )
 from tpulint.pipeline.request import Request
+from tpulint.rules import written
 from tpulint.source import Source, UnreadableSource, read_source
 
 CONTEXTS = 20  # of a line, in an account
@@ -93,6 +94,7 @@ class _Account:
     def _read_programs(self, task: driver.Task) -> None:
         """Read the programs that reach the file, and run the rules on them."""
         batch, prefiltered, jobs = driver.programs_around(task, self.source.filename)
+        batch = batch._replace(codes=frozenset(written()))  # one that is not selected looks, too
         self.looks.findings += driver.analyze_names(batch, prefiltered).findings
         self.reasons.append(way_in.prefilter(self.source.data, batch.settings.wrappers))
         for job in jobs:
@@ -101,17 +103,18 @@ class _Account:
             self.reasons += built.messages
             if built.program is not None:
                 self.reasons += map(str, built.program.failures)
-                self._look_at(built.program, job)
+                self._look_at(built.program, job, batch)
         if not self.read:
             self.reasons.append(way_in.not_reached(self.path, jobs, self.recorder.passed))
 
-    def _look_at(self, program: Program, job: Job) -> None:
+    def _look_at(self, program: Program, job: Job, batch: Batch) -> None:
         if any(each.path == self.path for each in program.modules):
             self.read = True
             self.reasons.append(way_in.program_of(job, len(program.modules)))
         here = events_in(program, self.path, self.rows if self.row is not None else None)
         self.events += here
-        self.looks.run(program, here if self.row is not None else ())
+        results = driver.rule_results(program, batch)
+        self.looks.run(program, results, here if self.row is not None else ())
 
     def written(self) -> Explanation:
         resolution = Resolution(self.request, self.source)

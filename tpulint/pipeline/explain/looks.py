@@ -1,4 +1,4 @@
-"""Run the rules, and record which of them look at which of some events.
+"""Record which rules look at which of some events while they run.
 
 The events take a class that notes who reads their attributes; it is made for them alone, so
 that a check, which asks for none of this, pays nothing.
@@ -11,12 +11,11 @@ from collections.abc import Iterable
 from dataclasses import fields
 from functools import cached_property
 
-from tpulint import rules
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.finding import Finding
 from tpulint.pipeline.explain.events import Recorded, short
-from tpulint.pipeline.failure import describe
+from tpulint.pipeline.rule_run import RuleResult
 
 # Attributes that only say of which kind an event is, and where: a rule reads these of all.
 KIND = frozenset(
@@ -34,8 +33,10 @@ class Looks:
         self.failures: dict[str, str] = {}
         self._read: defaultdict[str, dict[str, set[str]]] = defaultdict(dict)
 
-    def run(self, program: Program, events: Iterable[Recorded]) -> None:
-        """Run every rule, one after the other."""
+    def run(
+        self, program: Program, results: Iterable[RuleResult], events: Iterable[Recorded]
+    ) -> None:
+        """Take the results of the rules on `program`, each of which runs when it is taken."""
         for name, item in vars(Program).items():
             if isinstance(item, cached_property):  # else only the rule that asks first would look
                 getattr(program, name)
@@ -44,16 +45,14 @@ class Looks:
             if not isinstance(event, tuple):
                 passed_over = LISTS if isinstance(event, Computation) else KIND
                 _watch(event, noted[short(event)], passed_over)
-        for code in rules.written():
-            for names in noted.values():
-                names.clear()
-            try:
-                self.findings += rules.run(program, {code})
-            except Exception as error:
-                self.failures[code] = describe(error)
+        for each in results:
+            self.findings += each.findings
+            if each.failure is not None:
+                self.failures[each.code] = each.failure.error
             for text, names in noted.items():
                 if names:
-                    self._read[code].setdefault(text, set()).update(names)
+                    self._read[each.code].setdefault(text, set()).update(names)
+                    names.clear()
 
     def of(self, code: str) -> list[str]:
         """Return what the rule looked at, in words."""

@@ -159,7 +159,7 @@ class _Drawing:
         name = _plain(cluster)
         words = {True: f"waits for {name}", False: f"may wait for {name}"}
         if cluster.kind in ("host_call", "eval_metrics"):
-            text = "goes through the outfeed; nobody waits"
+            text = "goes through the outfeed; nothing waits"
         else:
             order = order_of(self.program, self.computation)
             waits = order.waits_for(cluster)
@@ -211,7 +211,7 @@ class _Drawing:
 def _unawaited(name: str, turns: set[str]) -> str:
     if turns == {BEFORE}:
         return f"{name} runs before the device program"
-    return f"nobody waits for {name}" if turns == {AFTER} else f"sends to {name}"
+    return f"nothing waits for {name}" if turns == {AFTER} else f"sends to {name}"
 
 
 def _cluster_node(box: OpenBox) -> MapNode:

@@ -24,7 +24,7 @@ _numbers = itertools.count()
 
 
 class Starved(Exception):
-    """A core waits for the engine, or the engine for a core, and nobody will come."""
+    """A core waits for the engine, or the engine for a core, and it will never come."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ def set_up(config: Any) -> None:
 
 
 def forget() -> None:
-    """Forget the engine, as the TPU system is initialized anew."""
+    """Forget the engine, because the TPU system is initialized again."""
     _engines[-1] = None
 
 
@@ -143,7 +143,7 @@ def _engine() -> Engine:
     engine = _engines[-1]
     if engine is None:
         raise tf.errors.FailedPreconditionError(
-            None, None, "the TPU is not initialized for embeddings: make the TPUEmbedding anew"
+            None, None, "the TPU is not initialized for embeddings: create the TPUEmbedding again"
         )
     return engine
 

@@ -124,7 +124,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
 
     @property
     def grad_state(self) -> None:
-        """Return None: gradients of loops start anew in a computation."""
+        """Return None: gradients of loops start from scratch in a computation."""
         return None
 
     @property

@@ -19,7 +19,7 @@ The graphs of the tensors:
   `graph` outside the cluster (padding, conversions of inputs) are computed from those. Variables
   are captured by their handles.
 
-The results of `run_marked` replace the marked `TPUReplicatedOutput`s, which nobody can fetch.
+The results of `run_marked` replace the marked `TPUReplicatedOutput`s, which cannot be fetched.
 The API packs them as TensorFlow packs its outputs.
 """
 

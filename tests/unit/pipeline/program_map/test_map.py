@@ -134,7 +134,7 @@ def test_a_head_and_a_tail_cluster_are_called_so(tmp_path: Path) -> None:
     words = {each.title: each.lines[0].text for each in made.nodes if each.kind == "call"}
     assert words == {
         "outside_compilation(first)": "first runs before the device program",
-        "outside_compilation(last)": "nobody waits for last",
+        "outside_compilation(last)": "nothing waits for last",
     }
 
 
