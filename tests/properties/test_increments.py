@@ -165,6 +165,20 @@ def test_a_file_that_was_looked_for_and_comes_is_read(
     assert ("one",) in read
 
 
+def test_false_change_of_a_folder_above_that_no_import_can_mean(
+    tmp_path: Path, read: list[tuple[str, ...]]
+) -> None:
+    top, cache = project(tmp_path), tmp_path / ".cache"
+    age(top, time.time() - 100)
+    first = found(top, cache)
+    (tmp_path / "tmpk3a_91").mkdir()
+    (top / "notes.py").write_text("")
+    age(top, time.time() - 50)
+    read.clear()
+    assert found(top, cache) == first
+    assert read == []
+
+
 def test_entries_are_bounded_and_rubbish_is_none(
     tmp_path: Path, read: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

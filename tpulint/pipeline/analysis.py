@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 class ProgramInputs(NamedTuple):
     """All files and folders that the reading of a program depends on, by absolute path.
 
-    folders: those that were looked into, with the names in them that count.
+    folders: those of which all names were asked for, with the names in them that count.
+    names: the names that other folders were asked for, and whether they were there.
     """
 
     files: frozenset[str]
     folders: dict[str, list[str]]
+    names: dict[str, dict[str, bool]]
 
 
 class Analysis:

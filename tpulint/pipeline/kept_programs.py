@@ -1,8 +1,8 @@
 """The findings of the last programs on disk: one is read again when an input of it has changed.
 
-Inputs are all that its reading asked for: files that it read, with their contents, and folders
-that it looked into, with the names in them, so that a file which was missing is looked for again.
-An entry that cannot be read is no entry.
+Inputs are all that its reading asked for: files that it read, with their contents, and names that
+it looked for in folders, so that a file which was missing is looked for again. An entry that
+cannot be read is no entry.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KeptPrograms:
         self._begun = time.time_ns() - TICK
         self._shown: dict[str, str] | None = None
         self._contents: dict[str, str] = {}
-        self._listings: dict[str, list[str]] = {}
+        self._listings: dict[str, frozenset[str]] = {}
 
     def recall(self, job: Job) -> Analysis | None:
         """Return what was found in the program, where all its inputs are as they were."""
@@ -50,7 +50,7 @@ class KeptPrograms:
             return None
         try:
             data = read_entry(self._folder, self._name(job))
-            if any(self._names_in(path) != names for path, names in data["folders"].items()):
+            if not self._are_as_they_were(data["folders"], data["names"]):
                 return None
             if data["stated"] != self._stated(data["files"]):
                 return None
@@ -72,6 +72,7 @@ class KeptPrograms:
         files = sorted(inputs.files)
         data = {
             "folders": inputs.folders,
+            "names": inputs.names,
             "files": files,
             "stated": self._stated(files),
             "findings": [row_of(each) for each in found.findings],
@@ -104,7 +105,18 @@ class KeptPrograms:
             known = self._contents[path] = _content(path)
         return known
 
-    def _names_in(self, folder: str) -> list[str]:
+    def _are_as_they_were(
+        self, folders: dict[str, list[str]], names: dict[str, dict[str, bool]]
+    ) -> bool:
+        if any(counting(self._names_in(path)) != listed for path, listed in folders.items()):
+            return False
+        return all(
+            (name in self._names_in(path)) == was_there
+            for path, asked in names.items()
+            for name, was_there in asked.items()
+        )
+
+    def _names_in(self, folder: str) -> frozenset[str]:
         known = self._listings.get(folder)
         if known is None:
             known = self._listings[folder] = _names_in(folder)
@@ -140,11 +152,11 @@ def _content(path: str) -> str:
         return ""
 
 
-def _names_in(folder: str) -> list[str]:
+def _names_in(folder: str) -> frozenset[str]:
     try:
-        return counting(os.listdir(folder))
+        return frozenset(os.listdir(folder))
     except OSError:
-        return []
+        return frozenset()
 
 
 def _prune(folder: str) -> None:

@@ -74,6 +74,5 @@ def inputs_of(batch: Batch, job: Job, built: BuiltProgram) -> ProgramInputs:
         targets = built.program.targets
         read.update(targets.consulted)
         folders.update(targets.folders)
-    return ProgramInputs(
-        frozenset(read), {path: counting(names) for path, names in folders.items()}
-    )
+    listed = {path: counting(names) for path, names in folders.items()}
+    return ProgramInputs(frozenset(read), listed, dict(files.names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping
 
 from tpulint.disk import DISK, Disk
@@ -23,6 +24,9 @@ class Files:
     """A finder of the file of a dotted name; `given` holds bytes to use instead of the disk's.
 
     read: the files whose bytes were asked for.
+    folders: those of which all names were asked for, with the names in them.
+    names: the other folders that were looked into, each with the names that it was asked for and
+        whether it has them.
     """
 
     def __init__(self, given: Mapping[str, bytes], disk: Disk = DISK) -> None:
@@ -33,6 +37,8 @@ class Files:
         self._listings: dict[str, frozenset[str]] = {}
         self._begun: dict[tuple[str, str], bool] = {}
         self.read: set[str] = set()
+        self.folders: dict[str, frozenset[str]] = {}
+        self.names: defaultdict[str, dict[str, bool]] = defaultdict(dict)
 
     def locate(self, path: str, dotted: str, level: int) -> str | None:
         """The file that `import dotted` in the file at `path` means; None where it is outside."""
@@ -57,13 +63,13 @@ class Files:
         key = (os.path.dirname(path), first)
         if key not in self._begun:
             roots = self._roots_of(key[0])
-            self._begun[key] = any(first in self._listing(root) for root in roots)
+            self._begun[key] = any(self._has(root, first) for root in roots)
         return self._begun[key]
 
     def _search(self, path: str, parts: list[str]) -> str | None:
         """The first root that holds the module; a mere folder counts where it is a package's."""
         for root in self._roots_of(os.path.dirname(path)):
-            if parts[0] in self._listing(root) or f"{parts[0]}.py" in self._listing(root):
+            if self._has(root, parts[0]) or self._has(root, f"{parts[0]}.py"):
                 found = self._find(root, parts)
                 if found is not None and (self.is_written(found) or self._owns(root, parts, path)):
                     return found
@@ -76,7 +82,7 @@ class Files:
         top of another project.
         """
         top = os.path.join(root, parts[0])
-        listing = self._listing(os.path.join(root, *parts))
+        listing = self._all_names(os.path.join(root, *parts))
         is_package = any(each.endswith(".py") for each in listing) and TOPS.isdisjoint(listing)
         return path.startswith(top + os.sep) or is_package
 
@@ -93,12 +99,7 @@ class Files:
 
     def is_written(self, path: str) -> bool:
         """Return whether there is such a file: a package without an `__init__` has none."""
-        return os.path.basename(path) in self._listing(os.path.dirname(path))
-
-    @property
-    def folders(self) -> Mapping[str, frozenset[str]]:
-        """The folders that were looked into, with the names in them."""
-        return self._listings
+        return self._has(os.path.dirname(path), os.path.basename(path))
 
     def look_around(self, path: str) -> None:
         """Look into the folders that say in which package the file at `path` is."""
@@ -115,21 +116,32 @@ class Files:
 
     def _find(self, folder: str, parts: list[str]) -> str | None:
         for part in parts[:-1]:
-            if part not in self._listing(folder):
+            if not self._has(folder, part):
                 return None
             folder = os.path.join(folder, part)
         if not parts:
             return self._package(folder)
         last = parts[-1]
-        if f"{last}.py" in self._listing(folder):
+        if self._has(folder, f"{last}.py"):
             return os.path.join(folder, f"{last}.py")
-        if last in self._listing(folder):
+        if self._has(folder, last):
             return self._package(os.path.join(folder, last))
         return None
 
     def _package(self, folder: str) -> str | None:
         """A package is its `__init__`, written or not."""
-        return os.path.join(folder, PACKAGE) if self._listing(folder) else None
+        is_package = self._has(folder, PACKAGE) or self._all_names(folder)
+        return os.path.join(folder, PACKAGE) if is_package else None
+
+    def _has(self, folder: str, name: str) -> bool:
+        known = self.names[folder]
+        if name not in known:
+            known[name] = name in self._listing(folder)
+        return known[name]
+
+    def _all_names(self, folder: str) -> frozenset[str]:
+        found = self.folders[folder] = self._listing(folder)
+        return found
 
     def _listing(self, folder: str) -> frozenset[str]:
         """Return the names in a folder, files that were given by text included."""
@@ -160,7 +172,7 @@ class Files:
             return known
         between = []
         start = folder
-        while PACKAGE in self._listing(start) and os.path.dirname(start) != start:
+        while self._has(start, PACKAGE) and os.path.dirname(start) != start:
             between.append(start)
             start = os.path.dirname(start)
         above = []
@@ -169,7 +181,7 @@ class Files:
             if os.path.dirname(climbed) == climbed:
                 break  # no program starts at the root of the disk
             above.append(climbed)
-            if "src" in self._listing(climbed):
+            if self._has(climbed, "src"):
                 above.append(os.path.join(climbed, "src"))
             climbed = os.path.dirname(climbed)
         found = tuple(dict.fromkeys([folder, start, *between, *above]))

@@ -7,6 +7,7 @@ Python; where the main thread does not move, it ends what TensorFlow runs, then 
 from __future__ import annotations
 
 import _thread
+import importlib
 import os
 import signal
 import sys
@@ -108,6 +109,7 @@ class Interrupts:
                     self.own -= 1
                     continue
                 self.came.append(time.monotonic())
+                threading.Thread(target=_import_the_words, daemon=True).start()
                 again = len(self.came) > 1 and self.came[-1] - self.came[-2] < _AGAIN
                 self._act(again and _ends_by_default())
                 self._raise_late()
@@ -164,6 +166,12 @@ class Interrupts:
         if frame is not None:
             say(f"{stack_of(frame)}KeyboardInterrupt\n")
         self.last_words()
+
+
+def _import_the_words() -> None:
+    """Import what writes the report, while the main thread has its time to react."""
+    importlib.import_module("tpulint.cli.run.explain")
+    importlib.import_module("tpulint.output.run_page")
 
 
 def _makes_an_error(frame: FrameType | None) -> bool:
