@@ -8,6 +8,8 @@ from typing import Any
 
 from tpulint.output import ALIASES, DEFAULT, FORMATS
 
+CACHE_DIR = "the directory of the cache, or the URL of a shared one (TPULINT_CACHE_DIR)"
+
 
 def add_check(check: argparse.ArgumentParser) -> None:
     check.add_argument(
@@ -102,7 +104,7 @@ def add_other(group: Any) -> None:
         default=bool(os.environ.get("TPULINT_NO_CACHE")),
         help="neither read nor write the cache (TPULINT_NO_CACHE)",
     )
-    add("--cache-dir", metavar="DIR", help="the directory of the cache (TPULINT_CACHE_DIR)")
+    add("--cache-dir", metavar="DIR", help=CACHE_DIR)
     add("--jobs", type=int, metavar="N", help="the number of processes")
     add("--scheduler", metavar="ADDRESS", help="read the programs on this Dask cluster")
     add("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tpulint import __version__
-from tpulint.cli.check_options import add_check, add_configuration
+from tpulint.cli.check_options import CACHE_DIR, add_check, add_configuration
 from tpulint.cli.parser import Parser
 from tpulint.config import ConfigError
 
@@ -82,7 +82,7 @@ def add_explain(explain: Parser) -> None:
     )
     add("--target-tensorflow", metavar="VERSION", help="the TensorFlow that the code is for")
     add("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
-    add("--cache-dir", metavar="DIR", help="the directory of the cache (TPULINT_CACHE_DIR)")
+    add("--cache-dir", metavar="DIR", help=CACHE_DIR)
     add_configuration(explain)
     explain.set_defaults(run=run_explain)
 
@@ -95,7 +95,7 @@ def add_map(command: Parser) -> None:
     add("-o", "--output-file", metavar="FILE", help="write the picture to FILE")
     add("--target-tensorflow", metavar="VERSION", help="the TensorFlow that the code is for")
     add("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
-    add("--cache-dir", metavar="DIR", help="the directory of the cache (TPULINT_CACHE_DIR)")
+    add("--cache-dir", metavar="DIR", help=CACHE_DIR)
     add("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
     add_configuration(command)
     command.set_defaults(run=run_map)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tpulint.config import Config, ConfigError, load_config, overridden
+from tpulint.config.cache_url import is_shared
 from tpulint.config.closest import Closest
 from tpulint.config.files import parse_toml
 from tpulint.config.keys import KEYS
@@ -77,7 +78,7 @@ def of_options(options: argparse.Namespace) -> list[Override]:
             found.append(Override(key, checked(key, value), f"--{key}"))
     cache = os.environ.get("TPULINT_CACHE_DIR")
     if cache and not given.get("cache_dir"):
-        found.append(Override("cache-dir", rooted("cache-dir", cache), "TPULINT_CACHE_DIR"))
+        found.append(Override("cache-dir", checked("cache-dir", cache), "TPULINT_CACHE_DIR"))
     for key in PATTERN_KEYS:
         if given.get(key.replace("-", "_")):
             patterns = checked(key, words(given[key.replace("-", "_")]))
@@ -101,7 +102,7 @@ def checked(key: str, value: object) -> Any:
 def rooted(key: str, value: Any) -> Any:
     """The value with its paths absolute: those of the command line begin where it was typed."""
     if key in ("cache-dir", "baseline"):
-        return os.path.abspath(value)
+        return value if key == "cache-dir" and is_shared(value) else os.path.abspath(value)
     if key in PATTERN_KEYS:
         return tuple(map(rooted_pattern, value))
     if key == "per-file-ignores":

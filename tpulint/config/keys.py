@@ -135,11 +135,12 @@ _KEYS = (
     ),
     ConfigKey(
         "cache-dir",
-        readers.string,
+        readers.directory_or_url,
         {"type": "string"},
         ".tpulint_cache",
         'cache-dir = ".cache/tpulint"',
-        "The directory of the cache.",
+        "The directory of the cache. A URL of fsspec, `s3://bucket/folder` for instance, is shared "
+        "with other machines; what only this one can use is then in `.tpulint_cache`.",
         "run",
     ),
     ConfigKey(

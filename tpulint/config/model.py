@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from tpulint.config.cache_url import is_shared
 from tpulint.config.keys import DEFAULT_EXCLUDE, KEYS
 from tpulint.config.readers import ConfigError, nearest
 from tpulint.finding import Certainty
@@ -39,8 +40,14 @@ class Config(NamedTuple):
 
     @property
     def cache_path(self) -> str:
-        """The directory of the cache."""
-        return os.path.join(self.root, self.cache_dir or CACHE)
+        """The directory of the cache on this machine."""
+        directory = CACHE if self.shared_cache else self.cache_dir or CACHE
+        return os.path.join(self.root, directory)
+
+    @property
+    def shared_cache(self) -> str | None:
+        """The URL of the cache that other machines share, if there is one."""
+        return self.cache_dir if self.cache_dir and is_shared(self.cache_dir) else None
 
     @property
     def baseline_path(self) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tpulint.codes import CODES, NAMES, codes_of
+from tpulint.config.cache_url import is_shared, missing_package
 from tpulint.finding import Certainty
 
 TARGET = re.compile(r"1\.15|2\.x|2\.\d+")
@@ -60,6 +61,15 @@ def string(value: object) -> str:
     if not isinstance(value, str):
         raise ConfigError("must be a string")
     return value
+
+
+def directory_or_url(value: object) -> str:
+    """A directory, or a URL of a file system that can be used here."""
+    place = string(value)
+    fault = missing_package(place) if is_shared(place) else None
+    if fault is not None:
+        raise ConfigError(fault)
+    return place
 
 
 def boolean(value: object) -> bool:

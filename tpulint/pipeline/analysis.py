@@ -17,11 +17,13 @@ class ProgramInputs(NamedTuple):
 
     folders: those of which all names were asked for, with the names in them that count.
     names: the names that other folders were asked for, and whether they were there.
+    requirements: the requirement files in the folders that were searched for them.
     """
 
     files: frozenset[str]
     folders: dict[str, list[str]]
     names: dict[str, dict[str, bool]]
+    requirements: dict[str, list[str]]
 
 
 class Analysis:

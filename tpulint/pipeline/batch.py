@@ -18,7 +18,8 @@ class Batch(NamedTuple):
     filenames: in one order, wherever the check was started. context: those among them of which
     nothing is reported. given: the bytes of files that are not (or not yet) on disk.
     cache: a folder for summaries and findings, None for none. checkpoint: called between rules;
-    it raises to end the analysis. disk: what the other files are read from.
+    it raises to end the analysis. disk: what the other files are read from. shared: the URL of
+    a cache that other machines have, too.
     """
 
     filenames: tuple[str, ...]
@@ -29,6 +30,7 @@ class Batch(NamedTuple):
     cache: str | None
     checkpoint: Callable[[], None] | None = None
     disk: Disk = DISK
+    shared: str | None = None
 
     @property
     def may_keep_findings(self) -> bool:

@@ -60,7 +60,7 @@ class ClusterExecutor:
 
     def programs(self, jobs: Sequence[Job], step: ProgramStep) -> Iterator[Analysis]:
         """Send the programs that have changed; one that no worker survives is read here."""
-        known = {job: found for job in jobs if (found := self._kept.recall(job))}
+        known = self._kept.recall(jobs)
         sent = self._sent([job for job in jobs if job not in known], step)
         for job in jobs:
             found = known.get(job)
@@ -68,6 +68,7 @@ class ClusterExecutor:
                 isolated = job._replace(isolated=ISOLATED)
                 found = sent[job] or step(self._batch, isolated).analysis
                 self._kept.remember(job, found)
+            found.messages += self._kept.messages
             yield found
 
     def _sent(self, jobs: Sequence[Job], step: ProgramStep) -> dict[Job, Analysis | None]:

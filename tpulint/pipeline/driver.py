@@ -98,7 +98,15 @@ def batches(task: Task, given: Mapping[str, bytes]) -> list[Batch]:
     files = in_order(task.filenames, task.context)
     codes = request.every_code(files)
     return [
-        Batch(files, frozenset(task.context), given, codes, settings, request.cache)
+        Batch(
+            files,
+            frozenset(task.context),
+            given,
+            codes,
+            settings,
+            request.cache,
+            shared=request.config.shared_cache,
+        )
         for settings in request.every_setting(task.filenames)
     ]
 

@@ -109,7 +109,7 @@ class ProcessExecutor:
 
     def programs(self, jobs: Sequence[Job], step: ProgramStep) -> Iterable[Analysis]:
         """Analyze the programs that have changed, the largest first; recall the others."""
-        known = {job: found for job in jobs if (found := self._kept.recall(job))}
+        known = self._kept.recall(jobs)
         left = [job for job in jobs if job not in known]
         if self._pool is None and self._is_worth_a_pool(left):
             _load()
@@ -138,6 +138,7 @@ class ProcessExecutor:
                 else:
                     found = step(self._batch, job).analysis
                 self._kept.remember(job, found)
+            found.messages += self._kept.messages
             yield found
 
     def _is_worth_a_pool(self, jobs: Sequence[Job]) -> bool:

@@ -1,8 +1,6 @@
 """The findings of the last programs on disk: one is read again when an input of it has changed.
 
-Inputs are all that its reading asked for: files that it read, with their contents, and names that
-it looked for in folders, so that a file which was missing is looked for again. An entry that
-cannot be read is no entry.
+An entry that cannot be read is no entry.
 """
 
 from __future__ import annotations
@@ -10,53 +8,74 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, TypedDict
 
-from tpulint.analysis.names.target_release import FILES
-from tpulint.analysis.resolver.files import TOPS
 from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.program_inputs import InputsOnDisk, InputsRow
 from tpulint.pipeline.rows import finding_of, row_of
-from tpulint.pipeline.run_cache import read_entry, write_entry
+from tpulint.pipeline.run_cache import decoded, encoded, read_entry, write_entry
+from tpulint.pipeline.shared_cache import SharedCache
 from tpulint.pipeline.version import package_hash
 
 if TYPE_CHECKING:
     from tpulint.pipeline.batch import Batch, Job
 
 FOLDER = "programs"
-TICK = 10_000_000  # nanoseconds: how far the times of files may lag behind
 BYTES = 64 * 1024 * 1024  # of all entries; the oldest go first
 
 
+class ProgramRow(TypedDict):
+    """The findings of a program and its inputs, for JSON."""
+
+    inputs: InputsRow
+    findings: list[dict[str, object]]
+    messages: list[str]
+    skipped: dict[str, int]
+    imported: list[str]
+    read: bool
+
+
 class KeptPrograms:
-    """The programs of a batch that the cache has."""
+    """The programs of a batch that the cache has, or the one that is shared with other machines."""
 
     def __init__(self, batch: Batch) -> None:
         self._folder = ""
+        self._shared: SharedCache | None = None
+        self._inputs = InputsOnDisk(batch.filenames)
+        self._head = ""
         if batch.cache is not None and batch.may_keep_findings:
             self._folder = os.path.join(batch.cache, FOLDER)
-        head = [os.getcwd(), sorted(batch.codes), batch.settings]
-        self._head = repr([package_hash(), sys.version, *head]) if self._folder else ""
-        self._names = batch.filenames
-        self._begun = time.time_ns() - TICK
-        self._shown: dict[str, str] | None = None
-        self._contents: dict[str, str] = {}
-        self._listings: dict[str, frozenset[str]] = {}
+            # The folders above in which imports may start are as many as this one is deep.
+            head = [os.getcwd().count(os.sep), sorted(batch.codes), batch.settings]
+            self._head = repr([package_hash(), sys.version, *head])
+            if batch.shared is not None:
+                self._shared = SharedCache(batch.shared)
 
-    def recall(self, job: Job) -> Analysis | None:
-        """Return what was found in the program, where all its inputs are as they were."""
+    def recall(self, jobs: Iterable[Job]) -> dict[Job, Analysis]:
+        """Return what was found in the programs all of whose inputs are as they were."""
         if not self._folder:
-            return None
+            return {}
+        names = {job: self._name(job) for job in jobs}
+        known = {job: self._read(partial(read_entry, self._folder, names[job])) for job in names}
+        if self._shared is not None:
+            missing = {job: name for job, name in names.items() if known[job] is None}
+            entries = self._shared.read(missing.values())
+            for job, name in missing.items():
+                if name in entries:
+                    known[job] = self._read(partial(decoded, entries[name]))
+        return {job: found for job, found in known.items() if found is not None}
+
+    def _read(self, entry: Callable[[], ProgramRow]) -> Analysis | None:
+        """Return what an entry holds, where it is sound and its inputs are as they were."""
         try:
-            data = read_entry(self._folder, self._name(job))
-            if not self._are_as_they_were(data["folders"], data["names"]):
-                return None
-            if data["stated"] != self._stated(data["files"]):
+            data = entry()
+            if not self._inputs.are_as_they_were(data["inputs"]):
                 return None
             found = Analysis(map(finding_of, data["findings"]), data["messages"])
             found.skipped.update(data["skipped"])
-            found.imported += data["imported"]
+            found.imported += map(os.path.abspath, data["imported"])
             found.read = data["read"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -64,99 +83,37 @@ class KeptPrograms:
 
     def remember(self, job: Job, found: Analysis) -> None:
         """Keep what was found, unless something failed, or has changed since the run began."""
-        inputs = found.inputs
-        if not self._folder or found.failures or inputs is None:
+        if not self._folder or found.failures or found.inputs is None:
             return
-        if any(_changed(each) >= self._begun for each in inputs.files):
+        if self._inputs.have_changed(found.inputs):
             return
-        files = sorted(inputs.files)
-        data = {
-            "folders": inputs.folders,
-            "names": inputs.names,
-            "files": files,
-            "stated": self._stated(files),
+        data: ProgramRow = {
+            "inputs": self._inputs.entry(found.inputs),
             "findings": [row_of(each) for each in found.findings],
             "messages": found.messages,
             "skipped": dict(found.skipped),
-            "imported": found.imported,
+            "imported": [self._inputs.relative(os.path.abspath(each)) for each in found.imported],
             "read": found.read,
         }
+        name = self._name(job)
         try:
-            write_entry(self._folder, self._name(job), data)
+            write_entry(self._folder, name, data)
             _prune(self._folder)
         except OSError:
-            return  # without a cache, everything is read again
+            pass  # without a cache, everything is read again
+        if self._shared is not None:
+            self._shared.write(name, encoded(data))
 
     def _name(self, job: Job) -> str:
-        identity = [self._head, job.seeds, job.placed]
+        placed = [(self._inputs.relative(path), certainty) for path, certainty in job.placed]
+        identity = [self._head, job.seeds, placed]
         digest = hashlib.sha256(repr(identity).encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
 
-    def _stated(self, files: list[str]) -> str:
-        """The hash of the contents of files, and of the names that the run has for them."""
-        if self._shown is None:
-            self._shown = {os.path.abspath(each): each for each in self._names}
-        rows = [[path, self._shown.get(path), self._content(path)] for path in files]
-        return hashlib.sha256(repr(rows).encode("utf-8", "surrogateescape")).hexdigest()
-
-    def _content(self, path: str) -> str:
-        known = self._contents.get(path)
-        if known is None:
-            known = self._contents[path] = _content(path)
-        return known
-
-    def _are_as_they_were(
-        self, folders: dict[str, list[str]], names: dict[str, dict[str, bool]]
-    ) -> bool:
-        if any(counting(self._names_in(path)) != listed for path, listed in folders.items()):
-            return False
-        return all(
-            (name in self._names_in(path)) == was_there
-            for path, asked in names.items()
-            for name, was_there in asked.items()
-        )
-
-    def _names_in(self, folder: str) -> frozenset[str]:
-        known = self._listings.get(folder)
-        if known is None:
-            known = self._listings[folder] = _names_in(folder)
-        return known
-
-
-def counting(names: Iterable[str]) -> list[str]:
-    """The names in a folder that an import can mean, or that say what a project is; no caches."""
-    return sorted(
-        each
-        for each in names
-        if each in TOPS or FILES.fullmatch(each) is not None or _may_be_imported(each)
-    )
-
-
-def _may_be_imported(name: str) -> bool:
-    return name.removesuffix(".py").isidentifier() and name != "__pycache__"
-
-
-def _changed(path: str) -> int:
-    """The time of the last change of a file or folder; 0 where there is none."""
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
-
-
-def _content(path: str) -> str:
-    try:
-        with open(path, "rb") as stream:
-            return hashlib.sha256(stream.read()).hexdigest()
-    except OSError:
-        return ""
-
-
-def _names_in(folder: str) -> frozenset[str]:
-    try:
-        return frozenset(os.listdir(folder))
-    except OSError:
-        return frozenset()
+    @property
+    def messages(self) -> list[str]:
+        """The lines for standard error about a shared cache that cannot be used."""
+        return [] if self._shared is None else self._shared.faults
 
 
 def _prune(folder: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.pipeline.analysis import Analysis, ProgramInputs
 from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.kept_programs import counting
+from tpulint.pipeline.program_inputs import counting, required
 
 if TYPE_CHECKING:
     from tpulint.analysis.domain.program import Program
@@ -69,10 +69,10 @@ def inputs_of(batch: Batch, job: Job, built: BuiltProgram) -> ProgramInputs:
     files.read.update(map(os.path.abspath, job.seeds))
     for path in list(files.read):
         files.look_around(path)
-    read, folders = set(files.read), dict(files.folders)
+    read, requirements = set(files.read), {}
     if built.program is not None:
         targets = built.program.targets
         read.update(targets.consulted)
-        folders.update(targets.folders)
-    listed = {path: counting(names) for path, names in folders.items()}
-    return ProgramInputs(frozenset(read), listed, dict(files.names))
+        requirements = {path: required(names) for path, names in targets.folders.items()}
+    listed = {path: counting(names) for path, names in files.folders.items()}
+    return ProgramInputs(frozenset(read), listed, dict(files.names), requirements)

@@ -73,22 +73,33 @@ class RunCache:
 
 def read_entry(folder: str, name: str) -> Any:
     """Read an entry of a cache. Raises OSError or ValueError where there is none."""
-    import json
-
-    with open(os.path.join(folder, f"{name}.json"), encoding="utf-8") as stream:
-        return json.load(stream)
+    with open(os.path.join(folder, f"{name}.json"), "rb") as stream:
+        return decoded(stream.read())
 
 
 def write_entry(folder: str, name: str, data: object) -> None:
     """Write an entry of a cache as a whole file: other checks may be reading."""
-    import json
     import tempfile
 
     os.makedirs(folder, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder)
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        json.dump(data, stream, separators=(",", ":"))
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(encoded(data))
     os.replace(temporary, os.path.join(folder, f"{name}.json"))
+
+
+def decoded(data: bytes) -> Any:
+    """Return the content of an entry. Raises ValueError where it is none."""
+    import json
+
+    return json.loads(data)
+
+
+def encoded(data: object) -> bytes:
+    """Return the bytes of an entry."""
+    import json
+
+    return json.dumps(data, separators=(",", ":")).encode()
 
 
 def key_of(

@@ -1,0 +1,185 @@
+"""`--cache-dir URL`: machines that check the same sources share what was found in them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from tests.integration.conftest import ROOT
+from tpulint.cli.main import main
+from tpulint.pipeline import driver
+from tpulint.pipeline.batch import Batch, Job
+from tpulint.pipeline.program_analysis import BuiltProgram
+
+CHECK = ["check", "--isolated", "--certainty", "possible", "--output-format", "json", "--jobs", "1"]
+
+
+def machine(tmp_path: Path, name: str) -> Path:
+    """A folder with the same sources as on every machine."""
+    folder = tmp_path / name / "project"
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    (folder / "requirements.txt").write_text("tensorflow>=2.12\n")
+    earlier = time.time() - 100  # what has just been written may be written again unnoticed
+    for path in folder.rglob("*"):
+        os.utime(path, (earlier, earlier))
+    return folder
+
+
+def checked(folder: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    monkeypatch.chdir(folder)
+    assert main([*CHECK, "--cache-dir", url, "-o", "../findings.json", "."]) == 1
+    return Path("../findings.json").read_bytes().replace(str(folder).encode(), b"")
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The programs that are read, by the files where they begin."""
+    seen: list[tuple[str, ...]] = []
+    read_program = driver.read_program
+
+    def counted(batch: Batch, job: Job, *given: Any) -> BuiltProgram:
+        seen.append(job.seeds)
+        return read_program(batch, job, *given)
+
+    monkeypatch.setattr(driver, "read_program", counted)
+    return seen
+
+
+@pytest.fixture(params=["memory", "file"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return f"{request.param}://{tmp_path}/shared/cache"
+
+
+def test_another_machine_reads_nothing_again(
+    tmp_path: Path, url: str, read: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = checked(machine(tmp_path, "here"), url, monkeypatch)
+    assert here.count(b'"code"') >= 3
+    assert len(read) >= 3
+    read.clear()
+    there = machine(tmp_path, "there")
+    (there.parent / "unrelated").mkdir()
+    assert checked(there, url, monkeypatch) == here
+    assert read == []
+    # The runs, which only that machine can use, are in its own directory.
+    assert (there / ".tpulint_cache" / "runs").is_dir()
+
+
+def test_requirements_are_looked_for_above_the_folder(
+    tmp_path: Path, url: str, read: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "there", "required"):
+        folder = machine(tmp_path, name)
+        (folder / "requirements.txt").unlink()
+        if name == "required":
+            (folder.parent / "requirements.txt").write_text("tensorflow==1.15\n")
+        read.clear()
+        checked(folder, url, monkeypatch)
+        assert bool(read) == (name != "there")
+
+
+def test_what_has_changed_there_is_read(
+    tmp_path: Path, url: str, read: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = checked(machine(tmp_path, "here"), url, monkeypatch)
+    read.clear()
+    there = machine(tmp_path, "there")
+    with (there / "examples" / "deadlock_metrics.py").open("a") as file:
+        file.write("\nprint()\n")
+    assert checked(there, url, monkeypatch) == here
+    assert read == [("examples/deadlock_metrics.py",)]
+
+
+def test_half_an_entry_is_none(
+    tmp_path: Path, url: str, read: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = checked(machine(tmp_path, "here"), url, monkeypatch)
+    programs = len(read)
+    system, folder = fsspec.core.url_to_fs(url)
+    for path in system.find(folder):
+        system.pipe_file(path, system.cat_file(path)[:-40])
+    read.clear()
+    assert checked(machine(tmp_path, "there"), url, monkeypatch) == here
+    assert len(read) == programs
+    read.clear()
+    assert checked(machine(tmp_path, "elsewhere"), url, monkeypatch) == here  # whole again
+    assert read == []
+
+
+def test_findings_outside_of_the_folder_are_not_taken_elsewhere(
+    tmp_path: Path, url: str, read: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "there"):
+        (machine(tmp_path, name) / "tests").mkdir()
+        monkeypatch.chdir(tmp_path / name / "project" / "tests")
+        read.clear()
+        main([*CHECK, "--cache-dir", url, "-o", "../../found.json", "../examples"])
+        assert read
+        found = (tmp_path / name / "found.json").read_text()
+        assert f"{tmp_path}/{name}/project/examples/deadlock_metrics.py" in found
+
+
+def check(folder: Path, url: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        checked(folder, url, patch)
+
+
+def test_many_write_at_the_same_time(
+    tmp_path: Path, read: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"file://{tmp_path}/shared"
+    folders = [machine(tmp_path, f"machine{number}") for number in range(4)]
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=check, args=(each, url)) for each in folders]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    last = checked(machine(tmp_path, "last"), url, monkeypatch)
+    for each in folders:
+        found = (each / "../findings.json").read_bytes()
+        assert found.replace(str(each).encode(), b"") == last
+    assert read == []
+
+
+def test_a_storage_that_fails_is_said_once_and_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    url = f"file://{tmp_path}/file/cache"
+    findings = checked(machine(tmp_path, "here"), url, monkeypatch)
+    assert findings.count(b'"code"') >= 3
+    error = capsys.readouterr().err
+    assert error.startswith(f"tpulint: {url} is not used as a cache: ")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("nowhere://bucket", "--cache-dir: 'nowhere://bucket': Protocol not known: nowhere"),
+        ("simplecache::nowhere://b", "Protocol not known: nowhere"),
+    ],
+)
+def test_a_url_that_nothing_can_open_ends_the_run(
+    url: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "--cache-dir", url, "."]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_configuration_may_name_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = machine(tmp_path, "here")
+    (folder / "tpulint.toml").write_text('cache-dir = "memory://of/the/configuration"\n')
+    monkeypatch.chdir(folder)
+    assert main(["check", "-q", "."]) == 1
+    system, path = fsspec.core.url_to_fs("memory://of/the/configuration")
+    assert system.find(path)

@@ -1,0 +1,147 @@
+"""The inputs of a program on disk: all that its reading asked for.
+
+They are the files that it read, with their contents, and names that it looked for in folders, so
+that a file which was missing is looked for again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypedDict, TypeVar
+
+from tpulint.analysis.names.target_release import FILES
+from tpulint.analysis.resolver.files import TOPS
+
+if TYPE_CHECKING:
+    from tpulint.pipeline.analysis import ProgramInputs
+
+T = TypeVar("T")
+TICK = 10_000_000  # nanoseconds: how far the times of files may lag behind
+
+
+class InputsRow(TypedDict):
+    """The inputs of a program for JSON; without the folder `here`, if any, they mean nothing."""
+
+    here: str
+    folders: dict[str, list[str]]
+    names: dict[str, dict[str, bool]]
+    requirements: dict[str, list[str]]
+    files: list[str]
+    stated: str
+
+
+class InputsOnDisk:
+    """The files and folders of this machine, each looked at once; `filenames` are the run's."""
+
+    def __init__(self, filenames: Sequence[str]) -> None:
+        self._here = os.getcwd()
+        self._within = os.path.join(self._here, "")
+        self._names = filenames
+        self._begun = time.time_ns() - TICK
+        self._shown: dict[str, str] | None = None
+        self._contents: dict[str, str] = {}
+        self._listings: dict[str, frozenset[str]] = {}
+
+    def have_changed(self, inputs: ProgramInputs) -> bool:
+        """Return whether a file has changed since the run began."""
+        return any(_changed(each) >= self._begun for each in inputs.files)
+
+    def entry(self, inputs: ProgramInputs) -> InputsRow:
+        """Return what a program depends on, as it is now.
+
+        Paths begin in the current folder, so that the next machine may have it elsewhere; but not
+        where files outside of it are read, which findings name by absolute paths.
+        """
+        files = sorted(map(self.relative, inputs.files))
+        outside = [each for each in files if each.startswith(os.pardir) and self._content(each)]
+        return {
+            "here": self._here if outside else "",
+            "folders": self._by_relative(inputs.folders),
+            "names": self._by_relative(inputs.names),
+            "requirements": self._by_relative(inputs.requirements),
+            "files": files,
+            "stated": self._stated(files),
+        }
+
+    def _by_relative(self, folders: Mapping[str, T]) -> dict[str, T]:
+        return {self.relative(path): names for path, names in folders.items()}
+
+    def relative(self, path: str) -> str:
+        """Return an absolute path as one that begins in the current folder."""
+        if path.startswith(self._within):
+            return path[len(self._within) :]
+        return os.path.relpath(path, self._here)
+
+    def are_as_they_were(self, entry: InputsRow) -> bool:
+        """Return whether nothing of an entry has changed. Raises KeyError where it is none."""
+        if entry["here"] not in ("", self._here):
+            return False
+        for folder, listed in entry["folders"].items():
+            if counting(self._names_in(folder)) != listed:
+                return False
+        for folder, listed in entry["requirements"].items():
+            if required(self._names_in(folder)) != listed:
+                return False
+        for folder, asked in entry["names"].items():
+            if any((each in self._names_in(folder)) != was for each, was in asked.items()):
+                return False
+        return bool(entry["stated"] == self._stated(entry["files"]))
+
+    def _stated(self, files: list[str]) -> str:
+        """The hash of the contents of files, and of the names that the run has for them."""
+        if self._shown is None:
+            self._shown = {self.relative(os.path.abspath(each)): each for each in self._names}
+        rows = [[path, self._shown.get(path), self._content(path)] for path in files]
+        return hashlib.sha256(repr(rows).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def _content(self, path: str) -> str:
+        known = self._contents.get(path)
+        if known is None:
+            known = self._contents[path] = _content(path)
+        return known
+
+    def _names_in(self, folder: str) -> frozenset[str]:
+        known = self._listings.get(folder)
+        if known is None:
+            known = self._listings[folder] = _names_in(folder)
+        return known
+
+
+def counting(names: Iterable[str]) -> list[str]:
+    """The names in a folder that an import can mean, or that say what a project is; no caches."""
+    return sorted(each for each in names if each in TOPS or _may_be_imported(each))
+
+
+def required(names: Iterable[str]) -> list[str]:
+    """The requirement files in a folder."""
+    return sorted(filter(FILES.fullmatch, names))
+
+
+def _may_be_imported(name: str) -> bool:
+    return name.removesuffix(".py").isidentifier() and name != "__pycache__"
+
+
+def _changed(path: str) -> int:
+    """The time of the last change of a file or folder; 0 where there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            return hashlib.sha256(stream.read()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _names_in(folder: str) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder))
+    except OSError:
+        return frozenset()
