@@ -307,11 +307,11 @@ def report(corpus: Path, runs: int, sizes: Sequence[int]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def write(text: str, begin: str, end: str) -> None:
-    """Put `text` between the marks `begin` and `end` of docs/benchmarks.md."""
-    before, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(begin)
+def write(text: str, begin: str, end: str, document: Path = DOCUMENT) -> None:
+    """Put `text` between the marks `begin` and `end` of a document."""
+    before, _, rest = document.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
-    DOCUMENT.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
+    document.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def main() -> None:
