@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import tensorflow as tf
@@ -10,14 +11,15 @@ from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.mark.attributes import is_marked
 from tpulint.runtime.mark.marked import Marked
 
-_OF_EAGER = "_tpulint_marked"
+_of_eager: dict[int, tuple[Marked, Any]] = {}
+"""By the id of an eager value that lives; in TensorFlow 2.12 its attributes would never go."""
 _OF_GRAPH = "_tpulint_marked_results"
 
 
 def remember(executable: Any, marked: Marked, twin: Any) -> None:
     """Note that `executable`, which the user gets, replaces the marked `twin`."""
     if tfi.is_eager_tensor(executable):
-        setattr(executable, _OF_EAGER, (marked, twin))
+        _remember_eager(executable, (marked, twin))
         return
     op = executable if isinstance(executable, tf.Operation) else executable.op
     if not hasattr(op.graph, _OF_GRAPH):
@@ -27,7 +29,7 @@ def remember(executable: Any, marked: Marked, twin: Any) -> None:
 
 def remember_same(symbol: Any, value: Any) -> None:
     """Note that the eager `value` has the marked twin of `symbol`, of a traced graph."""
-    setattr(value, _OF_EAGER, _known(symbol.graph)[symbol.name])
+    _remember_eager(value, _known(symbol.graph)[symbol.name])
 
 
 def twins(graph: Any) -> dict[str, Any]:
@@ -75,8 +77,8 @@ def marked_graph(outputs: Any) -> Any:
 
 def _marked(value: Any) -> Marked | None:
     if tfi.is_eager_tensor(value):
-        marked: Marked | None = getattr(value, _OF_EAGER, (None,))[0]
-        return marked
+        eager = _of_eager.get(id(value))
+        return eager[0] if eager else None
     if isinstance(value, (tf.Operation, tf.Tensor)):
         return _in_graph(value.graph, value.name)
     graph = value if isinstance(value, tf.Graph) else getattr(value, "graph", None)
@@ -92,3 +94,8 @@ def _in_graph(graph: Any, name: str | None) -> Marked | None:
 def _known(graph: Any) -> dict[str, tuple[Marked, Any]]:
     known: dict[str, tuple[Marked, Any]] = getattr(graph, _OF_GRAPH, {})
     return known
+
+
+def _remember_eager(value: Any, known: tuple[Marked, Any]) -> None:
+    _of_eager[id(value)] = known
+    weakref.finalize(value, _of_eager.pop, id(value), None).atexit = False

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.raising import safely
 from tpulint.runtime.extract.region import Operation, Tensor
 
@@ -38,4 +39,4 @@ def call_python(function: Callable[..., Any], given: Sequence[Tensor] = ()) -> O
         called(*values)
         return True
 
-    return tf.numpy_function(call, list(given), tf.bool, stateful=True).op
+    return tensorflow_internals.python_function(call, given, [tf.bool])[0].op

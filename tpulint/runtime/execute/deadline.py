@@ -74,7 +74,7 @@ class Deadline:
             with tf.control_dependencies([before]):
                 tick = clock.tick()
             with tf.control_dependencies([tick]):
-                running = tf.numpy_function(safely(self._look), [], tf.bool, stateful=True)
+                (running,) = tensorflow_internals.python_function(safely(self._look), [], [tf.bool])
             running.set_shape([])
             return running
 

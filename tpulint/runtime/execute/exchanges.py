@@ -14,8 +14,9 @@ from functools import partial
 
 import tensorflow as tf
 
+from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.collectives import results, sums_of
-from tpulint.runtime.execute.functions import function, function_of_all_steps
+from tpulint.runtime.execute.functions import function_of_all_steps
 from tpulint.runtime.execute.queues import empty, empty_all, put, queue, take
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph, token_after
 from tpulint.runtime.extract.collectives import Collective
@@ -111,8 +112,10 @@ class Exchanges:
         key = (_dtype(one), one.comes_once, len(group))
         combine = sums_of if sums else partial(results, one.op, group)
         serve = partial(_serve, combine, _dtype(one), comes_once=one.comes_once)
-        taken = [tf.TensorSpec(None, tf.resource)] * (2 * len(group))
-        return function_of_all_steps(key, serve, taken) if sums else function(serve, taken)
+        taken = [tf.resource] * (2 * len(group))
+        if sums:
+            return function_of_all_steps(key, serve, taken)
+        return tensorflow_internals.wrapped(serve, taken)
 
     def _queues_of(self, way: str) -> list[list[Tensor]]:
         """Return for each collective the queues of all replicas to or from its exchange."""

@@ -1,4 +1,4 @@
-"""Functions that a step calls, some of them traced once for all steps of the process."""
+"""Functions that a step calls, traced once for all steps of the process."""
 
 from __future__ import annotations
 
@@ -6,21 +6,14 @@ from collections.abc import Callable, Hashable, Sequence
 
 import tensorflow as tf
 
+from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import Tensor
 
 _of_all_steps: dict[Hashable, Callable[..., Tensor]] = {}
 
 
-def function(
-    traced: Callable[..., Tensor], signature: Sequence[tf.TensorSpec]
-) -> Callable[..., Tensor]:
-    """Return the function that `traced` builds, for the graph that is being built."""
-    built: Callable[..., Tensor] = tf.compat.v1.wrap_function(traced, list(signature))
-    return built
-
-
 def function_of_all_steps(
-    key: Hashable, traced: Callable[..., Tensor], signature: Sequence[tf.TensorSpec]
+    key: Hashable, traced: Callable[..., Tensor], dtypes: Sequence[tf.DType]
 ) -> Callable[..., Tensor]:
     """Return the function of that `key`, which `traced` builds once, for whatever graph calls it.
 
@@ -28,5 +21,5 @@ def function_of_all_steps(
     """
     if key not in _of_all_steps:
         with tf.Graph().as_default():
-            _of_all_steps[key] = function(traced, signature)
+            _of_all_steps[key] = tensorflow_internals.wrapped(traced, dtypes)
     return _of_all_steps[key]

@@ -17,6 +17,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.extract.region import Tensor
 from tpulint.runtime.internal import internal_error
@@ -67,8 +68,7 @@ def failing(
     def fail(*values: Any) -> Any:
         raise ticket_for(make(*values))
 
-    made = tf.numpy_function(safely(fail), list(given), list(dtypes) or [tf.bool], stateful=True)
-    return list(made) if isinstance(made, (list, tuple)) else [made]
+    return tensorflow_internals.python_function(safely(fail), given, list(dtypes) or [tf.bool])
 
 
 def safely(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.tensor_map import (
     TensorMap,
@@ -74,9 +75,7 @@ class Replicas:
             ]
             for images in self.images
         ]
-        function = tf.compat.v1.wrap_function(
-            program, [tf.TensorSpec(None, tensor.dtype) for tensor in given[0]]
-        )
+        function = tensorflow_internals.wrapped(program, [tensor.dtype for tensor in given[0]])
         done = []
         for images, arguments in zip(self.images, given):
             with tf.control_dependencies(waits_for):

@@ -6,8 +6,7 @@ that TensorFlow's executor runs them concurrently; XLA compiles each device segm
 
 from __future__ import annotations
 
-import tensorflow as tf
-
+from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.replica_programs import run_replicas
 from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.copying import copy
@@ -34,9 +33,7 @@ def execute(scheduled: Schedule) -> Ran:
         _compute_boundary(program, images)
         return run_replicas(scheduled, images)
 
-    function = tf.compat.v1.wrap_function(
-        step, [tf.TensorSpec(None, tensor.dtype) for tensor in users.values()]
-    )
+    function = tensorflow_internals.wrapped(step, [tensor.dtype for tensor in users.values()])
     token, *outputs = function(*users.values())
     count = len(program.region.outputs)
     return Ran(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from tpulint.runtime import tensorflow_internals
@@ -75,7 +74,7 @@ def _graphs(graph: Graph, node: NodeDef) -> list[Graph]:
     return [tensorflow_internals.function_graph(graph, name) for name in function_names(node)]
 
 
-@lru_cache(maxsize=256)
+@tensorflow_internals.once_a_graph
 def _marks(graph: Graph) -> bool:
     return any(
         CLUSTER_ATTR in node.attr
@@ -85,7 +84,7 @@ def _marks(graph: Graph) -> bool:
     )
 
 
-@lru_cache(maxsize=256)
+@tensorflow_internals.once_a_graph
 def _body(graph: Any) -> Region:
     """Return the region of a function body, where side effects run though no output needs them."""
     given = {tensor.op.name for tensor in graph.inputs}

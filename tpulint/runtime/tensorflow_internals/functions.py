@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tpulint.runtime.tensorflow_internals.graphs import graphs_outwards
-from tpulint.runtime.tensorflow_internals.modules import ops, script_ops
+import tensorflow as tf
+
+from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
+from tpulint.runtime.tensorflow_internals.modules import eager_context, ops, script_ops
 
 Graph = Any
+Tensor = Any
 
 
 def function_graph(graph: Graph, name: str) -> Graph:
@@ -55,6 +58,32 @@ def _share_function(source: Graph, target: Graph, name: str) -> None:
     raise KeyError(name)
 
 
+def python_function(
+    function: Callable[..., Any], given: Sequence[Tensor], dtypes: Sequence[Any]
+) -> list[Tensor]:
+    """Return tensors of `dtypes` that `function` computes; it lives as long as this graph.
+
+    `tf.numpy_function` ties it to the outermost graph, which for a tf.function never goes.
+    """
+    made: list[Tensor] = tf.numpy_function(function, list(given), list(dtypes), stateful=True)
+    *_, outermost = graphs_outwards(ops.get_default_graph())
+    _keep(outermost._py_funcs_used_in_graph.pop())
+    return made
+
+
+def _keep(function: Any) -> None:
+    """Let `function`, of Python, live as long as this graph.
+
+    With asynchronous execution that may be gone when it runs, so the outermost has to keep it.
+    """
+    here, *around = graphs_outwards(ops.get_default_graph())
+    is_async = eager_context.context().is_async()
+    graph = here if isinstance(here, FuncGraph) and not is_async else [here, *around][-1]
+    if not hasattr(graph, "_py_funcs_used_in_graph"):
+        graph._py_funcs_used_in_graph = []
+    graph._py_funcs_used_in_graph.append(function)
+
+
 class _EagerAround(script_ops.EagerFunc):  # type: ignore[misc]
     """An EagerFunc whose call, with the tape of its gradient, is within another function's."""
 
@@ -85,8 +114,5 @@ def around_python_function(
         replaced._called = around(functools.partial(_called, registered, token))
     else:
         replaced = around(registered)
-    graph = ops.get_default_graph()
-    if not hasattr(graph, "_py_funcs_used_in_graph"):
-        graph._py_funcs_used_in_graph = []
-    graph._py_funcs_used_in_graph.append(replaced)
+    _keep(replaced)
     return bytes(script_ops._py_funcs.insert(replaced).encode())

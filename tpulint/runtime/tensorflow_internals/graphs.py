@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
@@ -20,6 +21,7 @@ Tensor = Any
 
 FuncGraph = func_graph.FuncGraph
 EagerTensor = ops.EagerTensor
+_Result = TypeVar("_Result")
 
 
 def default_graph() -> Graph:
@@ -32,6 +34,20 @@ def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
     while graph is not None:
         yield graph
         graph = getattr(graph, "outer_graph", None)
+
+
+def once_a_graph(function: Callable[[Graph], _Result]) -> Callable[[Graph], _Result]:
+    """Make `function` keep its result in the graph that it gets: it goes when the graph goes."""
+    kept = f"_tpulint{function.__name__}"
+
+    @functools.wraps(function)
+    def result(graph: Graph) -> _Result:
+        if not hasattr(graph, kept):
+            setattr(graph, kept, function(graph))
+        found: _Result = getattr(graph, kept)
+        return found
+
+    return result
 
 
 def plain_function_graph(name: str) -> Graph:
