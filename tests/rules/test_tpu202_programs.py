@@ -67,7 +67,7 @@ def computation(x):
     "inside a run that may be no TPU's": PERHAPS
     + """
 def step(x):
-    return tf.compat.v1.tpu.rewrite(tf.sin, [x])  # possible: TPU202
+    return tf.compat.v1.tpu.rewrite(tf.sin, [x])  # error: TPU202
 
 @tf.function
 def train(x):

@@ -70,7 +70,7 @@ import tensorflow as tf
 
 def step(x):
     with tf.control_dependencies(None):
-        return tf.compat.v1.tpu.outside_compilation(tf.sin, x * 2.0)  # possible: TPU302
+        return tf.compat.v1.tpu.outside_compilation(tf.sin, x * 2.0)  # error: TPU302
 
 @tf.function
 def train(x):

@@ -26,6 +26,21 @@ def model_fn(features, labels, mode, params):
 
 estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
 """,
+    # A false alarm: the sum of a number that the loop is given was taken for Python's.
+    "a sum with a loop's number": V1
+    + """
+from tensorflow.python.tpu import training_loop
+
+def body(step):
+    update = tf.get_variable("rounds", [], use_resource=True).assign_add(1.0)
+    with tf.control_dependencies([update]):
+        return step + 1
+
+def computation():
+    return training_loop.repeat(10, body, [0])
+
+tf.tpu.rewrite(computation)
+""",
     "a generator's block is its user's": V1
     + """
 import contextlib

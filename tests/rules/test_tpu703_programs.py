@@ -18,7 +18,7 @@ resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
 
 def evaluate(strategy, rows):
     def step(x):
-        with strategy.scope():  # possible: TPU703
+        with strategy.scope():  # error: TPU703
             return x * 2.0
 
     @tf.function
@@ -109,7 +109,7 @@ strategy = tf.distribute.get_strategy()
 resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
 
 def step(y):
-    with strategy.scope():  # possible: TPU703
+    with strategy.scope():  # error: TPU703
         return y * 2.0
 
 @tf.function
@@ -134,7 +134,7 @@ import sys
 mirrored = tf.distribute.MirroredStrategy()
 
 def step(x):
-    with mirrored.scope():  # possible: TPU703
+    with mirrored.scope():  # error: TPU703
         return x * 2.0
 
 @tf.function

@@ -56,12 +56,8 @@ PLAIN_DECORATORS = seam.TRANSPARENT | _words(
 # tensorflow/python/distribute/distribute_lib.py: what a replica is refused by
 # `require_cross_replica_or_default_context_extended` (`gather` says it itself), but for `run` and
 # `scope`; and what makes values of all replicas, of which a replica can take none.
-REFUSED_ON_REPLICAS = _words(
-    """
-    reduce gather reduce_to batch_reduce_to broadcast_to make_input_fn_iterator
-    make_dataset_iterator
-    """
-)
+REFUSED_BY_EACH = _words("reduce gather reduce_to batch_reduce_to broadcast_to")
+REFUSED_ON_REPLICAS = REFUSED_BY_EACH | _words("make_input_fn_iterator make_dataset_iterator")
 OF_ALL_REPLICAS = _words(
     """
     experimental_distribute_dataset distribute_datasets_from_function

@@ -12,6 +12,7 @@ from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
 from tpulint.analysis.soft_placement import ON
 from tpulint.finding import Certainty
+from tpulint.queries.premises import certainty_at
 
 # Contexts that lead out of the computation: what is built in them is not the device's.
 LEADS_OUT = frozenset([CLEARS, GRAPH, INIT_SCOPE])
@@ -72,6 +73,6 @@ def placement(program: Program, computation: Computation) -> str | None:
 
 def certainty(program: Program, computation: Computation, context: Context) -> Certainty:
     """Return the certainty that an operation built at `context` is compiled for a TPU."""
-    sure = computation.certainty is Certainty.DEFINITE and not context.is_guess
+    sure = certainty_at(computation, context) is Certainty.DEFINITE and not context.is_guess
     sure = sure and UNSEEN not in _contexts(context) and not placement(program, computation)
     return Certainty.DEFINITE if sure else Certainty.POSSIBLE

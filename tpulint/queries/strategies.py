@@ -1,8 +1,17 @@
-"""Find the strategy that a method is called on."""
+"""Find the strategy that a method is called on, and whether a replica calls it."""
 
 from __future__ import annotations
 
+import re
+
+from tpulint.analysis.domain.context import COMPUTATION, DATA, WITH
+from tpulint.analysis.domain.effects import CROSS_REPLICA
+from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.values import Opaque, Strategy, Value
+from tpulint.analysis.domain.written_tests import tests
+from tpulint.queries.device_code import LEADS_OUT
+
+ASKS_WHERE = re.compile(r"replica_context|has_strategy")
 
 
 def strategy_of(receiver: Value | None) -> Strategy | None:
@@ -14,3 +23,12 @@ def strategy_of(receiver: Value | None) -> Strategy | None:
         known = whole.taken_for.get(Strategy) if whole is not None else None
         return known if isinstance(known, Strategy) else None
     return None
+
+
+def is_on_replica(context: Context) -> bool:
+    """Return whether the context is that of a replica, and no test on the way asks for it."""
+    within = list(context.since(COMPUTATION))
+    entered = {each.effect for each in within if each.kind == WITH}
+    if entered & {CROSS_REPLICA, *LEADS_OUT} or any(each.kind == DATA for each in within):
+        return False
+    return not any(ASKS_WHERE.search(text) for text, _ in tests(context))

@@ -9,6 +9,7 @@ from tpulint.analysis.domain.events import TOUCHES, Access, Cluster, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty
 from tpulint.queries.happens_before import AFTER, AWAITED, BEFORE, Turn, order_of
+from tpulint.queries.premises import certainty_at
 from tpulint.queries.touches import in_one_loop, is_one_object, is_sure
 
 NO_TURN = Turn(AFTER, sure=True)  # a host_call's: the device waits for it never
@@ -94,7 +95,7 @@ def _conflict(
     unseen = [each for each in others if _misses(host, each, turn)]
     device = _surest(unseen or others, host)
     sure = (
-        computation.certainty is Certainty.DEFINITE
+        certainty_at(computation, host.context) is Certainty.DEFINITE
         and turn.sure
         and _together(device, host)
         and is_sure(host)

@@ -7,6 +7,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.conflict import pass_by_value
 from tpulint.finding import Certainty, Fix
+from tpulint.queries.premises import certainty_at
 from tpulint.queries.touches import is_sure
 from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device
 from tpulint.rules.base import Report
@@ -36,7 +37,7 @@ def certainty(computation: Computation, access: Access) -> Certainty:
     strategy = access.variable.strategy
     assert strategy is not None
     proven = strategy.kind == "tpu" and is_sure(access)
-    return computation.certainty if proven else Certainty.POSSIBLE
+    return certainty_at(computation, access.context) if proven else Certainty.POSSIBLE
 
 
 def message(access: Access) -> str:

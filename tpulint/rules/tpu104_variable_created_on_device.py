@@ -12,22 +12,25 @@ from tpulint.rules.tpu104_variable_creation import Creation, creations, is_kept,
 
 def check(program: Program, report: Report) -> None:
     for computation in program.computations:
-        if computation.kind not in seam.STRATEGY_RUN or not is_traced_again(computation):
+        if computation.kind not in seam.STRATEGY_RUN:
             continue
         for each in creations(computation):
-            if is_kept(computation, each.context):
+            again = is_traced_again(computation, each.context)
+            if not again or is_kept(computation, each.context):
                 continue
-            sure = (
-                computation.context.traced
-                and each.context.conditions <= computation.context.conditions
-            )
-            certainty = computation.certainty if sure else Certainty.POSSIBLE
+            inner = each.context.conditions - computation.context.conditions
+            sure = each.context.traced and not inner and not each.context.is_guess
             steps = (
                 traces.entry(computation),
                 *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),
                 traces.step(DEVICE_LANE, each.site, f"creates {each.words}"),
             )
-            report(each.site.span, message(each), certainty=certainty, trace=steps)
+            report(
+                each.site.span,
+                message(each),
+                certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+                trace=steps,
+            )
 
 
 def message(each: Creation) -> str:

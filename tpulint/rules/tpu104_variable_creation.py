@@ -64,12 +64,12 @@ def is_kept(computation: Computation, context: Context) -> bool:
     return any(call.name in seam.BUILD_METHODS for call in inside)
 
 
-def is_traced_again(computation: Computation) -> bool:
-    """Return whether a tf.function may be around the step: a graph of one's own is built once.
+def is_traced_again(computation: Computation, context: Context) -> bool:
+    """Return whether a tf.function is or may be around: a graph of one's own is built once.
 
     Only `run` is TF2's name; the older ones are called in graph mode.
     """
-    if computation.context.traced:
+    if context.traced:
         return True
     unseen = any(scope.kind == UNSEEN_CALLER for scope in computation.context.scopes)
     return unseen and computation.kind == "run"

@@ -14,6 +14,7 @@ from tpulint.queries.nesting import (
     is_graph_mode,
     may_be_guarded,
 )
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 
 
@@ -39,7 +40,7 @@ def certainty(cluster: Cluster, outer: Cluster, graph: bool) -> Certainty:
     if not graph or cluster.context.is_guess or may_be_guarded(cluster, outer):
         return Certainty.POSSIBLE
     assert cluster.computation is not None
-    return cluster.computation.certainty
+    return certainty_at(cluster.computation, cluster.context)
 
 
 def message(cluster: Cluster, outer: Cluster, graph: bool) -> str:

@@ -7,6 +7,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.queries.nesting import after_the_step
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 
 
@@ -16,7 +17,8 @@ def check(program: Program, report: Report) -> None:
         # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
         if outer is None or inner.kind == "model_fn" or after_the_step(inner.context):
             continue
-        sure = all(each.certainty is Certainty.DEFINITE for each in (inner, outer))
+        known = (inner.certainty, certainty_at(outer, inner.context))
+        sure = all(each is Certainty.DEFINITE for each in known)
         name = traces.callee_name(inner.callee)
         report(
             inner.site.span,

@@ -6,6 +6,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.replicated import colocated
 from tpulint.finding import DEVICE_LANE, Certainty
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 from tpulint.rules.tpu206_gradients import Gradient, uncolocated
 
@@ -17,7 +18,9 @@ def check(program: Program, report: Report) -> None:
             report(
                 each.call.site.span,
                 message(each),
-                certainty=computation.certainty if sure else Certainty.POSSIBLE,
+                certainty=certainty_at(computation, each.call.context)
+                if sure
+                else Certainty.POSSIBLE,
                 trace=(
                     traces.entry(computation),
                     *traces.to_cluster(computation, each.cluster),

@@ -10,6 +10,7 @@ from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, S
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Choice, Value
 from tpulint.finding import Certainty
+from tpulint.queries.premises import certainty_at
 
 DEPTH = 4
 
@@ -51,7 +52,7 @@ def _certainty(computation: Computation, use: Use) -> Certainty:
         and made.reached_whenever(use.context)
         and not made.is_guess
     )
-    return computation.certainty if sure else Certainty.POSSIBLE
+    return certainty_at(computation, use.context) if sure else Certainty.POSSIBLE
 
 
 def carried(value: Value | None, depth: int = 0) -> Iterator[Tensor]:

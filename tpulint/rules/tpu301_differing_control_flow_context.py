@@ -9,6 +9,7 @@ from tpulint.analysis.domain.events import Cluster, ContextChange
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 
 # An unreferenced `init_scope` is left when it is collected; dependencies change no context.
@@ -64,4 +65,4 @@ def _left_over(changes: list[ContextChange]) -> list[ContextChange]:
 def _certainty(cluster: Cluster, change: ContextChange) -> Certainty:
     assert cluster.computation is not None
     surely = change.context.reached_whenever(cluster.context) and not cluster.context.is_guess
-    return cluster.computation.certainty if surely else Certainty.POSSIBLE
+    return certainty_at(cluster.computation, cluster.context) if surely else Certainty.POSSIBLE

@@ -11,6 +11,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import Certainty, Step
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 
 KINDS = ("outside_compilation", "map_outside_compilation")
@@ -51,7 +52,7 @@ def _told(cluster: Cluster, cleared: Scope, name: str) -> tuple[Step, ...]:
 def _is_sure(cluster: Cluster, cleared: Scope | None) -> bool:
     """Return whether one of the clusters that a call opens certainly has lost its context."""
     assert cluster.computation is not None
-    known = cluster.computation.certainty is Certainty.DEFINITE
+    known = certainty_at(cluster.computation, cluster.context) is Certainty.DEFINITE
     return known and cleared is not None and not cleared.perhaps
 
 

@@ -8,6 +8,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics.culprits import Culprit, in_calls
 from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import DEVICE_LANE, Certainty, Step
+from tpulint.queries.premises import certainty_of_trace
 from tpulint.rules.base import Report
 
 PLACES = {COND: "a branch", WHILE: "a loop's body"}
@@ -22,7 +23,7 @@ def check(program: Program, report: Report) -> None:
                 continue
             if is_either_or(use):
                 continue
-            sure = computation.certainty
+            sure = certainty_of_trace(computation, use.context)
             if use.context.is_guess or use.certainty is Certainty.POSSIBLE:
                 sure = Certainty.POSSIBLE
             culprit = in_calls(computation.calls, use.site, use.tensor)

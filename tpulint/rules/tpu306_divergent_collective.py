@@ -8,6 +8,7 @@ from tpulint.analysis.domain.values import Choice
 from tpulint.diagnostics.trace_steps import path_to_collective
 from tpulint.finding import Certainty
 from tpulint.queries.collectives import deciding, differs, under_control
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 
 
@@ -22,6 +23,8 @@ def check(program: Program, report: Report) -> None:
         report(
             call.site.span,
             f"only some replicas reach `{call.last}`: the condition depends on {what}",
-            certainty=computation.certainty if by_id and not guess else Certainty.POSSIBLE,
+            certainty=certainty_at(computation, call.context)
+            if by_id and not guess
+            else Certainty.POSSIBLE,
             trace=path_to_collective(computation, call, scopes),
         )

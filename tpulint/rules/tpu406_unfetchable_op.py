@@ -10,6 +10,7 @@ from tpulint.diagnostics.culprits import Culprit, in_argument
 from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import Certainty, Step
 from tpulint.queries.entry_calls import SIGNATURES, replicas
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 from tpulint.rules.tpu406_fetches import taken_by
 from tpulint.rules.tpu406_hooks import hooks_of_spec
@@ -22,7 +23,7 @@ def check(program: Program, report: Report) -> None:
     for computation in program.computations:
         for call in hooks_of_spec(computation):
             for each in call.arguments:
-                _judge_hook(computation, each, report)
+                _judge_hook(computation, call, each, report)
 
 
 def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
@@ -66,7 +67,9 @@ def _is_hidden(tensor: Tensor, made: Computation) -> bool:
     return count is not None and count > 1
 
 
-def _judge_hook(computation: Computation, argument: Argument, report: Report) -> None:
+def _judge_hook(
+    computation: Computation, call: ApiCall, argument: Argument, report: Report
+) -> None:
     for tensor, alternative in distinguished(argument.value):
         home = tensor.made
         here = home is not None and home.computation is computation and home.on_device
@@ -76,6 +79,6 @@ def _judge_hook(computation: Computation, argument: Argument, report: Report) ->
                 culprit.span,
                 f"{culprit.called('this tensor')} is made on the device, where a session hook"
                 " cannot fetch it: pass it to `host_call`",
-                certainty=computation.certainty,
+                certainty=certainty_at(computation, call.context),
                 trace=_told(computation, tensor),
             )

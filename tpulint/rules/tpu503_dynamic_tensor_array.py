@@ -7,6 +7,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty, Step
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 
 EMPTY = (None, NONE, Const(0))
@@ -28,7 +29,7 @@ def check(program: Program, report: Report) -> None:
                 made.site.span,
                 "this TensorArray starts empty and cannot grow on the device, where writes to it"
                 " are silently dropped: pass its `size`",
-                certainty=computation.certainty if sure else Certainty.POSSIBLE,
+                certainty=certainty_at(computation, made.context) if sure else Certainty.POSSIBLE,
                 trace=(
                     traces.entry(computation),
                     *traces.calls(DEVICE_LANE, computation.context, made.context, skip=1),

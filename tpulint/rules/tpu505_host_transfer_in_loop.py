@@ -11,6 +11,7 @@ from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge.operations import builds
 from tpulint.queries.branch_tests import asks_for_shape
 from tpulint.queries.device_code import device_calls, placed_softly
+from tpulint.queries.premises import certainty_at
 from tpulint.queries.strategy_scopes import is_guessed
 from tpulint.rules.base import Report
 
@@ -63,4 +64,8 @@ def loop_around(context: Context) -> Scope | None:
 
 def certainty(computation: Computation, context: Context) -> Certainty:
     """It depends on which of several functions is called, or on who owns the strategy."""
-    return Certainty.POSSIBLE if is_guessed(context, computation) else computation.certainty
+    return (
+        Certainty.POSSIBLE
+        if is_guessed(context, computation)
+        else certainty_at(computation, context)
+    )

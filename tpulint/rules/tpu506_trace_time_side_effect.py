@@ -13,6 +13,7 @@ from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.knowledge.trace_time import FIXED
 from tpulint.queries.branch_tests import asks_for_eager
+from tpulint.queries.premises import certainty_of_trace
 from tpulint.rules.base import Report
 
 STEPS = frozenset(["run", "experimental_run_v2"])
@@ -38,7 +39,9 @@ def check(program: Program, report: Report) -> None:
                 report(
                     each.source.span,
                     HARM[each.kind].format(each.name),
-                    certainty=computation.certainty if sure else Certainty.POSSIBLE,
+                    certainty=certainty_of_trace(computation, each.context)
+                    if sure
+                    else Certainty.POSSIBLE,
                     trace=(
                         traces.entry(computation),
                         *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),

@@ -10,6 +10,7 @@ from tpulint.finding import Certainty
 from tpulint.knowledge.trace_time import CONVERTED, METHODS, NUMPY_FUNCTIONS
 from tpulint.queries.branch_tests import asks_for_eager, asks_for_shape, is_tried
 from tpulint.queries.device_code import is_compiled
+from tpulint.queries.premises import certainty_of_trace
 from tpulint.rules.base import Report
 
 ASKS = "asks"  # the kind of effect that Python's tests have
@@ -51,7 +52,7 @@ def report_test(computation: Computation, test: Effect, report: Report) -> None:
         test.site.span,
         f"Python's `{test.name}` tests a tensor, which has no value while device"
         f" code is traced, and autograph does not convert it here: use {INSTEAD[test.name]}",
-        certainty=computation.certainty if sure else Certainty.POSSIBLE,
+        certainty=certainty_of_trace(computation, test.context) if sure else Certainty.POSSIBLE,
         trace=path_to_site(computation, test.context, test.site, "tests a tensor"),
     )
 
@@ -92,7 +93,7 @@ def certainty(computation: Computation, call: ApiCall, asked: Tensor | Variable)
     else:
         is_tensor = not asked.assumed
     sure = is_tensor and not call.context.is_guess and not is_tried(call.site)
-    return computation.certainty if sure else Certainty.POSSIBLE
+    return certainty_of_trace(computation, call.context) if sure else Certainty.POSSIBLE
 
 
 def name(call: ApiCall) -> str:

@@ -8,6 +8,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_calls
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Step
 from tpulint.queries.host_calls import host_calls
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 
 STRUCTURAL = ("pack_sequence_as", "assert_same_structure", "flatten")  # tf.nest: only the shape
@@ -32,7 +33,7 @@ def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -
         f"{traces.callee_name(cluster.callee)} captures {named} of the TPU computation that is not "
         f"among the tensors of `{cluster.kind}`: it does not exist on the host, so pass it with"
         " them",
-        certainty=computation.certainty if sure else Certainty.POSSIBLE,
+        certainty=certainty_at(computation, use.context) if sure else Certainty.POSSIBLE,
         trace=(
             traces.entry(computation),
             *_made(computation, use),

@@ -13,6 +13,7 @@ from tpulint.diagnostics.fixes.estimators import with_batch_dimension
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.queries.estimators import broadcasts
 from tpulint.queries.host_calls import host_calls
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 
 
@@ -46,7 +47,7 @@ def _say(
         f"{f'`{name}`' if name else 'this value'} {chosen} a scalar, but tensors of"
         f" `{cluster.kind}` are concatenated over the replicas along their first dimension: pass"
         f" `tf.reshape({name or 'x'}, [1])`",
-        certainty=computation.certainty if sure else Certainty.POSSIBLE,
+        certainty=certainty_at(computation, cluster.context) if sure else Certainty.POSSIBLE,
         trace=(
             traces.entry(computation),
             traces.step(DEVICE_LANE, made, "has no batch dimension"),

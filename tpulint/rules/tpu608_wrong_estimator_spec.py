@@ -7,6 +7,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics.fixes.estimators import for_tpus
 from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import Certainty
+from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 from tpulint.rules.tpu608_params import check_params
 from tpulint.rules.tpu608_specifications import pair_fault, plain_specifications
@@ -22,7 +23,7 @@ def check(program: Program, report: Report) -> None:
             made.site.span,
             "`EstimatorSpec` is made here, but evaluation on a TPU requires `TPUEstimatorSpec`,"
             " with `eval_metrics` in place of `eval_metric_ops`",
-            certainty=computation.certainty if sure else Certainty.POSSIBLE,
+            certainty=certainty_at(computation, made.context) if sure else Certainty.POSSIBLE,
             trace=device_path(
                 computation, made.context, device_step(made.site, "makes the specification")
             ),
@@ -44,6 +45,8 @@ def _check_pairs(program: Program, report: Report) -> None:
                         given.site.span,
                         f"`{kind}` {fault}: TPUEstimator expects a pair of a function and the list"
                         " or dict of tensors that it takes",
-                        certainty=computation.certainty if sure else Certainty.POSSIBLE,
+                        certainty=certainty_at(computation, call.context)
+                        if sure
+                        else Certainty.POSSIBLE,
                         trace=device_path(computation, call.context),
                     )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import LOOP, WHILE, WITH, Scope
-from tpulint.analysis.domain.effects import SCOPE
-from tpulint.analysis.domain.events import Computation
+from tpulint.analysis.domain.effects import SCOPE, UNSEEN
+from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Strategy
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.strategies import without_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
-from tpulint.queries.strategies import strategy_of
+from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report
 from tpulint.rules.tpu703_loop_nesting import is_written_in
 
@@ -24,12 +24,12 @@ def check(program: Program, report: Report) -> None:
             continue
         for call in computation.calls:
             strategy = strategy_of(call.receiver) if call.last == "scope" else None
-            if strategy is not None and call.context.on_device:
+            if strategy is not None and call.context.on_device and is_on_replica(call.context):
                 report(
                     call.site.span,
                     "`strategy.scope()` is entered in the function given to `run`, where a replica"
                     " cannot enter it: create the variables before the step",
-                    certainty=certainty(computation, strategy, call.context.is_guess),
+                    certainty=of_every_strategy(call.context),
                     trace=(
                         traces.entry(computation),
                         *traces.calls(DEVICE_LANE, computation.context, call.context, skip=1),
@@ -73,6 +73,12 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
         ):
             found.append((scope, loop))
     return found
+
+
+def of_every_strategy(context: Context) -> Certainty:
+    """Return the certainty of the scope: no strategy lets a replica enter one, not only a TPU's."""
+    is_unseen = bool(context.with_blocks(UNSEEN)) or context.is_guess
+    return Certainty.POSSIBLE if is_unseen else Certainty.DEFINITE
 
 
 def certainty(computation: Computation, strategy: object, guess: bool) -> Certainty:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
-from tpulint.analysis.domain.context import COMPUTATION, DATA, WITH
-from tpulint.analysis.domain.effects import CROSS_REPLICA, UNSEEN
-from tpulint.analysis.domain.events import ApiCall, Computation, Context
+from tpulint.analysis.domain.effects import UNSEEN
+from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.written_tests import tests
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.knowledge import seam
-from tpulint.knowledge.strategies import OF_ALL_REPLICAS, REFUSED_ON_REPLICAS
-from tpulint.queries.device_code import LEADS_OUT
-from tpulint.queries.strategies import strategy_of
+from tpulint.knowledge.strategies import OF_ALL_REPLICAS, REFUSED_BY_EACH, REFUSED_ON_REPLICAS
+from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report
 
 METHODS = REFUSED_ON_REPLICAS | OF_ALL_REPLICAS
-ASKS_WHERE = re.compile(r"replica_context|has_strategy")
 INSTEAD = {
     "reduce": "sum with `all_reduce` of the replica context, or reduce what `{run}` returns",
     "gather": "use `all_gather` of the replica context, or gather what `{run}` returns",
@@ -47,20 +41,12 @@ def check(program: Program, report: Report) -> None:
                 )
 
 
-def is_on_replica(context: Context) -> bool:
-    """Return whether the context is that of a replica, and no test on the way asks for it."""
-    within = list(context.since(COMPUTATION))
-    entered = {each.effect for each in within if each.kind == WITH}
-    if entered & {CROSS_REPLICA, *LEADS_OUT} or any(each.kind == DATA for each in within):
-        return False
-    return not any(ASKS_WHERE.search(text) for text, _ in tests(context))
-
-
 def certainty(computation: Computation, call: ApiCall) -> Certainty:
     """Return the certainty: values made for all replicas do no harm until something takes them."""
     is_unseen = bool(call.context.with_blocks(UNSEEN)) or call.context.is_guess
-    sure = call.last in REFUSED_ON_REPLICAS and not is_unseen
-    return computation.certainty if sure else Certainty.POSSIBLE
+    if is_unseen or call.last not in REFUSED_ON_REPLICAS:
+        return Certainty.POSSIBLE
+    return Certainty.DEFINITE if call.last in REFUSED_BY_EACH else computation.certainty
 
 
 def message(computation: Computation, call: ApiCall) -> str:

@@ -16,6 +16,7 @@ from tpulint.finding import HOST_LANE, Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.device_code import is_compiled
+from tpulint.queries.premises import certainty_at
 from tpulint.queries.targets import KERAS, target_at
 from tpulint.rules.base import Report
 
@@ -96,4 +97,4 @@ def refusal(program: Program, call: ApiCall) -> Certainty | None:
 
 
 def _least(computation: Computation, call: ApiCall) -> Certainty:
-    return Certainty.POSSIBLE if call.context.is_guess else computation.certainty
+    return Certainty.POSSIBLE if call.context.is_guess else certainty_at(computation, call.context)

@@ -113,6 +113,6 @@ def test_a_model_fn_of_a_project_whose_estimators_use_no_tpu(tmp_path: Path) -> 
 
 def test_the_same_model_fn_where_one_may_use_it(tmp_path: Path) -> None:
     used = ESTIMATOR_WITHOUT_TPU.replace("use_tpu=False", "use_tpu=config.use_tpu")
-    used = used.replace('scalar("loss", loss)', 'scalar("loss", loss)  # possible: TPU501')
-    used = used.replace("every_n_iter=100)", "every_n_iter=100)  # possible: TPU406")
+    used = used.replace('scalar("loss", loss)', 'scalar("loss", loss)  # error: TPU501')
+    used = used.replace("every_n_iter=100)", "every_n_iter=100)  # error: TPU406")
     assert reported(used, tmp_path, ["TPU"]) == expected(used, ["TPU"])

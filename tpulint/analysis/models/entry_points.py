@@ -7,7 +7,8 @@ from dataclasses import replace
 from tpulint.analysis.domain.context import WHILE, Scope
 from tpulint.analysis.domain.events import Argument, Tensor, Variable
 from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Value, join
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, join
+from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.frozen_arguments import snapshot
 from tpulint.analysis.models.tracing import trace
@@ -113,9 +114,14 @@ def _converted(value: Value) -> Value:
 
 
 def _training_loop(this: Call) -> Value:
-    """`training_loop.repeat(n, body, inputs)` and `.while_loop(condition, body, inputs)`."""
+    """`training_loop.repeat(n, body, inputs)` and `.while_loop(condition, body, inputs)`.
+
+    TensorFlow makes tensors of the inputs: numbers, too.
+    """
     inputs = this.get("inputs", 2)
-    values = list(inputs.items) if isinstance(inputs, Sequence) and not inputs.open else None
+    values = None
+    if isinstance(inputs, Sequence) and not inputs.open:
+        values = [_looped(this, each) for each in inputs.items]
     scope = Scope(WHILE, this.site)
     for position, keyword in ((0, "condition"), (1, "body")):
         callee = this.get(keyword, position)
@@ -123,3 +129,12 @@ def _training_loop(this: Call) -> Value:
             args: list[Value] = [UNKNOWN] if values is None else values
             this.run_inside(scope, callee, args)
     return this.operation()
+
+
+def _looped(this: Call, value: Value) -> Value:
+    """Return a loop's input as its body gets it."""
+    if not isinstance(value, Const):
+        return value
+    made = transfer.result(this.frame, [], this.site)
+    made.uniform = True
+    return made

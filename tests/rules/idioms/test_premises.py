@@ -1,0 +1,101 @@
+"""Faults in a computation that may be no TPU's: which of them are certain all the same.
+
+A mark in a program is what its rule says, and how sure.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import assert_marked
+
+MODEL_FN = """
+import tensorflow.compat.v1 as tf
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    {body}
+"""
+SPEC = "return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=loss)"
+PROGRAMS = {
+    # A missed alarm: where no estimator was seen, nothing was certain.
+    "on each way to a TPUEstimatorSpec": MODEL_FN.format(
+        body=f"tf.py_func(print, [loss], [])  # error: TPU501\n    {SPEC}"
+    ),
+    "on the way to one of two": MODEL_FN.format(
+        body="if mode == tf.estimator.ModeKeys.PREDICT:\n"
+        "        return tf.estimator.tpu.TPUEstimatorSpec(mode, predictions=loss)\n"
+        f"    tf.py_func(print, [loss], [])  # error: TPU501\n    {SPEC}"
+    ),
+    "by an option that no way to it needs": MODEL_FN.format(
+        body='if params["debug"]:\n'
+        f"        tf.py_func(print, [loss], [])  # possible: TPU501\n    {SPEC}"
+    ),
+    "under the option that leads to it": MODEL_FN.format(
+        body='if params["accelerated"]:\n'
+        f"        tf.py_func(print, [loss], [])  # error: TPU501\n        {SPEC}\n"
+        "    tf.py_func(print, [labels], [])  # possible: TPU501\n"
+        "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=loss)"
+    ),
+    "in a step that calls the `tpu` module": """
+import tensorflow as tf
+
+def train(strategy, rows):
+    def step(x):
+        tf.py_function(print, [x], [])  # error: TPU501
+        return tf.compat.v1.tpu.cross_replica_sum(x)
+    return strategy.run(step, args=(rows,))
+""",
+    "in a step that calls it under an option": """
+import tensorflow as tf
+
+def train(strategy, rows, summed):
+    def step(x):
+        tf.py_function(print, [x], [])  # error: TPU501
+        if summed:
+            return tf.compat.v1.tpu.cross_replica_sum(x)
+        else:
+            tf.py_function(print, [x + 1.0], [])  # possible: TPU501
+            return x
+    return strategy.run(step, args=(rows,))
+""",
+    "in a step that is any strategy's": """
+import tensorflow as tf
+
+def train(strategy, rows):
+    def step(x):
+        tf.py_function(print, [x], [])  # possible: TPU501
+        return x
+    return strategy.run(step, args=(rows,))
+""",
+    "in a step that any strategy traces": """
+import tensorflow as tf
+
+def train(strategy, rows):
+    @tf.function
+    def step(x):
+        scale = tf.Variable(2.0)  # error: TPU104
+        total = tf.reduce_sum(x) * scale
+        print("total", total)  # error: TPU506
+        return total.numpy()  # error: TPU507
+    return strategy.run(step, args=(rows,))
+""",
+    "in a step that a tf.function may trace": """
+import tensorflow as tf
+
+def train(strategy, rows):
+    def step(x):
+        scale = tf.Variable(2.0)  # possible: TPU104
+        total = tf.reduce_sum(x) * scale
+        print("total", total)  # possible: TPU506
+        return total.numpy()  # possible: TPU507
+    return strategy.run(step, args=(rows,))
+""",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_exactly_the_marked_findings_are_reported(text: str, tmp_path: Path) -> None:
+    assert_marked(text, tmp_path)
