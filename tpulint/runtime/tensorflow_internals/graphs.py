@@ -38,14 +38,15 @@ def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
 
 def once_a_graph(function: Callable[[Graph], _Result]) -> Callable[[Graph], _Result]:
     """Make `function` keep its result in the graph that it gets: it goes when the graph goes."""
-    kept = f"_tpulint{function.__name__}"
 
     @functools.wraps(function)
     def result(graph: Graph) -> _Result:
-        if not hasattr(graph, kept):
-            setattr(graph, kept, function(graph))
-        found: _Result = getattr(graph, kept)
-        return found
+        if not hasattr(graph, "_tpulint_kept"):
+            graph._tpulint_kept = {}
+        kept: dict[object, _Result] = graph._tpulint_kept
+        if function not in kept:
+            kept[function] = function(graph)
+        return kept[function]
 
     return result
 
