@@ -164,6 +164,7 @@ def test_ctrl_c_ends_the_program_and_the_report_still_comes(folder: Path) -> Non
         (["-m"], "give the SCRIPT"),
         (["gone.py"], "gone.py: no such file"),
         (["--replicas", "0", "script.py"], "--replicas: must be a whole number from 1"),
+        (["--hosts", "0", "script.py"], "--hosts: must be a whole number from 1"),
         (["--deadline", "0", "script.py"], "--deadline: must be more than 0"),
         (["--replicas", "2", "--topology", "2x2", "script.py"], "not allowed with"),
         (["--reprot", "html", "script.py"], "--report"),

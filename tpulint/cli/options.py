@@ -151,8 +151,8 @@ def add_version(version: Parser) -> None:
 def add_run(command: Parser) -> None:
     """Its own options come first; from SCRIPT or -m on, all words are the program's."""
     command.usage = (
-        "tpulint run [--replicas N | --topology SPEC] [--deadline SECONDS] [--report FORMAT] "
-        "[--report-file FILE] (SCRIPT | NOTEBOOK | -m MODULE) [ARGS...]"
+        "tpulint run [--replicas N | --topology SPEC] [--hosts N] [--deadline SECONDS] "
+        "[--report FORMAT] [--report-file FILE] (SCRIPT | NOTEBOOK | -m MODULE) [ARGS...]"
     )
     add = command.add_argument
     machine = command.add_mutually_exclusive_group()
@@ -160,6 +160,7 @@ def add_run(command: Parser) -> None:
     machine.add_argument(
         "--topology", metavar="SPEC", help="chips and cores per chip, such as 2x2x2"
     )
+    add("--hosts", type=int, metavar="N", default=1, help="the hosts that share the cores (1)")
     add("--deadline", type=float, metavar="SECONDS", help="the time limit of one step")
     add("--report", choices=("text", "html"), default="text", help="the report's format")
     add("--report-file", metavar="FILE", help="write the report to FILE instead of standard error")

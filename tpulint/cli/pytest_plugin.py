@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pluggy
 
 REPLICAS = 2
-MARKER = "emulated_tpu(num_replicas=2, *, topology=None): the TPU that the fixture emulates"
+MARKER = "emulated_tpu(num_replicas=2, *, topology=None, hosts=1): the TPU of the fixture"
 MISSING = "an emulated TPU needs TensorFlow: pip install 'tpulint[runtime]'"
 
 _OF_THE_SESSION: pytest.StashKey[AbstractContextManager[None]] = pytest.StashKey()

@@ -8,6 +8,7 @@ from typing import Any
 
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.embedding import operations as embeddings
+from tpulint.runtime.emulate.pipelines import refuse_python
 from tpulint.runtime.emulate.placed import Functions, name_results
 from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
 from tpulint.runtime.emulate.system import (
@@ -28,6 +29,7 @@ def emulated_tpu(
     *,
     topology: str | None = None,
     cores_per_replica: int = 1,
+    hosts: int = 1,
 ) -> Iterator[None]:
     """Let unmodified TensorFlow code in the context find a TPU, and run on this CPU.
 
@@ -37,16 +39,24 @@ def emulated_tpu(
 
     There are `num_replicas * cores_per_replica` cores, or those of `topology`: "2x2x2" is chips in
     x, chips in y, and cores a chip ("XxYxZxCORES" for three dimensions, "XxY" for one core a chip).
-    Otherwise the program's own device assignment sets the cores per replica. The TPU is there in
-    all threads of the process; a second one inside takes its place. At the end, also after an
-    error, everything is restored.
+    Otherwise the program's own device assignment sets the cores per replica. `hosts` share the
+    cores in equal parts: with more than one it is a pod, to whose hosts the program connects as to
+    other machines. The TPU is there in all threads of the process; a second one inside takes its
+    place. At the end, also after an error, everything is restored.
 
     Raises:
-        ValueError: both sizes are given, or there is no core, or `topology` is invalid.
+        ValueError: both sizes are given, or there is no core or host, or `topology` is invalid, or
+            the hosts cannot share it in equal parts.
     """
-    system = system_of(num_replicas, topology, cores_per_replica)
+    system = system_of(num_replicas, topology, cores_per_replica, hosts)
     patches = _patches() if current_system() is None else ()
-    with tfi.install(patches), emulating(system), embeddings.embedding_engine():
+    with (
+        tfi.pod_emulated(hosts, system.num_cores // hosts),
+        tfi.install(patches),
+        tfi.device_scope_restored(),
+        emulating(system),
+        embeddings.embedding_engine(),
+    ):
         yield
 
 
@@ -65,7 +75,10 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
     """Return the patches that let TensorFlow's own names find the emulated system."""
     functions = Functions()
     return (
-        tfi.cores_listed(lambda: _now().num_cores),
+        tfi.cores_listed(),
+        tfi.clusters_connected(),
+        tfi.hosts_in_this_process(),
+        tfi.pipelines_of_hosts_seen(refuse_python),
         tfi.soft_placement(),
         tfi.function_definitions_observed(functions.see),
         tfi.cores_reported(functions),
@@ -114,4 +127,5 @@ def _initialize() -> bytes:
     note_initialized(is_now=True)
     embeddings.forget()
     system = _now()
-    return tfi.serialized_topology(list(system.mesh), system.coordinates)
+    mesh = system.mesh
+    return tfi.serialized_topology(mesh.shape, mesh.coordinates, system.num_hosts)

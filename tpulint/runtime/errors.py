@@ -32,6 +32,7 @@ __all__ = [
     "EagerExecutionError",
     "EmbeddingError",
     "EscapedTensorError",
+    "HostOnlyInputError",
     "InputsNotPerReplicaError",
     "InternalError",
     "MaximumShapesError",
@@ -280,6 +281,12 @@ class UninitializedSystemError(RuntimeFault, tf.errors.FailedPreconditionError):
     """A step runs on a TPU system that the program has not initialized, or has shut down."""
 
     rule = "TPU707"
+
+
+class HostOnlyInputError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[misc]
+    """An input pipeline on a host of a pod calls Python, which is on the program's machine."""
+
+    rule = "TPU607"
 
 
 class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]

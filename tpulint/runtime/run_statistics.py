@@ -106,17 +106,21 @@ class Watch:
 
 @contextmanager
 def running(
-    num_replicas: int | None, topology: str | None, deadline: float | None = None
+    num_replicas: int | None,
+    topology: str | None,
+    deadline: float | None = None,
+    hosts: int = 1,
 ) -> Iterator[Watch]:
     """Emulate a TPU in the context, and watch the computations that run on it.
 
     `deadline` is the longest that a step may take, in seconds.
 
     Raises:
-        ValueError: there is no such topology, or no such number of replicas.
+        ValueError: there is no such topology, or no such number of replicas, or the hosts cannot
+            share them.
     """
     with (
-        emulated_tpu(num_replicas, topology=topology),
+        emulated_tpu(num_replicas, topology=topology, hosts=hosts),
         tfi.cancellable_calls() as cancel,
         options(deadline=deadline),
     ):

@@ -57,7 +57,7 @@ def _stack_of(op: Any) -> list[tuple[str, int]]:
     """Return (file, line) of each frame in which `op` was made, outermost first."""
     originals: dict[str, Any] = getattr(op.graph, "_tpulint_originals", {})
     original: Any = originals.get(op.name, op)
-    return [(frame.filename, frame.lineno) for frame in original.traceback]
+    return [(frame.filename, frame.lineno) for frame in original.traceback or ()]
 
 
 def is_of_gradient(op: Any) -> bool:

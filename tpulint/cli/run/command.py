@@ -10,7 +10,7 @@ import sys
 
 from tpulint.cli.run.after_import import after_import
 from tpulint.cli.run.program import OUR_FAULT, CannotRun, UserProgram, execute
-from tpulint.cli.run.session import RunRequest, RunSession
+from tpulint.cli.run.session import Machine, RunRequest, RunSession
 from tpulint.config import ConfigError
 
 REPLICAS = 8  # the cores of one host, which is the smallest TPU that most programs are written for
@@ -55,8 +55,10 @@ def request_of(options: argparse.Namespace) -> RunRequest:
     replicas = options.replicas
     if replicas is not None and replicas < 1:
         raise ConfigError("--replicas: must be a whole number from 1")
+    if options.hosts < 1:
+        raise ConfigError("--hosts: must be a whole number from 1")
     if replicas is None and options.topology is None:
-        replicas = REPLICAS
+        replicas = REPLICAS * options.hosts
     if options.deadline is not None and not options.deadline > 0:
         raise ConfigError("--deadline: must be more than 0 seconds")
     file = options.report_file or (PAGE if options.report == "html" else None)
@@ -64,4 +66,5 @@ def request_of(options: argparse.Namespace) -> RunRequest:
         file = os.path.abspath(file)
         if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
             raise ConfigError(f"--report-file: {options.report_file}: no place for a file")
-    return RunRequest(program, replicas, options.topology, options.deadline, options.report, file)
+    machine = Machine(replicas, options.topology, options.hosts)
+    return RunRequest(program, machine, options.deadline, options.report, file)

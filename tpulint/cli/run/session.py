@@ -21,6 +21,19 @@ if TYPE_CHECKING:
     from tpulint.runtime.run_statistics import Totals, Watch
 
 
+class Machine(NamedTuple):
+    """The TPU that a run is on: so many replicas or a topology, on so many hosts."""
+
+    replicas: int | None
+    topology: str | None
+    hosts: int
+
+    def __str__(self) -> str:
+        replicas = "1 replica" if self.replicas == 1 else f"{self.replicas} replicas"
+        cores = f"topology {self.topology}" if self.topology else replicas
+        return cores if self.hosts == 1 else f"{cores}, {self.hosts} hosts"
+
+
 class RunRequest(NamedTuple):
     """The settings of a run: program, cores, seconds for a step, and the report's format.
 
@@ -28,8 +41,7 @@ class RunRequest(NamedTuple):
     """
 
     program: UserProgram
-    replicas: int | None
-    topology: str | None
+    machine: Machine
     deadline: float | None
     report: str
     file: str | None
@@ -57,8 +69,8 @@ class RunSession:
         try:
             from tpulint.runtime.run_statistics import running
 
-            asked = self.request
-            machine = running(asked.replicas, asked.topology, asked.deadline)
+            replicas, topology, hosts = self.request.machine
+            machine = running(replicas, topology, self.request.deadline, hosts)
             self.watch = self.interrupts.watch = self.open.enter_context(machine)
         except Exception as error:
             raise CannotRun from error
@@ -134,11 +146,10 @@ class RunSession:
         from tpulint.output.run_report import FinishedRun
 
         request = self.request
-        replicas = "1 replica" if request.replicas == 1 else f"{request.replicas} replicas"
         computations = self.watch.computations if self.watch else {}
         return FinishedRun(
             f"-m {request.program.name}" if request.program.is_module else request.program.name,
-            f"topology {request.topology}" if request.topology else replicas,
+            str(request.machine),
             self.ended.status,
             time.monotonic() - self.started,
             tuple(computation(place, totals) for place, totals in computations.items()),

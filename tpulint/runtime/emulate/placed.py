@@ -25,9 +25,9 @@ calls the function, the number of the argument that is on the same core, or None
 def name_results(results: Sequence[Any], device_assignment: Any) -> None:
     """Note the core of each replica's results, if they are of a graph."""
     for replica, result in enumerate(results):
-        device = f"/device:TPU:{replica}"
+        device = tfi.core_name(replica)
         if device_assignment is not None:
-            device = device_assignment.tpu_device(replica=replica)
+            device = device_assignment.tpu_device(replica=replica, job=tfi.job_of_cores())
         for tensor in tf.nest.flatten(result, expand_composites=True):
             if isinstance(tensor, tf.Tensor) and not tfi.is_eager_tensor(tensor):
                 _cores_in(tensor.graph)[tensor.name] = tfi.canonical_device(device)
@@ -64,7 +64,7 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
         """Return the core of `tensor`, of a graph, or of `component` of it, an optional."""
         known = getattr(tensor.graph, _CORES, {})
         while tensor.name not in known and tensor.op.type == "Identity":
-            if _is_core(tensor.op.device):
+            if tfi.is_emulated(tensor.op.device):
                 break
             tensor = tensor.op.inputs[0]
         op = tensor.op
@@ -84,7 +84,7 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
             given = [one.name for one in tensor.graph.inputs]
             return given.index(tensor.name) if tensor.name in given else None
         found: str | None = known.get(tensor.name)
-        if found is None and _is_core(tensor.op.device):
+        if found is None and tfi.is_emulated(tensor.op.device):
             return tfi.canonical_device(tensor.op.device)  # type: ignore[no-any-return]
         return found
 
@@ -98,10 +98,6 @@ def _of_call(core: Core, device: str, arguments: Sequence[str | None]) -> str | 
     if isinstance(core, int):
         return arguments[core]
     return device if core == _CALLERS else core
-
-
-def _is_core(device: str) -> bool:
-    return bool(tfi.DeviceSpec.from_string(device).device_type == "TPU")
 
 
 def _cores_in(graph: Any) -> dict[str, str]:

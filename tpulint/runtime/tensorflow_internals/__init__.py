@@ -13,6 +13,8 @@ from tpulint.runtime.tensorflow_internals.cores import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.devices import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_calls import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_embeddings import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.emulated_hosts import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.emulated_pipelines import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_placement import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.emulated_system import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.feeds import *  # noqa: F403
@@ -24,6 +26,7 @@ from tpulint.runtime.tensorflow_internals.logical_cores import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.old_functions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.operations import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.patching import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.pods import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.running import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.sessions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.threads import *  # noqa: F403

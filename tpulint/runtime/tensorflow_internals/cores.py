@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,8 +17,14 @@ from tpulint.runtime.tensorflow_internals.modules import (
     tpu_util,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.pods import (
+    host_of,
+    is_emulated,
+    is_there,
+    on_pod,
+    run_by,
+)
 
-_TPU = re.compile(r"device:TPU:\d+")
 _IN_OPTIONAL = "_tpulint_cores_in"
 
 OutputCores = Mapping[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]
@@ -34,8 +39,8 @@ def core_of(value: Any) -> str | None:
 
 
 def set_core(values: Any, device: str | None) -> None:
-    """Make the eager tensors in `values` report `device` as theirs, if that is a TPU core."""
-    if not device or not _TPU.search(device):
+    """Make the eager tensors in `values` report `device` as theirs, if that is emulated."""
+    if not device or not is_emulated(device):
         return
     for value in values if isinstance(values, list) else [values]:
         if isinstance(value, list):
@@ -67,11 +72,12 @@ def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
 
     def say(results: Any, operation: Any, device: str | None, arguments: Sequence[Any]) -> Any:
         name = operation.decode() if isinstance(operation, bytes) else operation
+        is_function = name in functions or eager_context.context().has_function(name)
+        if device and is_emulated(device) and (on_pod(device) or not is_function):
+            set_core(results, host_of(device) if is_function else device)
         if name in functions:
             for result, core in zip(results, functions[name](device or "", arguments)):
                 set_core(result, core)
-        elif device and _TPU.search(device) and not eager_context.context().has_function(name):
-            set_core(results, device)
         _through_optional(name, [arguments] if name == "OptionalFromValue" else arguments, results)
         return results
 
@@ -83,16 +89,22 @@ def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
         return results
 
     def execute(handle: Any, device: Any, operation: Any, *args: Any) -> Any:
-        return say(slow(handle, device, operation, *args), operation, device, args[0])
+        found = slow(handle, _here(device), operation, *args)
+        return say(found, operation, device, args[0])
 
     def execute_cancelable(handle: Any, device: Any, operation: Any, *args: Any) -> Any:
-        return say(cancelable(handle, device, operation, *args), operation, device, args[0])
+        found = cancelable(handle, _here(device), operation, *args)
+        return say(found, operation, device, args[0])
 
     return {
         "TFE_Py_FastPathExecute": fast_path_execute,
         "TFE_Py_Execute": execute,
         "TFE_Py_ExecuteCancelable": execute_cancelable,
     }
+
+
+def _here(device: Any) -> Any:
+    return run_by(device) if is_there(device) else device
 
 
 def _through_optional(operation: str, arguments: Sequence[Any], results: Any) -> None:

@@ -18,6 +18,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     tpu_embedding_v3,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.pods import current_pod
 
 _TPU = "tensorflow.python.tpu"
 _CLASS = tpu_embedding_v2.TPUEmbedding
@@ -99,6 +100,8 @@ def embeddings_emulated(do: EmbeddingOperations) -> Iterator[None]:
 
 def _refuse_what_is_not_offered(embedding: Any) -> None:
     """Raise an error if the emulated engine cannot do what `embedding` is to do."""
+    if current_pod().is_remote:
+        _refuse("a pod of several hosts")
     offered = tuple(getattr(tpu_embedding_v2_utils, name) for name in _OFFERED)
     if embedding._pipeline_execution_with_tensor_core:
         _refuse("pipeline_execution_with_tensor_core=True")

@@ -12,13 +12,13 @@ import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import ops, session
 from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.pods import run_by
 
 PLACED = "_tpulint_core"
 """The attribute of an operation or tensor that holds the device that was asked for."""
 
 _VERSION = "_tpulint_placed"
 _PLACING = threading.Lock()
-_EMULATED = re.compile(r"device:TPU(_SYSTEM)?:[\d*]+")
 _FIRST_TASK = re.compile(r"/job:(?!localhost(/|$))[^/]+(/replica:0)?(/task:0)?(?=/device|$)")
 
 
@@ -31,13 +31,19 @@ def emulated_devices_placed() -> Iterator[None]:
     device that does not exist.
     """
     apply, extend = ops.Graph._apply_device_functions, session.BaseSession._extend_graph
-    device = ops.Operation.device
+    device, set_one = ops.Operation.device, ops.Operation._set_device
 
     def apply_device_functions(self: Any, op: Any) -> None:
         apply(self, op)
         if isinstance(op, ops.Operation):
             asked_for = device.fget(op)
-            _place(op, asked_for, _EMULATED.sub("device:CPU:0", asked_for))
+            _place(op, asked_for, run_by(asked_for))
+
+    def set_device(self: Any, asked_for: Any) -> None:
+        set_one(self, asked_for)  # that of an operation with which it is colocated
+        if hasattr(self, PLACED):
+            delattr(self, PLACED)
+        _place(self, device.fget(self), run_by(device.fget(self)))
 
     def extend_graph(self: Any) -> None:
         if not self._target:  # this process serves it, and has no other job
@@ -50,6 +56,7 @@ def emulated_devices_placed() -> Iterator[None]:
             (f"{framework}.Graph._apply_device_functions", apply_device_functions),
             (f"{sessions}.BaseSession._extend_graph", extend_graph),
             (f"{framework}.Operation.device", asked_for_or(device)),
+            (f"{framework}.Operation._set_device", set_device),
         ):
             places.enter_context(patched(target, new))
         if hasattr(ops, "SymbolicTensor"):  # not in 2.12, where tensors ask their operations
@@ -75,8 +82,8 @@ def _place_jobs_here(graph: Any, device_of: Any) -> None:
         for op in graph.get_operations():
             asked_for = device_of(op)
             if asked_for:
-                here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", asked_for)
-                _place(op, asked_for, _EMULATED.sub("device:CPU:0", here))
+                here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", run_by(asked_for))
+                _place(op, asked_for, here)
         setattr(graph, _VERSION, graph.version)
 
 

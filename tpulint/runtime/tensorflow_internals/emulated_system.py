@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +18,8 @@ from tpulint.runtime.tensorflow_internals.modules import (
     tpu_strategy_util,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.pods import current_pod
+from tpulint.runtime.tensorflow_internals.sessions import is_on_emulated_tpu
 
 EagerContext = eager_context.Context
 _LogicalDevice = eager_context.LogicalDevice
@@ -26,28 +28,38 @@ _CONTEXT = "tensorflow.python.eager.context.Context"
 
 
 @contextlib.contextmanager
-def cores_listed(count: Callable[[], int]) -> Iterator[None]:
-    """Let TensorFlow list `count()` TPU cores beside its devices in the context."""
+def cores_listed() -> Iterator[None]:
+    """Let TensorFlow list the emulated cores beside its devices in the context.
+
+    Those of a pod are remote devices: they are there, with their hosts, once the program has
+    connected to it, and in sessions that it serves.
+    """
     context, sessions = eager_context.Context, session.BaseSession
     logical, physical = context.list_logical_devices, context.list_physical_devices
     of_session = sessions.list_devices
 
     def list_logical_devices(self: Any, device_type: str | None = None) -> list[Any]:
         found: list[Any] = logical(self, device_type)
-        if device_type in (None, "TPU"):
-            found += [_LogicalDevice(f"/device:TPU:{i}", "TPU") for i in range(count())]
-        return found
+        pod = current_pod()
+        if not pod.is_remote:
+            names = [f"/device:TPU:{core}" for core in range(pod.cores_per_host)]
+        else:
+            names = pod.devices if pod.is_connected else []
+        listed = [_LogicalDevice(name, name.split(":")[-2]) for name in names]
+        return found + [each for each in listed if device_type in (None, each.device_type)]
 
     def list_physical_devices(self: Any, device_type: str | None = None) -> list[Any]:
         found: list[Any] = physical(self, device_type)
-        if device_type in (None, "TPU"):
-            found += [_PhysicalDevice(f"/physical_device:TPU:{i}", "TPU") for i in range(count())]
+        pod = current_pod()
+        if device_type in (None, "TPU") and not pod.is_remote:
+            names = (f"/physical_device:TPU:{core}" for core in range(pod.cores_per_host))
+            found += [_PhysicalDevice(name, "TPU") for name in names]
         return found
 
     def list_devices(self: Any) -> list[Any]:
-        names = (f"/job:localhost/replica:0/task:0/device:TPU:{i}" for i in range(count()))
-        cores = [session._DeviceAttributes(name, "TPU", 0, 0) for name in names]
-        return [*of_session(self), *cores]
+        names = current_pod().devices if is_on_emulated_tpu(self) else []
+        listed = [session._DeviceAttributes(name, name.split(":")[-2], 0, 0) for name in names]
+        return [*of_session(self), *listed]
 
     with (
         patched("tensorflow.python.client.session.BaseSession.list_devices", list_devices),
@@ -85,7 +97,10 @@ def soft_placement() -> Iterator[None]:
 
 @contextlib.contextmanager
 def cluster_resolvers() -> Iterator[None]:
-    """Make every TPUClusterResolver in the context resolve to TPU cores of this machine."""
+    """Make every TPUClusterResolver in the context resolve to the emulated TPU.
+
+    A TPU of one host is of this machine, whatever it is called, and a pod never is.
+    """
     kind = tpu_cluster_resolver.TPUClusterResolver
     resolver = f"{kind.__module__}.{kind.__name__}"
 
@@ -98,15 +113,18 @@ def cluster_resolvers() -> Iterator[None]:
         *_: Any,
         **__: Any,
     ) -> None:
+        pod = current_pod()
         self._cloud_tpu_client = tpu_cluster_resolver._LocalCloudTpuClient()
-        self._tpu = "local"
+        self._tpu = pod.name if pod.is_remote else "local"
+        if pod.is_remote and not pod.is_connected:
+            pod.job = job_name
         self.task_type = job_name
         self.task_id = 0
         self._tpu_topology = None
 
     def cluster_spec(self: Any) -> Any:
-        # Programs print the address in it.
-        return tf.train.ClusterSpec({self.task_type: ["localhost:8470"]})
+        # Programs print the addresses in it.
+        return tf.train.ClusterSpec({self.task_type: current_pod().addresses})
 
     with (
         patched(f"{resolver}.__init__", __init__),
@@ -158,12 +176,14 @@ def tpu_systems(
         known.update(before)
 
 
-def serialized_topology(mesh_shape: list[int], coordinates: list[list[int]]) -> bytes:
-    """Return a TopologyProto of one host; `coordinates` has (x, y, z, core) of each core."""
+def serialized_topology(
+    mesh_shape: Sequence[int], coordinates: list[list[int]], num_hosts: int
+) -> bytes:
+    """Return a TopologyProto; `coordinates` has (x, y, z, core) of each core, host after host."""
     proto = topology_pb2.TopologyProto(
         mesh_shape=mesh_shape,
-        num_tasks=1,
-        num_tpu_devices_per_task=len(coordinates),
+        num_tasks=num_hosts,
+        num_tpu_devices_per_task=len(coordinates) // num_hosts,
         device_coordinates=[number for core in coordinates for number in core],
     )
     return bytes(proto.SerializeToString())

@@ -75,7 +75,11 @@ def device_here() -> Any:
     """Return the DeviceSpec that an operation made now would get."""
     if tf.executing_eagerly():
         return DeviceSpec.from_string(eager_context.context().device_name or "")
-    return device_of_graph(default_graph())
+    graph = default_graph()
+    for op in graph._colocation_stack.peek_objs():
+        if op.device:
+            return DeviceSpec.from_string(op.device)
+    return device_of_graph(graph)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from tensorflow.python.autograph.core import config as autograph_config
 from tensorflow.python.client import session
 from tensorflow.python.compiler.xla import xla
 from tensorflow.python.compiler.xla.experimental import xla_sharding
-from tensorflow.python.data.ops import multi_device_iterator_ops
+from tensorflow.python.data.ops import dataset_ops, multi_device_iterator_ops
 from tensorflow.python.distribute import (
     device_util,
     packed_distributed_variable,
@@ -23,6 +23,7 @@ from tensorflow.python.eager import backprop_util, cancellation, execute, polymo
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.framework import (
     composite_tensor,
+    constant_op,
     errors_impl,
     func_graph,
     kernels,
@@ -35,6 +36,7 @@ from tensorflow.python.framework.auto_control_deps import AutomaticControlDepend
 from tensorflow.python.ops import (
     control_flow_ops,
     control_flow_util,
+    functional_ops,
     gen_tpu_ops,
     gradients_util,
     handle_data_util,
@@ -76,14 +78,17 @@ __all__ = [
     "cancellation",
     "composite_tensor",
     "config_pb2",
+    "constant_op",
     "control_flow_ops",
     "control_flow_util",
+    "dataset_ops",
     "device_util",
     "eager_context",
     "errors_impl",
     "execute",
     "failure_handling_util",
     "func_graph",
+    "functional_ops",
     "gen_tpu_ops",
     "gradients_util",
     "handle_data_util",

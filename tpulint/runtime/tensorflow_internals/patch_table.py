@@ -107,6 +107,7 @@ _CORES = "eager tensors report the emulated core that they are on"
 _PLACED = "operations of graphs that are placed on emulated cores run on the CPU, and report them"
 _UNTUNED = "a pipeline that feeds several cores ends at once, and not after its tuning thread"
 _EMBEDDING = "the embedding tables are in the host's memory: the operations have no kernel on a CPU"
+_HOSTS = "the hosts of a pod are in this process, and the program sees them as other machines"
 _ONE_CORE = "a replica is on one core, which cannot switch to programs for single shards"
 
 _EMULATED = (
@@ -126,6 +127,18 @@ _EMULATED = (
     Patch(
         f"{_DISTRIBUTE}.cluster_resolver.tpu.tpu_cluster_resolver.TPUClusterResolver.cluster_spec",
         _RESOLVED,
+        When.EMULATED,
+    ),
+    Patch(f"{_EAGER}.context.set_server_def", _HOSTS, When.EMULATED),
+    Patch(f"{_EAGER}.context.Context.configure_coordination_service", _HOSTS, When.EMULATED),
+    Patch(f"{_EAGER}.context.Context.device_name", _HOSTS, When.EMULATED),
+    Patch(f"{_EAGER}.context.Context._set_device", _HOSTS, When.EMULATED),
+    Patch(f"{_FRAMEWORK}.constant_op.convert_to_eager_tensor", _HOSTS, When.EMULATED),
+    Patch(f"{_FRAMEWORK}.ops.EagerTensor._copy_nograd", _HOSTS, When.EMULATED),
+    Patch(f"{_OPS}.functional_ops.remote_call", _HOSTS, When.EMULATED),
+    Patch(
+        f"{_TF}.data.ops.dataset_ops.DatasetV2._apply_debug_options",
+        "a pipeline on a host of a pod runs no Python of the program",
         When.EMULATED,
     ),
     Patch(
@@ -220,6 +233,7 @@ _EMULATED = (
     Patch(f"{_FRAMEWORK}.ops.Graph._apply_device_functions", _PLACED, When.EMULATED),
     Patch(f"{_TF}.client.session.BaseSession._extend_graph", _PLACED, When.EMULATED),
     Patch(f"{_FRAMEWORK}.ops.Operation.device", _PLACED, When.EMULATED),
+    Patch(f"{_FRAMEWORK}.ops.Operation._set_device", _PLACED, When.EMULATED),
     Patch(f"{_FRAMEWORK}.ops.SymbolicTensor.device", _PLACED, When.EMULATED, since="2.15"),
     Patch(
         f"{_DISTRIBUTE}.packed_distributed_variable.PackedDistributedVariable.handle",

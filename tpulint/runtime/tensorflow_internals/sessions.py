@@ -10,7 +10,9 @@ from typing import Any
 
 from tpulint.runtime.tensorflow_internals.modules import config_pb2, eager_context, session
 from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.pods import current_pod, is_master
 
+_SERVED = "_tpulint_served"
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 _kept: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=8)
 
@@ -19,7 +21,7 @@ def sessions_place_only_what_they_run() -> AbstractContextManager[None]:
     """Return a context in which new sessions leave operations that they do not run unplaced.
 
     A session places its whole graph, and would refuse one that holds marked nodes: some have no
-    kernel.
+    kernel. What a session would ask of the emulated pod's hosts, it asks of this process.
     """
     original = session.BaseSession.__init__
 
@@ -30,10 +32,17 @@ def sessions_place_only_what_they_run() -> AbstractContextManager[None]:
             own.CopyFrom(config if config is not None else eager_context.context().config)
             own.graph_options.place_pruned_graph = True
             config = own
-        original(self, target, graph, config)
+        served = is_master(target)
+        setattr(self, _SERVED, served)
+        original(self, "" if served else target, graph, config)
         _alive.add(self)
 
     return patched("tensorflow.python.client.session.BaseSession.__init__", __init__)
+
+
+def is_on_emulated_tpu(of: Any) -> bool:
+    """Return whether the session `of` sees the cores of the emulated TPU."""
+    return not current_pod().is_remote or getattr(of, _SERVED, False)
 
 
 def sessions_outlive_failed_calls() -> AbstractContextManager[None]:

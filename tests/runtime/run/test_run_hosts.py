@@ -1,0 +1,50 @@
+"""Programs under `tpulint run --hosts`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.runtime.run.test_run_programs import ROOT, tpulint
+
+PIPELINE = """\
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("grpc://10.0.0.2:8470")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+rows = tf.data.Dataset.range(16)
+rows = rows.map(lambda x: tf.py_function(lambda y: y, [x], tf.int64))
+for batch in strategy.experimental_distribute_dataset(rows.batch(8, drop_remainder=True)):
+    strategy.run(tf.function(tf.identity), args=(batch,))
+"""
+
+
+def test_python_in_a_pipeline_is_reported_with_the_finding_of_the_check(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PIPELINE, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--hosts", "2", "--replicas", "4", "program.py")
+    assert done.returncode == 1
+    assert "on 4 replicas, 2 hosts: exit status 1" in done.stderr
+    words = r"HostOnlyInputError at program\.py:8 \[TPU607 .*\]: `tpulint check` says\n\nTPU607 "
+    assert len(re.findall(words, done.stderr)) == 1, done.stderr
+
+
+def test_a_program_without_hosts_of_its_own_says_the_same_on_several() -> None:
+    asked = ["--cores", "4", "--batch-size", "32", "--iterations", "10", "--calls", "2"]
+    on_one, on_two = (
+        tpulint(
+            ROOT, "run", "--hosts", hosts, "--replicas", "4", "examples/session_infeed.py", *asked
+        )
+        for hosts in ("1", "2")
+    )
+    assert on_one.returncode == on_two.returncode == 0, on_two.stderr
+    assert "score" in on_one.stdout
+    assert on_one.stdout == on_two.stdout
+
+
+def test_hosts_that_cannot_share_the_cores_are_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PIPELINE, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--hosts", "3", "--replicas", "4", "program.py")
+    assert done.returncode == 2
+    assert done.stderr.endswith("tpulint: run: 3 hosts cannot share 4 cores in equal parts\n")

@@ -1,0 +1,120 @@
+"""The hosts of an emulated pod: tasks of a job, which this process runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime.tensorflow_internals.emulated_placement import PLACED
+from tpulint.runtime.tensorflow_internals.modules import (
+    constant_op,
+    eager_context,
+    functional_ops,
+    ops,
+)
+from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.pods import (
+    COORDINATOR,
+    current_pod,
+    is_there,
+    on_pod,
+    run_by,
+)
+
+_CONTEXT = "tensorflow.python.eager.context.Context"
+
+
+@contextlib.contextmanager
+def clusters_connected() -> Iterator[None]:
+    """Let programs in the context connect to the hosts of the pod; those are in this process."""
+
+    def set_server_def(server_def: Any, *_: Any, **__: Any) -> None:
+        pod = current_pod()
+        jobs = {job.name for job in server_def.cluster.job} - {server_def.job_name, COORDINATOR}
+        pod.job = min(jobs, default=pod.job)
+        pod.is_connected = True
+
+    def configure_coordination_service(*_: Any, **__: Any) -> None:
+        """Do nothing: there is nothing to coordinate in one process."""
+
+    target = f"{_CONTEXT}.configure_coordination_service"
+    with (
+        patched("tensorflow.python.eager.context.set_server_def", set_server_def),
+        patched(target, configure_coordination_service),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def device_scope_restored() -> Iterator[None]:
+    """Leave at the end the device scope that a program has entered by connecting to a pod."""
+    context = eager_context.context()
+    scope = context.device_name, context.device_spec
+    try:
+        yield
+    finally:
+        context._set_device(*scope)
+
+
+@contextlib.contextmanager
+def hosts_in_this_process() -> Iterator[None]:
+    """Run in this process what is placed on a host of the pod in the context.
+
+    The program sees the device scopes that it enters; TensorFlow's C++ sees where it runs.
+    """
+    kind = eager_context.Context
+    name_of, set_device = kind.device_name, kind._set_device
+    copy, remote_call = ops.EagerTensor._copy_nograd, functional_ops.remote_call
+    constant = constant_op.convert_to_eager_tensor
+
+    def device_name(self: Any) -> Any:
+        name = name_of.fget(self)
+        if name and current_pod().is_connected:
+            return self.device_spec.to_string()
+        return name
+
+    def _set_device(self: Any, name: Any, spec: Any) -> None:
+        set_device(self, run_by(name) if is_there(name) else name, spec)
+
+    def convert_to_eager_tensor(value: Any, ctx: Any, dtype: Any = None) -> Any:
+        asked_for = ctx.device_name
+        if not is_there(asked_for):
+            return constant(value, ctx, dtype)
+        found = constant(value, _ContextHere(run_by(asked_for)), dtype)
+        if found is not value:
+            setattr(found, PLACED, asked_for)
+        return found
+
+    def _copy_nograd(self: Any, ctx: Any = None, device_name: Any = None) -> Any:
+        asked_for = device_name or eager_context.context().device_name
+        return copy(self, ctx, run_by(asked_for) if is_there(asked_for) else device_name)
+
+    def call(target: Any, *args: Any, **kwargs: Any) -> Any:
+        value = tf.get_static_value(target) if isinstance(target, tf.Tensor) else target
+        name = value.decode() if isinstance(value, bytes) else value
+        here = run_by(name) if isinstance(name, str) and on_pod(name) else target
+        return remote_call(here, *args, **kwargs)
+
+    framework = "tensorflow.python.framework"
+    with (
+        patched(f"{_CONTEXT}.device_name", property(device_name)),
+        patched(f"{_CONTEXT}._set_device", _set_device),
+        patched(f"{framework}.constant_op.convert_to_eager_tensor", convert_to_eager_tensor),
+        patched(f"{framework}.ops.EagerTensor._copy_nograd", _copy_nograd),
+        patched("tensorflow.python.ops.functional_ops.remote_call", call),
+    ):
+        yield
+
+
+@dataclass(frozen=True)
+class _ContextHere:
+    """The part of TensorFlow's context that makes a constant, on a device of this process."""
+
+    device_name: str
+
+    def ensure_initialized(self) -> None:
+        eager_context.context().ensure_initialized()

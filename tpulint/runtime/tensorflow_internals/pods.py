@@ -1,0 +1,139 @@
+"""The names of the emulated TPU's devices: of this process, or of the hosts of a pod."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tpulint.runtime.tensorflow_internals.modules import pydev
+
+LOCAL = "localhost"
+COORDINATOR = "coordinator"
+_PORT = 8470
+_HERE = "/job:localhost/replica:0/task:0"
+_CORE = re.compile(r"device:TPU(_SYSTEM)?:[\d*]+")
+
+
+@dataclass
+class Pod:
+    """The hosts of the emulated TPU, and the job by which the program knows them.
+
+    One host is this process; several are tasks of a job, to which the program connects.
+    """
+
+    num_hosts: int
+    cores_per_host: int
+    job: str = "worker"
+    is_connected: bool = False
+    name: str = "emulated"
+
+    @property
+    def is_remote(self) -> bool:
+        """Return whether the hosts are other machines to the program."""
+        return self.num_hosts > 1
+
+    @property
+    def addresses(self) -> list[str]:
+        """Return the address of each host, which programs print; nothing is there."""
+        return [f"localhost:{_PORT + host}" for host in range(self.num_hosts)]
+
+    @property
+    def devices(self) -> list[str]:
+        """Return the devices that one host adds to this process's, or all those of several."""
+        cores = range(self.cores_per_host)
+        if not self.is_remote:
+            return [self.core(number) for number in cores]
+        kinds = ("CPU:0", *(f"TPU:{core}" for core in cores), "TPU_SYSTEM:0")
+        hosts = map(self.host, range(self.num_hosts))
+        return [f"{host}/device:{kind}" for host in hosts for kind in kinds]
+
+    def host(self, number: int) -> str:
+        """Return the name of a host, without a device."""
+        return f"/job:{self.job}/replica:0/task:{number}" if self.is_remote else _HERE
+
+    def core(self, number: int) -> str:
+        """Return the name of a core."""
+        host, ordinal = divmod(number, self.cores_per_host)
+        return f"{self.host(host)}/device:TPU:{ordinal}"
+
+
+_pods: list[Pod] = []
+
+
+@contextlib.contextmanager
+def pod_emulated(num_hosts: int, cores_per_host: int) -> Iterator[None]:
+    """Let the devices in the context be those of `num_hosts` hosts."""
+    pod = Pod(num_hosts, cores_per_host)
+    _pods.append(pod)
+    try:
+        yield
+    finally:
+        _pods.remove(pod)
+
+
+def current_pod() -> Pod:
+    """Return the hosts of the innermost emulated TPU."""
+    return _pods[-1]
+
+
+def core_name(number: int) -> str:
+    """Return the name of a core of the emulated TPU."""
+    return current_pod().core(number) if _pods else f"{_HERE}/device:TPU:{number}"
+
+
+def cores_of_a_host(otherwise: int) -> int:
+    """Return the number of cores that a host of the emulated pod has; `otherwise` without one."""
+    return current_pod().cores_per_host if _pods and current_pod().is_remote else otherwise
+
+
+def job_of_cores() -> str:
+    """Return the job that the cores belong to."""
+    return current_pod().job if _pods and current_pod().is_remote else LOCAL
+
+
+def is_emulated(device: str) -> bool:
+    """Return whether `device` is a core, or one of a host that is a machine of its own."""
+    return bool(_CORE.search(device)) or on_pod(device)
+
+
+def is_master(target: str | None) -> bool:
+    """Return whether a session with this `target` is served by a host of the pod."""
+    if not target or not _pods or not current_pod().is_remote:
+        return False
+    return target.rpartition("://")[2] in current_pod().addresses
+
+
+def on_pod(device: str) -> bool:
+    """Return whether `device` is of one of several hosts; a task without a job is theirs."""
+    if not device or not _pods or not current_pod().is_remote:
+        return False
+    spec = _spec(device)
+    is_task = spec.job == current_pod().job or (spec.job is None and spec.task is not None)
+    return is_task and (spec.task or 0) < current_pod().num_hosts
+
+
+def is_there(device: str | None) -> bool:
+    """Return whether `device` is of a host that the program is connected to."""
+    return bool(device) and on_pod(device or "") and current_pod().is_connected
+
+
+def run_by(device: str) -> str:
+    """Return the device of this process that runs what is placed on `device`."""
+    if on_pod(device):
+        spec = _spec(device)
+        device = spec.replace(job=LOCAL, replica=0, task=0).to_string()
+    return _CORE.sub("device:CPU:0", device)
+
+
+def host_of(device: str) -> str:
+    """Return the CPU of the host that has `device`."""
+    found: str = _spec(device).replace(device_type="CPU", device_index=0).to_string()
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _spec(device: str) -> pydev.DeviceSpec:
+    return pydev.DeviceSpec.from_string(device)
