@@ -65,7 +65,11 @@ def alias_of_tensorflow(tree: ast.Module) -> str | None:
 
 
 def specifications(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
-    """Yield the statements that make a TPUEstimatorSpec with a loss that has a name."""
+    """Yield the statements that make a TPUEstimatorSpec with a loss that has a name.
+
+    What is built under Mesh TensorFlow's `outside_all_rewrites` is not the device's.
+    """
+    outside = set(outside_rewrites(tree))
     for statement in ast.walk(tree):
         if not isinstance(statement, ast.Return | ast.Assign) or statement.value is None:
             continue
@@ -73,10 +77,21 @@ def specifications(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
         if isinstance(call, ast.Call) and last_name(call.func) == "TPUEstimatorSpec":
             loss = keyword(call, "loss")
             if isinstance(loss, ast.Name):
-                yield Site("spec", filename, statement, tf, tensor=loss.id)
-                if keyword(call, "train_op") is not None:
-                    yield Site("train spec", filename, statement, tf, tensor=loss.id)
+                if statement not in outside:
+                    yield Site("spec", filename, statement, tf, tensor=loss.id)
+                    if keyword(call, "train_op") is not None:
+                        yield Site("train spec", filename, statement, tf, tensor=loss.id)
                 yield Site("spec call", filename, call, tf, tensor=loss.id)
+
+
+def outside_rewrites(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield what is in a `with mtf.utils.outside_all_rewrites():`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With):
+            calls = [each.context_expr for each in node.items]
+            names = [last_name(each.func) for each in calls if isinstance(each, ast.Call)]
+            if "outside_all_rewrites" in names:
+                yield from ast.walk(node)
 
 
 def steps(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:

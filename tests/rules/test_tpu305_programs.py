@@ -32,6 +32,21 @@ def computation(x):
 def build(x, y):
     return tf.tpu.replicate(computation, [[x], [y]])
 """,
+    # A false alarm: gradients that are gathered for some steps before they are applied.
+    "a variable that counts the steps": V1
+    + """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())
+    steps = tf.get_variable("steps", [], dtype=tf.int32, trainable=False)
+    due = tf.equal(steps % 4, 0)
+    steps = tf.cond(due, lambda: steps.assign(tf.ones_like(steps)), lambda: steps.assign_add(1))
+    due = tf.identity(tf.equal(steps % 4, 0), name="due")
+    update = tf.cond(due, lambda: optimizer.minimize(loss), lambda: tf.no_op())
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=update)
+
+estimator = tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True)
+""",
     "a counted while_loop": V1
     + """
 def computation(x):

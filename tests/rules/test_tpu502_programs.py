@@ -72,6 +72,16 @@ def computation(x, y, **options):
     return a, b, c, d, e, f, g, h, i
 """
     + REWRITTEN_PAIR,
+    # A false alarm: the option is there to be given on a TPU.
+    "a size that may be a setting": V1
+    + """
+def computation(x, y):
+    size = tf.reduce_max(tf.cast(x, tf.int32))
+    if tf.flags.FLAGS.length:
+        size = tf.flags.FLAGS.length
+    return tf.fill([size], 1.0), tf.tile(y, [size])
+"""
+    + REWRITTEN_PAIR,
     "sizes that are data, by every way to give them": V1
     + """
 from project.compat import v1

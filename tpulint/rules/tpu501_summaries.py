@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Computation
+from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.written_tests import tests
 from tpulint.knowledge.operations import BuiltOperation
 
 # Functions that a model_fn calls to drop the summaries that its helpers made.
@@ -22,6 +23,11 @@ def is_left_out(
     """Return whether a summary of TensorFlow 1 is never fetched: only an Estimator merges them."""
     merged = computation.kind == "model_fn" and _folder(call) not in emptied
     return V1_SUMMARIES.issuperset(built.operations) and not merged
+
+
+def asks_for_summaries(context: Context) -> bool:
+    """Return whether a test on the way asks if summaries are written: they are not on a TPU."""
+    return any("summar" in text for text, _ in tests(context))
 
 
 def folders_that_empty(program: Program) -> Iterator[str]:

@@ -15,7 +15,12 @@ from tpulint.finding import Certainty
 from tpulint.knowledge.operations import BuiltOperation, builds
 from tpulint.queries.device_code import certainty, compiled_calls, is_compiled, placed_softly
 from tpulint.rules.base import Report
-from tpulint.rules.tpu501_summaries import V1_SUMMARIES, folders_that_empty, is_left_out
+from tpulint.rules.tpu501_summaries import (
+    V1_SUMMARIES,
+    asks_for_summaries,
+    folders_that_empty,
+    is_left_out,
+)
 
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HELD_BY_THE_HOST = {"table": "a lookup table", "queue": "a queue"}
@@ -34,6 +39,8 @@ def check(program: Program, report: Report) -> None:
         if not is_left_out(built, call, computation, emptied):
             sure = certainty(program, computation, call.context)
             if not _surely(built, call, computation):
+                if built.writer and asks_for_summaries(call.context):
+                    continue
                 sure = Certainty.POSSIBLE
             what = " or ".join(f"`{each}`" for each in built.operations)
             report(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Argument
-from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import NONE, Value
+from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
+from tpulint.analysis.domain.objects import Sequence
+from tpulint.analysis.domain.values import NONE, Choice, External, Opaque, Value
 
 TENSORFLOW = ("tensorflow.", "keras.")
 # The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,
@@ -71,5 +71,13 @@ def _named(call: ApiCall, keyword: str) -> str:
 
 
 def is_data(value: Value) -> bool:
-    """Return whether the value, or a dimension in it, is known at run time only."""
-    return any(tensor.data for tensor, _ in distinguished(value))
+    """Return whether the value, or a dimension in it, is known at run time only.
+
+    One that may be a setting instead is not: who compiles for a TPU gives it.
+    """
+    if isinstance(value, Tensor):
+        return value.data
+    if isinstance(value, Choice):
+        given = any(isinstance(each, (Opaque, External)) for each in value.options)
+        return not given and any(map(is_data, value.options))
+    return isinstance(value, Sequence) and any(map(is_data, value.items))

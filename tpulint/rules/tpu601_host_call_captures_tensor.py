@@ -11,7 +11,7 @@ from tpulint.queries.host_calls import host_calls
 from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
 
-STRUCTURAL = ("pack_sequence_as", "assert_same_structure", "flatten")  # tf.nest: only the shape
+STRUCTURAL = ("flatten",)  # tf.nest: only the shape
 
 
 def check(program: Program, report: Report) -> None:

@@ -26,7 +26,7 @@ def is_bare(receiver: Value | None) -> bool:
     if not is_tensorflow(receiver.path):
         return _is_from_elsewhere(receiver)
     named = receiver.last.endswith("Optimizer") or ".optimizers." in receiver.path
-    return named and not _wraps(receiver)
+    return named and not SUMS.search(receiver.last) and not _wraps(receiver)
 
 
 def _is_from_elsewhere(optimizer: ExternalObject) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.context import GUESSES
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.objects import ExternalObject, Instance
 from tpulint.analysis.domain.program import Program
@@ -54,7 +55,7 @@ def _say(computation: Computation, update: ApiCall, report: Report) -> None:
     made = receiver.site or update.site
     unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
     seen = isinstance(receiver, Instance) or is_tensorflow(receiver.path)
-    guess = unseen or not seen or update.context.is_guess
+    guess = unseen or not seen or _is_guess(update)
     report(
         update.site.span,
         f"`{name}` is not wrapped in `{WRAPPER}`: each replica would apply "
@@ -65,6 +66,12 @@ def _say(computation: Computation, update: ApiCall, report: Report) -> None:
         ),
         fix=in_cross_shard_optimizer(receiver, update.site),
     )
+
+
+def _is_guess(update: ApiCall) -> bool:
+    """Return whether it is uncertain that this is called; of several optimizers each is bare."""
+    found = [key for key, _ in update.context.conditions if key.kind in GUESSES]
+    return any(key.identity != update.site for key in found)
 
 
 def _may_be_summed(computation: Computation, update: ApiCall) -> bool:

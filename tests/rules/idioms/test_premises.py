@@ -39,6 +39,12 @@ PROGRAMS = {
         "    tf.py_func(print, [labels], [])  # possible: TPU501\n"
         "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=loss)"
     ),
+    # A false alarm: what a GPU alone is given was taken for a TPU's.
+    "under a flag for GPUs": MODEL_FN.format(
+        body='if tf.flags.FLAGS.use_gpu and params["gpus"] > 1:\n'
+        "        tf.py_func(print, [loss], [])\n"
+        f"    {SPEC}"
+    ),
     "in a step that calls the `tpu` module": """
 import tensorflow as tf
 

@@ -80,6 +80,13 @@ def every_mutant(filename: str, text: str) -> list[Mutant]:
     return drawn({filename: text}, sites_of(filename, text), each=99, a_file=999)
 
 
+def test_what_is_built_outside_the_device_is_no_site_for_its_faults() -> None:
+    last = PROGRAM.index("    return tf.estimator.tpu.TPUEstimatorSpec")
+    outside = PROGRAM[:last] + "    with mtf.utils.outside_all_rewrites():\n    " + PROGRAM[last:]
+    kinds = {each.kind for each in sites_of("a.py", outside)}
+    assert kinds & {"spec", "train spec", "spec call"} == {"spec call"}
+
+
 def test_each_kind_of_site_is_found() -> None:
     kinds = {each.kind for text in (PROGRAM, STEPS) for each in sites_of("a.py", text)}
     assert kinds == KINDS

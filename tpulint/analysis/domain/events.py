@@ -65,7 +65,7 @@ class Variable(Value):
     `strategy` is the strategy whose scope it was created under, `made` where.
     `sort` is "variable", "step", "table", "queue", "section" or "weights". `assumed`:
     only the methods called on it say that it is a variable. `whole`: the weights of which it is
-    one, as `layer.kernel` is.
+    one, as `layer.kernel` is. `counts`: it holds integers, as all replicas count them.
     """
 
     name: str
@@ -75,6 +75,7 @@ class Variable(Value):
     strategy: Strategy | None = None
     assumed: bool = False
     whole: Variable | None = None
+    counts: bool = False
 
     def __repr__(self) -> str:
         return f"{self.sort} {self.name}"

@@ -18,12 +18,17 @@ def _uniform(value: Value) -> bool:
     if isinstance(value, Tensor):
         return value.uniform or is_captured(value)
     if isinstance(value, Variable):
-        return value.sort == "step"  # every replica counts the same steps
+        return is_counter(value)
     if isinstance(value, Sequence):
         return not value.open and uniform(value.items)
     if isinstance(value, Choice):
         return uniform(value.options)
     return isinstance(value, (Const, External, Opaque))  # Python's, read once for all replicas
+
+
+def is_counter(variable: Variable) -> bool:
+    """Return whether it counts steps: every replica counts the same ones."""
+    return variable.sort == "step" or variable.counts
 
 
 def is_captured(tensor: Tensor) -> bool:

@@ -1,11 +1,12 @@
 """Tests that ask whether a TPU is used: while a TPU computation is built, the answer is yes.
 
-The other branch of `if use_tpu:` is no device code, whatever it holds.
+The other branch of `if use_tpu:` is no device code, whatever it holds, and neither is that of
+`if use_gpu:`.
 """
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.written_tests import TPU_FLAG
+from tpulint.analysis.domain.written_tests import GPU_FLAG, TPU_FLAG
 from tpulint.syntax.expression_nodes import (
     BoolOperation,
     CallNode,
@@ -29,7 +30,10 @@ def says_tpu(test: Expression) -> bool | None:
             return _of_several(op, [says_tpu(each) for each in items])
         case Compare(comparisons=comparisons):
             return _of_comparison(comparisons)
-    return True if TPU_FLAG.fullmatch(_name(test)) else None
+    name = _name(test)
+    if GPU_FLAG.fullmatch(name):
+        return False
+    return True if TPU_FLAG.fullmatch(name) else None
 
 
 def _of_several(op: str, answers: list[bool | None]) -> bool | None:

@@ -21,6 +21,7 @@ from tpulint.analysis.domain.events import (
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import distinguished, tensors
+from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import Choice, Value, join
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
@@ -241,12 +242,15 @@ def leave_control(
     """The outputs of traced control flow: made here, of what its bodies returned."""
     touch(frame, predicates, site, "predicate", certainty)
     chosen = [tensor for each in predicates for tensor in tensors(each)]
+    agreed = uniform(predicates)
 
     def out(tensor: Tensor) -> Value:
         if tensor.result_of is not None:
             tensor.result_of.uses.append(
                 Use(tensor, site, frame.context, certainty, "control flow")
             )
-        return flow(frame, [tensor, *chosen], site, tensor.sort)
+        made = flow(frame, [tensor, *chosen], site, tensor.sort)
+        made.uniform = tensor.uniform and agreed
+        return made
 
     return each_tensor(value, out)

@@ -15,7 +15,8 @@ from tpulint.analysis.models.deferred_modules import after_all
 from tpulint.analysis.models.tracing import trace
 
 NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
-OF_MODEL_FNS = frozenset(["features", "labels"])  # the tensors that an Estimator passes by name
+# The tensors that an Estimator passes by name, and that a model_fn passes to what specifies it.
+OF_MODEL_FNS = frozenset(["features", "labels", "loss", "total_loss", "logits"])
 EVALUATION = frozenset(["EVAL", "'eval'"])  # the mode, as `mode ==` is compared with it
 HOST_FUNCTIONS = {"host_call": "host_call", "eval_metrics": "eval_metrics"}
 POSITIONS = {"eval_metrics": 4, "host_call": 7}

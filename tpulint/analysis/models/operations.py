@@ -31,7 +31,7 @@ def answer(this: Call) -> Value:
         return unseen(this)
     if is_tensorflow(this.path) and _gives_operation(this.name):
         return this.operation("operation")
-    if this.name[:1].isupper() or _makes_object(this):
+    if this.name.lstrip("_")[:1].isupper() or _makes_object(this):
         return _object(this)
     if is_tensorflow(this.path):
         if this.name in seam.PYTHON_RESULTS:

@@ -25,6 +25,7 @@ from tpulint.analysis.models import (
     keras_steps,
     mains,
     methods,
+    nests,
     operations,
     side_effects,
     strategies,
@@ -49,6 +50,7 @@ NAMED: dict[Answer, Collection[str]] = {
     variable_scopes.answer: variable_scopes.ANSWERED,
     collectives.answer: seam.REPLICA_ID | seam.COLLECTIVES,
     builtins.answer: builtins.ANSWERED,
+    nests.answer: nests.ANSWERED,
     tensor_constants.answer: tensor_constants.ANSWERED,
 }
 
@@ -88,6 +90,7 @@ FAMILIES = Families(
         control.answer,
         collectives.answer,
         builtins.answer,
+        nests.answer,
         tensor_constants.answer,
         operations.answer,
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import Tensor, Variable
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Opaque, Value, options
+from tpulint.analysis.domain.uniformity import is_counter, uniform
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.attributes import get
 from tpulint.analysis.interpreter.calls import call
@@ -13,6 +14,7 @@ from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 
+INTEGERS = ("int32", "int64")
 NAMED = ("get_variable", "get_local_variable")  # what gives one variable for one name
 
 
@@ -74,9 +76,22 @@ def _make(this: Call) -> Value:
     found = frame.session.variable(
         name, sort, this.site, frame.context, named, reuse=variable_scopes.reuses(this)
     )
+    found.counts = _counts_steps(this)
     transfer.access(frame, found, "create", this.name, this.site)
     transfer.touch(frame, _without_functions(this), this.site, this.name)
     return found
+
+
+def _counts_steps(this: Call) -> bool:
+    """Return whether a graph's computation makes an integer of its own, which no training changes.
+
+    A strategy's replicas may not meet under a condition on one, whatever it holds.
+    """
+    computation = this.frame.context.computation
+    dtype = this.get("dtype", 2 if this.name in NAMED else None)
+    if computation is None or computation.mode != "graph" or dtype is None:
+        return False
+    return all(isinstance(each, External) and each.last in INTEGERS for each in options(dtype))
 
 
 def _without_functions(this: Call) -> list[Value]:
@@ -120,6 +135,7 @@ def _written(this: Call, variable: Variable, made: Tensor) -> Tensor:
         made.operation.sources = ()  # it waits for the write, and takes no data
     if this.get("read_value") != Const(False):
         made.unread = variable if variable.strategy is None else None
+        made.uniform = is_counter(variable) and uniform(this.values)
     return made
 
 
