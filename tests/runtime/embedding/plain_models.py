@@ -11,27 +11,32 @@ _embedding = tf.tpu.experimental.embedding
 RATE = 0.3
 
 
-def optimizer_of(kind: str) -> Any:
+def optimizer_of(kind: str, *, accumulates: bool = True) -> Any:
     """Return the embedding optimizer of that name."""
     optimizers: dict[str, Any] = {
-        "SGD": lambda: _embedding.SGD(RATE),
-        "SGD, a rate that is called": lambda: _embedding.SGD(lambda: tf.constant(RATE)),
-        "Adagrad": lambda: _embedding.Adagrad(RATE, initial_accumulator_value=0.2),
-        "Adam": lambda: _embedding.Adam(RATE, beta_1=0.8, beta_2=0.9, sum_inside_sqrt=False),
-        "Adam, not lazy": lambda: _embedding.Adam(
-            RATE, beta_1=0.8, beta_2=0.9, sum_inside_sqrt=False, lazy_adam=False
+        "SGD": lambda **more: _embedding.SGD(RATE, **more),
+        "SGD, a rate that is called": lambda **more: _embedding.SGD(
+            lambda: tf.constant(RATE), **more
         ),
-        "FTRL": lambda: _embedding.FTRL(
-            RATE, l1_regularization_strength=0.05, l2_regularization_strength=0.1
+        "Adagrad": lambda **more: _embedding.Adagrad(RATE, initial_accumulator_value=0.2, **more),
+        "Adam": lambda **more: _embedding.Adam(
+            RATE, beta_1=0.8, beta_2=0.9, sum_inside_sqrt=False, **more
         ),
-        "FTRL, linear by the rate": lambda: _embedding.FTRL(
+        "Adam, not lazy": lambda **more: _embedding.Adam(
+            RATE, beta_1=0.8, beta_2=0.9, sum_inside_sqrt=False, lazy_adam=False, **more
+        ),
+        "FTRL": lambda **more: _embedding.FTRL(
+            RATE, l1_regularization_strength=0.05, l2_regularization_strength=0.1, **more
+        ),
+        "FTRL, linear by the rate": lambda **more: _embedding.FTRL(
             RATE,
             l1_regularization_strength=0.05,
             l2_regularization_strength=0.1,
             multiply_linear_by_learning_rate=True,
+            **more,
         ),
     }
-    return optimizers[kind]()
+    return optimizers[kind](use_gradient_accumulation=accumulates)
 
 
 KINDS = (

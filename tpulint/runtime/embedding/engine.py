@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,8 @@ from tpulint.runtime.embedding.optimizers import SLOTS, updated
 
 PATIENCE = 60.0
 """The seconds that a core waits for a batch."""
+NOTHING = -1
+"""The number of no batch."""
 _numbers = itertools.count()
 
 
@@ -38,10 +40,12 @@ class Engine:
 
     def __init__(self, config: Any) -> None:
         self.number = next(_numbers)
+        self._numbers_of_batches = itertools.count()
         self._config = config
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._tables: dict[str, dict[str, Any]] = {}
-        self._queues: dict[int, deque[_Batch]] = defaultdict(deque)
+        self._batches: dict[int, _Batch] = {}
         self._unanswered: dict[int, _Batch] = {}
         self._timers: dict[int, threading.Timer] = {}
         self._answers: dict[int, tuple[_Batch, Sequence[Any], Sequence[float]]] = {}
@@ -58,13 +62,12 @@ class Engine:
 
     def enqueue(
         self,
-        core: int,
         combiners: Sequence[str],
         features: Sequence[tuple[Any, Any, Any]],
         *,
         training: bool,
-    ) -> None:
-        """Put a batch into the queue of `core`: indices or row splits, ids, weights, by feature.
+    ) -> int:
+        """Take a batch: indices or row splits, ids, weights, by feature. Return its number.
 
         Raises:
             ValueError: an id is outside its table, or a feature does not have the set up shape.
@@ -81,39 +84,51 @@ class Engine:
             combiner = combiners[feature.table_id]
             lookups.append(lookup(tuple(feature.input_shape), combiner, indices, ids, weights))
         with self._lock:
-            self._queues[core].append(_Batch(tuple(lookups), training))
+            number = next(self._numbers_of_batches)
+            self._batches[number] = _Batch(tuple(lookups), training)
+        return number
 
     def expect(self, core: int, wake: Callable[[], None]) -> None:
         """Note that `core` waits for its next batch: after `PATIENCE` seconds, call `wake`.
 
+        The table has to be updated for the batch before, with the gradients of all cores.
+
         Raises:
-            Starved: the gradients of the batch before have not been sent.
+            Starved: the gradients of the batch before have not been sent, or not by all cores.
         """
         with self._lock:
+            if not self._changed.wait_for(lambda: core not in self._answers, PATIENCE):
+                raise Starved(
+                    f"core {core} dequeues its next training batch, and other cores have not sent "
+                    "the gradients of the last one"
+                )
             if core in self._unanswered:
                 raise Starved(
                     f"core {core} has not sent the gradients of its last training batch, for "
                     "which the embedding engine waits: call apply_gradients in each training step, "
                     "or enqueue with training=False"
                 )
+            self._stop_waiting(core)
             timer = threading.Timer(PATIENCE, wake)
             timer.daemon = True
             self._timers[core] = timer
             timer.start()
 
-    def activations(self, core: int) -> list[Any]:
-        """Return the activations of the next batch of `core`, feature by feature.
+    def activations(self, core: int, number: int) -> list[Any]:
+        """Return the activations of the batch of that number, for `core`, feature by feature.
+
+        The number is `NOTHING` if the core has waited in vain.
 
         Raises:
             Starved: there is no batch.
         """
         with self._lock:
-            self._timers.pop(core).cancel()
-            if not self._queues[core]:
+            self._stop_waiting(core)
+            if number == NOTHING:
                 raise Starved(
                     f"core {core} waits for embedding activations, and no batch is enqueued for it"
                 )
-            batch = self._queues[core].popleft()
+            batch = self._batches.pop(number)
             if batch.training:
                 self._unanswered[core] = batch
             return [
@@ -135,8 +150,22 @@ class Engine:
             self._answers[core] = self._unanswered.pop(core), gradients, rates
             if len(self._answers) == self._config.num_tensor_cores:
                 answers = [self._answers[core] for core in sorted(self._answers)]
-                self._answers.clear()
                 self._update(answers)
+                self._answers.clear()
+                self._changed.notify_all()
+
+    def forget_failed_step(self) -> None:
+        """Forget the gradients that a step has sent before it failed, and those that it owes."""
+        with self._lock:
+            self._unanswered.clear()
+            self._answers.clear()
+            self._changed.notify_all()
+            for core in tuple(self._timers):
+                self._stop_waiting(core)
+
+    def _stop_waiting(self, core: int) -> None:
+        if core in self._timers:
+            self._timers.pop(core).cancel()
 
     def _features(self) -> Any:
         return self._config.feature_descriptor

@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
-from tpulint.runtime.embedding.engine import Engine, Starved
+from tpulint.runtime.embedding.engine import NOTHING, Engine, Starved
 from tpulint.runtime.errors import DeadlockError, EmbeddingError
 from tpulint.runtime.execute import queues
+from tpulint.runtime.execute.failures import after_failures
 from tpulint.runtime.execute.raising import safely, ticket_for
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.source_location import users_place
 
@@ -69,18 +72,16 @@ def enqueue(
     """Enqueue a batch for the core `ordinal`, or inside a computation for the replica's own."""
     engine, count, place = _engine(), len(ids), users_place()
 
-    def put(core: Any, mode: Any, *arrays: Any) -> bool:
+    def put(mode: Any, *arrays: Any) -> Any:
         features = list(
             zip(arrays[:count], arrays[count : 2 * count], arrays[2 * count :], strict=True)
         )
-        engine.enqueue(int(core), combiners, features, training=mode != b"inference")
-        return True
+        return np.int64(engine.enqueue(combiners, features, training=mode != b"inference"))
 
     core = _own_core() if ordinal < 0 else tf.constant(ordinal)
-    batch = [core, tf.convert_to_tensor(mode), *indices, *ids, *weights]
-    with tf.control_dependencies([_called(put, batch, tf.bool, place)]):
-        handle = _queue_of(engine, core) if ordinal < 0 else _queue(engine, ordinal)
-        done = queues.put(handle, [tf.constant(True)])
+    batch = [tf.convert_to_tensor(mode), *indices, *ids, *weights]
+    handle = _queue_of(engine, core) if ordinal < 0 else _queue(engine, ordinal)
+    done = queues.put(handle, [_called(put, batch, tf.int64, place)])
     if done is not None:
         tfi.runs_independently(done)
     return done
@@ -95,16 +96,16 @@ def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
         engine.expect(number, lambda: _wake(engine, number))
         return True
 
-    def take(core: Any) -> list[Any]:
-        return engine.activations(int(core))
+    def take(core: Any, number: Any) -> list[Any]:
+        return engine.activations(int(core), int(number))
 
     def host(core: Tensor) -> list[Tensor]:
         with tf.control_dependencies([_called(expect, [core], tf.bool, place)]):
-            (token,) = queues.take(_queue_of(engine, core), [tf.bool])
-        with tf.control_dependencies([token]):
-            found = _called(take, [core], [tf.float32] * len(shapes), place)
+            (number,) = queues.take(_queue_of(engine, core), [tf.int64])
+        found = _called(take, [core, number], [tf.float32] * len(shapes), place)
         return [tf.ensure_shape(one, shape) for one, shape in zip(found, shapes, strict=True)]
 
+    after_failures(_marked_graph(), engine.forget_failed_step)
     return list(outside_compilation(host, _own_core()))
 
 
@@ -119,12 +120,13 @@ def send_gradients(gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> Oper
     def host(core: Tensor, *given: Tensor) -> Tensor:
         return _called(send, [core, *given], tf.bool, place)
 
+    after_failures(_marked_graph(), engine.forget_failed_step)
     return outside_compilation(host, _own_core(), *gradients, *rates).op
 
 
 def _queue(engine: Engine, core: int) -> Tensor:
-    """Return the queue that has an element for each batch of `core`."""
-    return queues.queue([tf.bool], f"tpulint_embedding_{engine.number}_{core}")
+    """Return the queue of the numbers of the batches for `core`."""
+    return queues.queue([tf.int64], f"tpulint_embedding_{engine.number}_{core}")
 
 
 def _queue_of(engine: Engine, core: Tensor) -> Tensor:
@@ -136,7 +138,7 @@ def _queue_of(engine: Engine, core: Tensor) -> Tensor:
 def _wake(engine: Engine, core: int) -> None:
     """Let `core`, which has waited too long, look for its batch."""
     with tf.init_scope():
-        queues.put(_queue(engine, core), [tf.constant(True)])
+        queues.put(_queue(engine, core), [tf.constant(NOTHING, tf.int64)])
 
 
 def _engine() -> Engine:
@@ -146,6 +148,12 @@ def _engine() -> Engine:
             None, None, "the TPU is not initialized for embeddings: create the TPUEmbedding again"
         )
     return engine
+
+
+def _marked_graph() -> Any:
+    """Return the graph in which the computation that is being built is marked."""
+    around = list(tfi.graphs_outwards(tfi.default_graph()))
+    return next((graph for graph in around if isinstance(graph, ScratchGraph)), around[-1])
 
 
 def _own_core() -> Tensor:

@@ -11,6 +11,7 @@ from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.exchanges import Exchanges
+from tpulint.runtime.execute.failures import Failures
 from tpulint.runtime.execute.feeds import Feeds
 from tpulint.runtime.execute.initialized import refused_until_initialized
 from tpulint.runtime.execute.probes import Probes
@@ -56,18 +57,21 @@ def run_replicas(
     )
     probes = Probes()
     deadline = Deadline(options.deadline, rendezvous.waits, fed, probes.started)
+    failures = Failures(program.marked.graph)
     shares = [
         scheduled.collectives,
         access_schedule.queued,
         fed.may_wait,
         deadline.watches,
         probes.wanted,
+        failures.watches,
     ]
     mutex = StepMutex(needed=any(shares))
     with tf.control_dependencies(mutex.acquire()):
         cleared = [*rendezvous.begin(), *exchanges.begin([here.queues for here in images])]
         ready = refused_until_initialized(program.marked)
-        first = tf.group(ready, probes.begin(), deadline.begin(), mutex.acquire())
+        begun = [*probes.begin(), *deadline.begin(), *failures.begin()]
+        first = tf.group(ready, begun, mutex.acquire())
     composer = Composer(access_schedule, rendezvous, exchanges, probes, deadline, fed)
     replicas = Replicas(composer, images)
     watching = deadline.watch([first])
@@ -88,6 +92,7 @@ def run_replicas(
             )
         )
     ended += [*exchanges.stop(ended), *serving, *deadline.end(ended), *watching]
+    ended += failures.end(ended)
     token = token_after([*ended, *mutex.release(ended)])
     outputs = [
         constant_or_image(program.region, out.name, here, on_host=False)
