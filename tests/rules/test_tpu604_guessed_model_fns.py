@@ -38,6 +38,17 @@ PROJECTS = {
     f"# file: serve.py{TRAIN.format(use=', use_tpu=True')}",
     "one of the same package": "# file: net/__init__.py\n# file: net/models/__init__.py\n"
     f"# file: net/models/network.py{SILENT}# file: net/train.py{REFUSES}",
+    # A false alarm: only what is evaluated was written for a TPU.
+    "one that trains without a TPU": """
+import tensorflow.compat.v1 as tf
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(features)
+    if mode == tf.estimator.ModeKeys.TRAIN:
+        update = tf.train.AdamOptimizer().minimize(loss)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=update)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+""",
     "another computation, beside one that uses no TPU": f"# file: train.py{REFUSES}"
     """# file: network.py
 import tensorflow.compat.v1 as tf

@@ -28,8 +28,18 @@ def check(program: Program, report: Report) -> None:
         if may_have_one_replica(computation.call):
             continue
         for calls in _by_place(computation).values():
-            if all(is_bare(each.receiver) for each in calls):
+            if all(is_bare(each.receiver) for each in calls) and _may_be_tpus(computation, calls):
                 _say(computation, calls[0], report)
+
+
+def _may_be_tpus(computation: Computation, updates: list[ApiCall]) -> bool:
+    """Return whether a way to a TPUEstimatorSpec leads by an update, where nothing else shows that
+    the model_fn is a TPU's.
+    """
+    if computation.certainty is Certainty.DEFINITE:
+        return True
+    made = [each.context for each in computation.calls if each.last == "TPUEstimatorSpec"]
+    return any(not update.context.excludes(each) for update in updates for each in made)
 
 
 def _sums_by_hand(computation: Computation) -> bool:
