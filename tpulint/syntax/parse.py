@@ -97,4 +97,6 @@ def _problem(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:
         return SyntaxProblem(str(known.msg), known.lineno or 1, max(known.offset or 1, 1))
     except ValueError as known:
         reason = str(known)
+    else:  # tabs and spaces in one indent, for instance
+        reason = f"Python can read this file, but libcst cannot: {reason}"
     return SyntaxProblem(reason, error.raw_line, error.raw_column + 1)
