@@ -22,6 +22,7 @@ Tensor = Any
 FuncGraph = func_graph.FuncGraph
 EagerTensor = ops.EagerTensor
 _Result = TypeVar("_Result")
+_RESULTS = "_tpulint_results_of_functions"
 
 
 def default_graph() -> Graph:
@@ -38,14 +39,15 @@ def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
 
 def once_a_graph(function: Callable[[Graph], _Result]) -> Callable[[Graph], _Result]:
     """Make `function` keep its result in the graph that it gets: it goes when the graph goes."""
-    kept = f"_tpulint{function.__name__}"
 
     @functools.wraps(function)
     def result(graph: Graph) -> _Result:
-        if not hasattr(graph, kept):
-            setattr(graph, kept, function(graph))
-        found: _Result = getattr(graph, kept)
-        return found
+        if not hasattr(graph, _RESULTS):
+            setattr(graph, _RESULTS, {})
+        results: dict[Callable[[Graph], _Result], _Result] = getattr(graph, _RESULTS)
+        if function not in results:
+            results[function] = function(graph)
+        return results[function]
 
     return result
 
