@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_requirements_are_looked_for_above_the_folder(
         folder = machine(tmp_path, name)
         (folder / "requirements.txt").unlink()
         if name == "required":
-            (folder.parent / "requirements.txt").write_text("tensorflow==1.15\n")
+            (folder.parent / "requirements-tpu.txt").write_text("tensorflow==1.15\n")
         read.clear()
         checked(folder, url, monkeypatch)
         assert bool(read) == (name != "there")
@@ -97,14 +98,23 @@ def test_what_has_changed_there_is_read(
     assert read == [("examples/deadlock_metrics.py",)]
 
 
-def test_half_an_entry_is_none(
-    tmp_path: Path, url: str, read: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "damaged",
+    [lambda entry: entry[:-40], lambda entry: entry.replace(b'"read":true', b'"read":1')],
+    ids=["half", "altered"],
+)
+def test_a_damaged_entry_is_none(
+    tmp_path: Path,
+    url: str,
+    read: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    damaged: Callable[[bytes], bytes],
 ) -> None:
     here = checked(machine(tmp_path, "here"), url, monkeypatch)
     programs = len(read)
     system, folder = fsspec.core.url_to_fs(url)
     for path in system.find(folder):
-        system.pipe_file(path, system.cat_file(path)[:-40])
+        system.pipe_file(path, damaged(system.cat_file(path)))
     read.clear()
     assert checked(machine(tmp_path, "there"), url, monkeypatch) == here
     assert len(read) == programs
@@ -124,6 +134,29 @@ def test_findings_outside_of_the_folder_are_not_taken_elsewhere(
         assert read
         found = (tmp_path / name / "found.json").read_text()
         assert f"{tmp_path}/{name}/project/examples/deadlock_metrics.py" in found
+
+
+def test_a_finding_outside_of_the_folder_names_the_file_of_its_own_machine(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "there"):
+        write(tmp_path / name / "requirements.txt", "tensorflow>=2.3\n")
+        write(
+            tmp_path / name / "app" / "main.py",
+            "import tensorflow as tf\nx = tf.estimator.tpu.TPUEstimator\n",
+        )
+        monkeypatch.chdir(tmp_path / name / "app")
+        assert main([*CHECK, "--cache-dir", url, "-o", "../found.json", "."]) == 1
+        found = (tmp_path / name / "found.json").read_text()
+        assert f'"{tmp_path}/{name}/requirements.txt"' in found
+        assert f"{tmp_path}/here" not in found or name == "here"
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that is not new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (time.time() - 100,) * 2)
 
 
 def check(folder: Path, url: str) -> None:

@@ -165,6 +165,22 @@ def test_a_file_that_was_looked_for_and_comes_is_read(
     assert ("one",) in read
 
 
+def test_a_module_that_a_package_lacked_and_gets_is_read(
+    tmp_path: Path, read: list[tuple[str, ...]]
+) -> None:
+    top, cache = project(tmp_path), tmp_path / ".cache"
+    (top / "one" / "__init__.py").write_text("")
+    with (top / "one" / "main.py").open("a") as file:
+        file.write("from one.extra import area\n")
+    age(top, time.time() - 100)
+    found(top, cache)
+    read.clear()
+    (top / "one" / "extra.py").write_text(PLAIN)
+    age(top, time.time() - 100)
+    found(top, cache)
+    assert read == [("one",)]
+
+
 def test_false_change_of_a_folder_above_that_no_import_can_mean(
     tmp_path: Path, read: list[tuple[str, ...]]
 ) -> None:

@@ -53,10 +53,10 @@ class InputsOnDisk:
         """Return what a program depends on, as it is now.
 
         Paths begin in the current folder, so that the next machine may have it elsewhere; but not
-        where files outside of it are read, which findings name by absolute paths.
+        where files outside of it are read, which a finding may name by an absolute path.
         """
         files = sorted(map(self.relative, inputs.files))
-        outside = [each for each in files if each.startswith(os.pardir) and self._content(each)]
+        outside = [each for each in files if _is_outside(each) and self._content(each)]
         return {
             "here": self._here if outside else "",
             "folders": self._by_relative(inputs.folders),
@@ -70,10 +70,13 @@ class InputsOnDisk:
         return {self.relative(path): names for path, names in folders.items()}
 
     def relative(self, path: str) -> str:
-        """Return an absolute path as one that begins in the current folder."""
+        """Return an absolute path as one that begins in the current folder, if that is possible."""
         if path.startswith(self._within):
             return path[len(self._within) :]
-        return os.path.relpath(path, self._here)
+        try:
+            return os.path.relpath(path, self._here)
+        except ValueError:  # of Windows: it is on another drive
+            return path
 
     def are_as_they_were(self, entry: InputsRow) -> bool:
         """Return whether nothing of an entry has changed. Raises KeyError where it is none."""
@@ -108,6 +111,10 @@ class InputsOnDisk:
         if known is None:
             known = self._listings[folder] = _names_in(folder)
         return known
+
+
+def _is_outside(path: str) -> bool:
+    return path.startswith(os.pardir) or os.path.isabs(path)
 
 
 def counting(names: Iterable[str]) -> list[str]:

@@ -194,3 +194,30 @@ def test_a_program_that_handles_it_is_left_alone(started: Started) -> None:
     process = started(STRATEGY + ITS_OWN_AFFAIR)
     _, out, words = interrupted(process)
     assert (process.returncode, out) == (0, "stops after a step\n"), words
+
+
+DEAF = """\
+import hashlib, os, signal, sys, threading, time
+from tpulint.cli.run.interrupt import Interrupts
+
+def words():
+    print("tpulint.output.run_page" in sys.modules, flush=True)
+
+Interrupts(words).listen()
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+hashlib.pbkdf2_hmac("sha256", b"", b"", 500_000_000)  # Python hears nothing in here
+"""
+
+
+def test_the_last_words_are_ready_when_they_are_due(tmp_path: Path) -> None:
+    """To import what writes them takes longer than they may on a busy machine."""
+    ended = subprocess.run(
+        [sys.executable, "-c", DEAF],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=STARTS,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert (ended.returncode, ended.stdout) == (130, "True\n"), ended.stderr
