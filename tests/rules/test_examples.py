@@ -56,6 +56,8 @@ def line(step_file: str, row: int) -> str:
         ("keras_fit.py", None),
         ("guide_tpu.py", None),
         ("guide_distributed_keras.py", None),
+        ("guide_keras_hub.py", None),
+        ("guide_keras_cv.py", None),
         ("strategy_loop.py", None),
         ("session_infeed.py", None),
     ],

@@ -318,3 +318,27 @@ def test_a_notebook_is_run_cell_by_cell(tmp_path: Path) -> None:
     assert "tpulint: train.ipynb: cell 6, which begins at line 15:\n" in done.stderr
     assert re.search(r'train\.ipynb", line 15, in <module>\n    None\.nothing\n', done.stderr)
     assert "`tpulint check` of the file that ran: nothing" in done.stderr
+
+
+TRAINING = """\
+import tensorflow as tf
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+"""
+STEP = """\
+def double():
+    return strategy.run(lambda: tf.constant(1.0) * 2.0)
+
+
+tf.function(double)()
+"""
+
+
+def test_the_report_names_cells_of_a_notebook(tmp_path: Path) -> None:
+    cells = [{"cell_type": "code", "source": source, "metadata": {}} for source in (TRAINING, STEP)]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "steps.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--replicas", "2", "steps.ipynb")
+    assert re.search(r"^steps\.ipynb:cell 2:2, 1 step$", done.stderr, re.M), done.stderr

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from tpulint.cli.command import start_of
 from tpulint.cli.run.checked import checked
 from tpulint.cli.run.failure import RunFailure, is_users, line_of
+from tpulint.cli.run.shown import shown_place
 from tpulint.codes import CODES
 from tpulint.config import find_config
 from tpulint.finding import Certainty, Finding, Span
 from tpulint.output.run_report import Checked, RunFault
 from tpulint.pipeline import driver
-from tpulint.pipeline.discover import shown
 from tpulint.pipeline.resolve import trimmed
 from tpulint.source import Source, read_all
 
@@ -116,8 +116,3 @@ def holds(span: Span, place: tuple[str, int]) -> bool:
     if not span.start.row <= row <= span.end.row:
         return False
     return os.path.abspath(span.filename) == os.path.abspath(filename)
-
-
-def shown_place(place: str) -> str:
-    filename, colon, row = place.rpartition(":")
-    return f"{shown(filename)}{colon}{row}" if filename else place

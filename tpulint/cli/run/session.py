@@ -205,7 +205,7 @@ def hidden_fault(
 
 def unfinished(watch: Watch) -> tuple[str, ...]:
     """The host clusters that had not ended, with the replicas and the line of each."""
-    from tpulint.cli.run.explain import shown_place
+    from tpulint.cli.run.shown import shown_place
 
     replicas: dict[tuple[str, str | None], list[int]] = {}
     for each in watch.unfinished():
@@ -219,7 +219,7 @@ def unfinished(watch: Watch) -> tuple[str, ...]:
 
 def computation(place: str | None, totals: Totals) -> ComputationRun:
     """The row of a computation and those of its lanes."""
-    from tpulint.cli.run.explain import shown_place
+    from tpulint.cli.run.shown import shown_place
     from tpulint.output.run_report import ComputationRun, Lane
 
     lanes = tuple(
