@@ -47,6 +47,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tpu", default="local")
     parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--learning-rate", type=float, default=1e-2)
     parser.add_argument("--steps", type=int, default=100, help="in each epoch")
     parser.add_argument("--epochs", type=int, default=2)
     flags = parser.parse_args()
@@ -63,7 +64,7 @@ def main():
     with strategy.scope():
         model = create_model()
         model.compile(
-            optimizer=tf.keras.optimizers.SGD(1e-2, momentum=0.9),
+            optimizer=tf.keras.optimizers.SGD(flags.learning_rate, momentum=0.9),
             loss=tf.keras.losses.CategoricalCrossentropy(),
             metrics=["accuracy"],
         )
