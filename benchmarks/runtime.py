@@ -210,7 +210,7 @@ def report() -> str:
         "|---|---:|---|---:|---:|---|---|",
     ]
     measures = (steps, round_trips, building, deadlocks, many_replicas)
-    for measure in (*measures, strategies.training, strategies.many_replicas):
+    for measure in (*measures, strategies.training, strategies.many_replicas, strategies.pods):
         for row in measure():
             cells = (row.what, row.ours, row.compared_with, row.theirs, row.ratio, row.goal)
             lines.append(f"| {' | '.join(cells)} | {'met' if row.met else '**missed**'} |")

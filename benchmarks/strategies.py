@@ -21,9 +21,10 @@ SECONDS = 900
 NAMES = {"resnet": "ResNet-20 on 32x32 images", "transformer": "a transformer of 4 layers"}
 
 
-def measured(model: str, strategy: str, replicas: int) -> dict[str, float]:
+def measured(model: str, strategy: str, replicas: int, hosts: int = 1) -> dict[str, float]:
     """Return the figures of one run, as strategy_program.py prints them."""
-    command = [sys.executable, "-m", "benchmarks.strategy_program", model, strategy, str(replicas)]
+    sizes = [str(replicas), str(hosts)]
+    command = [sys.executable, "-m", "benchmarks.strategy_program", model, strategy, *sizes]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=True
     )
@@ -54,3 +55,13 @@ def many_replicas() -> Iterator[Row]:
     what = "the first step under TPUStrategy, 256 replicas"
     yield Row(what, f"{seconds:.1f} s", "", "", "", "under 60 s", seconds < 60)
     yield Row("its peak memory", f"{gigabytes:.2f} GB", "", "", "", "under 4 GB", gigabytes < 4)
+
+
+def pods() -> Iterator[Row]:
+    """A step of the transformer, the replicas on one host and on several."""
+    alone, *several = (
+        (hosts, measured("transformer", "tpu", REPLICAS, hosts)) for hosts in (1, 2, 4)
+    )
+    for hosts, found in several:
+        what = f"a step of {NAMES['transformer']}, {REPLICAS} replicas on {hosts} hosts"
+        yield compared(what, found["step"], alone[1]["step"], "on one host", 1.2)

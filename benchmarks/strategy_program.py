@@ -1,11 +1,11 @@
 """A training program under a strategy, and what its steps take; one process for each run.
 
-    python -m benchmarks.strategy_program MODEL STRATEGY REPLICAS
+    python -m benchmarks.strategy_program MODEL STRATEGY REPLICAS [HOSTS]
 
 MODEL is resnet, transformer or sums; STRATEGY is tpu (TPUStrategy on the emulated TPU) or mirrored
-(MirroredStrategy on as many virtual CPU devices). Prints JSON: seconds of the first step and of a
-later one (the median, and the shortest), its processor seconds, and the peak of memory in
-gigabytes.
+(MirroredStrategy on as many virtual CPU devices); HOSTS are those of the emulated TPU. Prints JSON:
+seconds of the first step and of a later one (the median, and the shortest), its processor seconds,
+and the peak of memory in gigabytes.
 """
 
 from __future__ import annotations
@@ -145,11 +145,12 @@ def run(build: Callable[[], Any]) -> dict[str, float]:
 
 def main(arguments: list[str]) -> None:
     model, kind, count = arguments[0], arguments[1], int(arguments[2])
+    hosts = int(arguments[3]) if len(arguments) > 3 else 1
     with contextlib.ExitStack() as stack:
         if kind == "tpu":
             import tpulint.runtime
 
-            stack.enter_context(tpulint.runtime.emulated_tpu(num_replicas=count))
+            stack.enter_context(tpulint.runtime.emulated_tpu(num_replicas=count, hosts=hosts))
             resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
             tf.config.experimental_connect_to_cluster(resolver)
             tf.tpu.experimental.initialize_tpu_system(resolver)

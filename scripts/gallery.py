@@ -45,12 +45,17 @@ def main() -> int:
     for program in gallery.programs if not options.no_run else ():
         if program.name in (options.programs or names):
             python = str(python_of(program.environment, cache))
-            for replicas in options.replicas:
-                result = result_of(program, replicas, python, cache, options.seconds)
-                print(f"{program.name} on {replicas}: {result.verdict}", flush=True)
+            for size in gallery_rows.sizes(program, options.replicas):
+                result = result_of(program, size, python, cache, options.seconds)
+                words = "{} on {} replicas of {} hosts: {}"
+                print(words.format(program.name, *size, result.verdict), flush=True)
                 failed |= result.verdict != "passes"
     if options.write:
-        found = {(p.name, n): kept(p, n, cache) for p in gallery.programs for n in (2, 8)}
+        found = {
+            (program.name, size): kept(program, size, cache)
+            for program in gallery.programs
+            for size in gallery_rows.sizes(program, (2, 8))
+        }
         PAGE.write_text(page(gallery, found), encoding="utf-8")
     return int(failed)
 

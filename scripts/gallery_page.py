@@ -28,11 +28,12 @@ within 1e-4 (relative):
   and its reading for the learning rate; both runs do the increment first, as XLA compiles it.
 
 `scripts/gallery_launch.py` starts both runs: it fixes the seeds, keeps the examples in their order
-and lets dropout drop nothing. Seconds are those of the run on the emulated TPU, imports and
-compilation included, on two cores that were busy with other work.
+and lets dropout drop nothing. On several hosts (`tpulint run --hosts`) each host reads its part of
+the same batches, so the loss has to be that of one host. Seconds are those of the run on the
+emulated TPU, imports and compilation included, on two cores that were busy with other work.
 
-| program | trains with | release | TensorFlow | replicas | seconds | loss | verdict |
-|---|---|---|---|---|---|---|---|
+| program | trains with | release | TensorFlow | replicas | hosts | seconds | loss | verdict |
+|---|---|---|---|---|---|---|---|---|
 """
 
 _LEFT_OUT = """
@@ -45,15 +46,15 @@ No TensorFlow from 2.12 on can import or run these:
 """
 
 
-def page(gallery: Gallery, results: dict[tuple[str, int], Result | None]) -> str:
+def page(gallery: Gallery, results: dict[tuple[str, tuple[int, int]], Result | None]) -> str:
     """The whole page."""
     programs = {program.name: program for program in gallery.programs}
-    rows = [_row(programs[name], n, result) for (name, n), result in results.items()]
+    rows = [_row(programs[name], size, result) for (name, size), result in results.items()]
     left_out = [f"| {release} | {why} |\n" for release, why in gallery.left_out.items()]
     return _HEAD + "".join(rows) + _LEFT_OUT + "".join(left_out)
 
 
-def _row(program: Program, replicas: int, result: Result | None) -> str:
+def _row(program: Program, size: tuple[int, int], result: Result | None) -> str:
     seconds, loss, verdict = "", "", "not run"
     if result:
         seconds, verdict = f"{result.seconds:.0f}", result.verdict
@@ -63,7 +64,7 @@ def _row(program: Program, replicas: int, result: Result | None) -> str:
         program.kind,
         program.release,
         program.environment.tensorflow,
-        str(replicas),
+        *map(str, size),
         seconds,
         loss,
         verdict,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,15 @@ class Program:
     gallery_by_hand.py ("by-hand"), or gallery_mesh.py ("placed")."""
     checkpoint: str = ""
     """The checkpoint of step 0, with which the expected loss is computed from the same values."""
+    pods: tuple[int, ...] = ()
+    """The numbers of hosts on which the program's largest run is made once more."""
+
+
+def sizes(program: Program, replicas: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the replicas and hosts of each of the program's runs."""
+    several = sorted(replicas)
+    yield from ((number, 1) for number in several)
+    yield from ((several[-1], hosts) for hosts in program.pods)
 
 
 @dataclass(frozen=True)

@@ -22,19 +22,26 @@ _LAUNCH = "scripts/gallery_launch.py"
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one program on `replicas` replicas; NaN is a loss that was not printed."""
+    """The result of one program on so many replicas; NaN is a loss that was not printed."""
 
     program: str
     replicas: int
+    hosts: int
     seconds: float
     loss: float
     expected: float
     verdict: str
 
 
-def result_of(program: Program, replicas: int, python: str, cache: Path, seconds: int) -> Result:
-    """Run it with `python`, on the TPU and without, each in at most so many seconds; keep that."""
-    folder = cache / "runs" / f"{program.name}-{replicas}"
+def result_of(
+    program: Program, size: tuple[int, int], python: str, cache: Path, seconds: int
+) -> Result:
+    """Run it with `python`, on the TPU and without, each in at most so many seconds; keep that.
+
+    `size` are the replicas and the hosts that they are on.
+    """
+    replicas, hosts = size
+    folder = cache / "runs" / _name(program.name, size)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     data = cache / "data" / program.data.replace(" ", "-")
@@ -48,14 +55,15 @@ def result_of(program: Program, replicas: int, python: str, cache: Path, seconds
         known = {"data": data, "out": folder / out, "replicas": replicas}
         return [word.format(**known) for word in given]
 
-    on_tpu = [python, "-m", "tpulint", "run", "--replicas", str(replicas), _LAUNCH]
+    pod = ["--replicas", str(replicas), "--hosts", str(hosts)]
+    on_tpu = [python, "-m", "tpulint", "run", *pod, _LAUNCH]
     began = time.monotonic()
     ended = _run([*on_tpu, *arguments("tpu", program.on_tpu)], folder / "tpu.log", seconds)
     took = time.monotonic() - began
     loss = _loss(program, folder / "tpu.log")
     if ended != "0" or not math.isfinite(loss):
         verdict = f"fails: exit status {ended}" if ended != "0" else f"fails: the loss is {loss}"
-        return _kept(Result(program.name, replicas, took, loss, math.nan, verdict), cache)
+        return _kept(Result(program.name, replicas, hosts, took, loss, math.nan, verdict), cache)
     if program.checkpoint:
         _hand_over(program.checkpoint, folder)
     how = (f"--{program.compared}", str(replicas))
@@ -67,24 +75,29 @@ def result_of(program: Program, replicas: int, python: str, cache: Path, seconds
     else:
         same = math.isclose(loss, expected, rel_tol=TOLERANCE)
         verdict = "passes" if same else f"differs: {expected:.7g} is expected"
-    return _kept(Result(program.name, replicas, took, loss, expected, verdict), cache)
+    return _kept(Result(program.name, replicas, hosts, took, loss, expected, verdict), cache)
 
 
-def kept(program: Program, replicas: int, cache: Path) -> Result | None:
+def kept(program: Program, size: tuple[int, int], cache: Path) -> Result | None:
     """The last result of it."""
-    path = _path(program.name, replicas, cache)
+    path = _path(program.name, size, cache)
     return Result(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
 def _kept(result: Result, cache: Path) -> Result:
-    path = _path(result.program, result.replicas, cache)
+    path = _path(result.program, (result.replicas, result.hosts), cache)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(asdict(result)), encoding="utf-8")
     return result
 
 
-def _path(program: str, replicas: int, cache: Path) -> Path:
-    return cache / "results" / f"{program}-{replicas}.json"
+def _path(program: str, size: tuple[int, int], cache: Path) -> Path:
+    return cache / "results" / f"{_name(program, size)}.json"
+
+
+def _name(program: str, size: tuple[int, int]) -> str:
+    replicas, hosts = size
+    return f"{program}-{replicas}" + (f"-on-{hosts}" if hosts > 1 else "")
 
 
 def _run(command: list[str], log: Path, seconds: int) -> str:

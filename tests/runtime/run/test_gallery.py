@@ -16,7 +16,7 @@ SECONDS = 240
 
 def test_the_smallest_program_passes(tmp_path: Path) -> None:
     (program,) = (row for row in gallery_rows.read().programs if row.name == SMALLEST)
-    result = result_of(program, 2, sys.executable, tmp_path, SECONDS)
+    result = result_of(program, (2, 1), sys.executable, tmp_path, SECONDS)
     logs = "".join(path.read_text("utf-8") for path in tmp_path.glob("runs/*/*.log"))
     assert result.verdict == "passes", logs
 
@@ -24,9 +24,9 @@ def test_the_smallest_program_passes(tmp_path: Path) -> None:
 def test_a_wrong_loss_is_reported() -> None:
     gallery = gallery_rows.read()
     program = gallery.programs[0]
-    result = Result(program.name, 2, 3.0, 0.5, 0.6, "differs: 0.6 is expected")
-    assert "| 3 | 0.500000 | differs: 0.6 is expected |" in page(
-        gallery, {(program.name, 2): result}
+    result = Result(program.name, 2, 1, 3.0, 0.5, 0.6, "differs: 0.6 is expected")
+    assert "| 2 | 1 | 3 | 0.500000 | differs: 0.6 is expected |" in page(
+        gallery, {(program.name, (2, 1)): result}
     )
 
 
