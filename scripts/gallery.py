@@ -3,8 +3,8 @@
     python scripts/gallery.py [PROGRAM...] [--replicas N...] [--cache FOLDER] [--write]
 
 The programs are the rows of scripts/gallery.toml; without names all of them run. Environments,
-data and results are kept in the cache folder (default: ~/.cache/tpulint-gallery). `--write` makes
-docs/gallery.md of the kept results. Exit status 1: a program does not pass.
+data and results are kept in the cache folder (default: ~/.cache/tpulint-gallery). `--write` renews
+the rows of docs/gallery.md that have one. Exit status 1: a program does not pass.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def main() -> int:
             for program in gallery.programs
             for size in gallery_rows.sizes(program, (2, 8))
         }
-        PAGE.write_text(page(gallery, found), encoding="utf-8")
+        before = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(page(gallery, found, before), encoding="utf-8")
     return int(failed)
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from scripts.gallery_rows import Gallery, Program
 from scripts.gallery_runs import Result
 
+Run = tuple[str, tuple[int, int]]
+"""A program, and the replicas and hosts of its run."""
+
 PAGE = Path(__file__).parents[1] / "docs" / "gallery.md"
 
 _HEAD = """\
@@ -46,27 +49,30 @@ No TensorFlow from 2.12 on can import or run these:
 """
 
 
-def page(gallery: Gallery, results: dict[tuple[str, tuple[int, int]], Result | None]) -> str:
-    """The whole page."""
+def page(gallery: Gallery, results: dict[Run, Result | None], before: str = "") -> str:
+    """The whole page; what has no result keeps its row of the page `before`."""
     programs = {program.name: program for program in gallery.programs}
-    rows = [_row(programs[name], size, result) for (name, size), result in results.items()]
+    rows = [
+        _row(programs[name], size, result) if result else _kept(programs[name], size, before)
+        for (name, size), result in results.items()
+    ]
     left_out = [f"| {release} | {why} |\n" for release, why in gallery.left_out.items()]
     return _HEAD + "".join(rows) + _LEFT_OUT + "".join(left_out)
 
 
-def _row(program: Program, size: tuple[int, int], result: Result | None) -> str:
-    seconds, loss, verdict = "", "", "not run"
-    if result:
-        seconds, verdict = f"{result.seconds:.0f}", result.verdict
-        loss = f"{result.loss:.6f}" if math.isfinite(result.loss) else ""
-    cells = (
-        f"`{program.module}`",
-        program.kind,
-        program.release,
-        program.environment.tensorflow,
-        *map(str, size),
-        seconds,
-        loss,
-        verdict,
-    )
-    return f"| {' | '.join(cells)} |\n"
+def _row(program: Program, size: tuple[int, int], result: Result) -> str:
+    loss = f"{result.loss:.6f}" if math.isfinite(result.loss) else ""
+    return _begun(program, size) + f" {result.seconds:.0f} | {loss} | {result.verdict} |\n"
+
+
+def _kept(program: Program, size: tuple[int, int], before: str) -> str:
+    begun = _begun(program, size)
+    rows = (line for line in before.splitlines(keepends=True) if line.startswith(begun))
+    return next(rows, f"{begun} | | not run |\n")
+
+
+def _begun(program: Program, size: tuple[int, int]) -> str:
+    """The cells of a row that no run changes."""
+    release, tensorflow = program.release, program.environment.tensorflow
+    cells = (f"`{program.module}`", program.kind, release, tensorflow, *map(str, size))
+    return f"| {' | '.join(cells)} |"

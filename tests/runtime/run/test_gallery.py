@@ -30,6 +30,16 @@ def test_a_wrong_loss_is_reported() -> None:
     )
 
 
+def test_what_was_not_run_keeps_its_row() -> None:
+    gallery = gallery_rows.read()
+    first, second = gallery.programs[:2]
+    old, new = (Result(each.name, 2, 1, 3.0, 0.5, 0.5, "passes") for each in (first, second))
+    before = page(gallery, {(first.name, (2, 1)): old})
+    text = page(gallery, {(first.name, (2, 1)): None, (second.name, (2, 1)): new}, before)
+    assert text.count("| 2 | 1 | 3 | 0.500000 | passes |") == 2
+    assert "not run" not in text
+
+
 def test_the_page_has_all_programs_and_what_is_left_out() -> None:
     gallery = gallery_rows.read()
     text = PAGE.read_text(encoding="utf-8")
