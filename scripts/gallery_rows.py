@@ -27,7 +27,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Program:
-    """A program; `{data}`, `{out}` and `{replicas}` in its arguments are filled in for each run."""
+    """A program; `{data}`, `{out}`, `{replicas}` and `{tpu}` are filled in for each run."""
 
     name: str
     release: str

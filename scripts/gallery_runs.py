@@ -41,6 +41,7 @@ def result_of(
     `size` are the replicas and the hosts that they are on.
     """
     replicas, hosts = size
+    tpu = "local" if hosts == 1 else "pod"  # programs connect to no host of a "local" one
     folder = cache / "runs" / _name(program.name, size)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -52,7 +53,7 @@ def result_of(
 
     def arguments(out: str, extra: tuple[str, ...]) -> list[str]:
         given = (program.module, *program.arguments, *extra)
-        known = {"data": data, "out": folder / out, "replicas": replicas}
+        known = {"data": data, "out": folder / out, "replicas": replicas, "tpu": tpu}
         return [word.format(**known) for word in given]
 
     pod = ["--replicas", str(replicas), "--hosts", str(hosts)]

@@ -43,6 +43,16 @@ def test_a_program_without_hosts_of_its_own_says_the_same_on_several() -> None:
     assert on_one.stdout == on_two.stdout
 
 
+def test_a_program_that_has_not_connected_to_the_pod_learns_so(tmp_path: Path) -> None:
+    alone = PIPELINE.replace("grpc://10.0.0.2:8470", "local")
+    alone = "".join(line for line in alone.splitlines(True) if "experimental_connect" not in line)
+    (tmp_path / "program.py").write_text(alone, encoding="utf-8")
+    done = tpulint(tmp_path, "run", "--hosts", "2", "--replicas", "4", "program.py")
+    assert done.returncode == 1
+    assert "NotFoundError: TPUs not found in the cluster" in done.stderr
+    assert done.stderr.count("has not connected to them") == 1
+
+
 def test_hosts_that_cannot_share_the_cores_are_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PIPELINE, encoding="utf-8")
     done = tpulint(tmp_path, "run", "--hosts", "3", "--replicas", "4", "program.py")

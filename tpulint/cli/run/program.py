@@ -17,8 +17,6 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from tpulint.cli.run.hints import hint_for
-from tpulint.cli.run.say import say
 from tpulint.cli.run.tracebacks import clean, shows_all, words_of_our_own
 
 OUR_FAULT = 70  # EX_SOFTWARE: the emulator has failed, not the program
@@ -69,7 +67,6 @@ def execute(program: UserProgram, interrupted: Callable[[], bool] = bool) -> End
             return Ended(OUR_FAULT, error)
         clean(error)
         sys.excepthook(type(error), error, error.__traceback__)
-        say(hint_for(error))
         return Ended(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, error)
     return Ended(0)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.cli.run.interrupt import Interrupts
 from tpulint.cli.run.missing_estimator import missing_estimator
+from tpulint.cli.run.unconnected import unconnected
 from tpulint.cli.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 from tpulint.cli.run.say import say
 from tpulint.cli.run.tracebacks import clean
@@ -159,6 +160,7 @@ class RunSession:
                 *self.notes,
                 *(self.explained.messages if self.explained else ()),
                 *missing_estimator(self.ended.error),
+                *unconnected(self.ended.error, request.machine.hosts),
             ),
             self.explained.checked if self.explained else None,
         )
