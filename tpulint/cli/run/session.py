@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.cli.run.interrupt import Interrupts
 from tpulint.cli.run.missing_estimator import missing_estimator
-from tpulint.cli.run.unconnected import unconnected
 from tpulint.cli.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
 from tpulint.cli.run.say import say
 from tpulint.cli.run.tracebacks import clean
+from tpulint.cli.run.unconnected import unconnected
 
 if TYPE_CHECKING:
     from tpulint.cli.run.explain import Explained
