@@ -11,12 +11,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from tpulint.syntax.python_tree import nodes, python_tree
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeGuard
 
 IMPORT, ATTRIBUTE, METHOD = "import", "attribute", "method"
 CAUGHT = frozenset(
