@@ -73,7 +73,7 @@ class Project:
 
     def holds_messages(self, path: str) -> bool:
         """Return whether the module at `path` only describes messages (see `prefilter`)."""
-        return self._shows(path, holds_messages)
+        return os.path.basename(path) != PACKAGE and self._shows(path, holds_messages)
 
     def makes_keras_objects(self, path: str) -> bool:
         """Return whether the module at `path` makes objects that belong under a scope."""
