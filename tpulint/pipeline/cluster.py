@@ -50,9 +50,9 @@ class ClusterExecutor:
         """Search the bytes of all files on this machine."""
         return self._local.prefilter(step)
 
-    def graph(self) -> ImportGraph | None:
-        """Return None: no import graph is known from an earlier check."""
-        return self._local.graph()
+    def graph(self, prefiltered: Prefiltered) -> ImportGraph | None:
+        """Find the import graph on this machine."""
+        return self._local.graph(prefiltered)
 
     def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis:
         """Find what is wrong with names alone on this machine."""

@@ -155,7 +155,7 @@ def run_steps(batch: Batch, executor: Executor) -> Analysis:
 def find_programs(batch: Batch, executor: Executor) -> tuple[Prefiltered, list[Job]]:
     """Search the bytes of all files, and find the programs among them."""
     prefiltered = executor.prefilter(prefilter_files)
-    return prefiltered, split_into_programs(batch, prefiltered, executor.graph())
+    return prefiltered, split_into_programs(batch, prefiltered, executor.graph(prefiltered))
 
 
 def programs_around(task: Task, filename: str) -> tuple[Batch, Prefiltered, list[Job]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor as Pool
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -60,7 +60,7 @@ class Executor(Protocol):
     """A way to run the steps on a batch."""
 
     def prefilter(self, step: PrefilterStep) -> Prefiltered: ...
-    def graph(self) -> ImportGraph | None: ...
+    def graph(self, prefiltered: Prefiltered) -> ImportGraph | None: ...
     def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis: ...
     def programs(self, jobs: Sequence[Job], step: ProgramStep) -> Iterable[Analysis]: ...
 
@@ -93,15 +93,22 @@ class ProcessExecutor:
             return step(self._batch, files)
         pool = self._start(self._processes)
         self._progress.step("reading files")
-        found = self._in_chunks(pool, step)
+        parts = self._in_chunks(pool, partial(_prefilter_chunk, step))
+        found = merge(parts) if parts is not None else step(self._batch, files)
         if found.seeds:
             for _ in range(self._processes):  # they have nothing else to do meanwhile
                 _submitted(pool, _load)
         return found
 
-    def graph(self) -> ImportGraph | None:
-        """Return None: no import graph is known from an earlier check."""
-        return None
+    def graph(self, prefiltered: Prefiltered) -> ImportGraph | None:
+        """Return the import graph where all of it will be asked for, found in all processes."""
+        if self._pool is None or not prefiltered.seeds or not prefiltered.setters:
+            return None
+        parts = self._in_chunks(self._pool, _imports_of_chunk)
+        if parts is None:
+            return None
+        known = {path: imported for part in parts for path, imported in part.items()}
+        return _new_graph(self._batch, known)
 
     def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis:
         """Find what is wrong with names alone."""
@@ -150,14 +157,14 @@ class ProcessExecutor:
         self._pool = self._stack.enter_context(worker_pool(processes, partial(_begin, self._batch)))
         return self._pool
 
-    def _in_chunks(self, pool: Pool, step: PrefilterStep) -> Prefiltered:
+    def _in_chunks(self, pool: Pool, work: Callable[[int], T]) -> list[T] | None:
+        """Do work that begins at each so many files; None where a process has died."""
         from concurrent.futures.process import BrokenProcessPool
 
-        starts = range(0, len(self._batch.filenames), CHUNK)
         try:
-            return merge(list(pool.map(partial(_prefilter_chunk, step), starts)))
+            return list(pool.map(work, range(0, len(self._batch.filenames), CHUNK)))
         except BrokenProcessPool:
-            return step(self._batch, self._batch.filenames)
+            return None
 
 
 def processes_of(jobs: int | None) -> int:
@@ -195,7 +202,15 @@ def _result(future: Future[Analysis] | None) -> Analysis | None:
         return None
 
 
+def _new_graph(batch: Batch, known: Mapping[str, tuple[str, ...]]) -> ImportGraph:
+    from tpulint.analysis.resolver.files import Files
+    from tpulint.analysis.resolver.import_graph import ImportGraph
+
+    return ImportGraph(Files(batch.given, batch.disk), known)
+
+
 _batch: Batch | None = None  # of a process that works for another
+_graph: ImportGraph | None = None  # of that process, too
 
 
 def _begin(batch: Batch) -> None:
@@ -208,6 +223,14 @@ def _begin(batch: Batch) -> None:
 def _prefilter_chunk(step: PrefilterStep, start: int) -> Prefiltered:
     assert _batch is not None
     return step(_batch, _batch.filenames[start : start + CHUNK])
+
+
+def _imports_of_chunk(start: int) -> dict[str, tuple[str, ...]]:
+    global _graph
+    assert _batch is not None
+    _graph = _graph or _new_graph(_batch, {})
+    paths = map(os.path.abspath, _batch.filenames[start : start + CHUNK])
+    return {path: _graph.imported(path) for path in paths}
 
 
 def _elsewhere(step: ProgramStep, job: Job) -> Analysis:

@@ -131,7 +131,7 @@ class WarmExecutor:
                 self._prefiltered[each] = step(self.batch, [each])
         return merge([self._prefiltered[each] for each in self.batch.filenames])
 
-    def graph(self) -> ImportGraph:
+    def graph(self, prefiltered: Prefiltered) -> ImportGraph:
         """Return the import graph, read again for the files that have changed."""
         files = Files(self.batch.given, self.batch.disk)
         graph = ImportGraph(files)

@@ -42,15 +42,15 @@ def check(program: Program, report: Report) -> None:
 
 def candidates(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
     """The steps that certainly run on a TPU, each with the call that made its strategy."""
+    makers = [each for each in program.calls if each.last in seam.TPU_STRATEGIES]
     for computation in program.computations:
         if computation.kind not in seam.STRATEGY_RUN or is_built_in_graph(computation):
             continue
         if computation.certainty is Certainty.POSSIBLE or computation.context.is_guess:
             continue
         strategy = strategy_behind(computation.call.receiver)
-        for made in program.calls:
-            is_its_maker = made.result is strategy and made.last in seam.TPU_STRATEGIES
-            if is_its_maker and is_seen(computation, made):
+        for made in makers:
+            if made.result is strategy and is_seen(computation, made):
                 yield computation, made
 
 

@@ -11,14 +11,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
-from tpulint.syntax.python_tree import python_tree
+from tpulint.syntax.python_tree import nodes, python_tree
 
 IMPORT, ATTRIBUTE, METHOD = "import", "attribute", "method"
 CAUGHT = frozenset(
     ["ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"]
 )
+# Most of what a tree holds has nothing in it that the walk looks for.
+LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop)
 # A test that asks which TensorFlow this is.
 ASKS = re.compile(
     r"version|hasattr|getattr|find_spec|TYPE_CHECKING|tf_?[12]|[._]v[12]\b|is_v[12]|"
@@ -90,7 +92,7 @@ class _Reader:
         others: set[str] = set()
         renamed: list[tuple[str, ast.expr]] = []
         stores: list[str] = []
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Name):
                 if not isinstance(node.ctx, ast.Load):
                     stores.append(node.id)
@@ -166,12 +168,13 @@ class _Reader:
             yield from self._fields(node, place)
 
     def _fields(self, node: ast.AST, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
-        for _, value in ast.iter_fields(node):
+        for field in node._fields:
+            value = getattr(node, field, None)
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 yield from self._block(value, place)
             elif isinstance(value, list):
-                yield from ((each, place) for each in value if isinstance(each, ast.AST))
-            elif isinstance(value, ast.AST):
+                yield from ((each, place) for each in value if _has_parts(each))
+            elif _has_parts(value):
                 yield value, place
 
     def _block(self, body: list[ast.stmt], place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
@@ -291,6 +294,10 @@ class _Reader:
             return ()
         bases = sorted(self.aliases.get(node.id, ()))
         return tuple(".".join([base, *reversed(parts)]) for base in bases)
+
+
+def _has_parts(value: object) -> TypeGuard[ast.AST]:
+    return isinstance(value, ast.AST) and not isinstance(value, LEAVES)
 
 
 def _root(node: ast.expr) -> str:

@@ -1,11 +1,10 @@
-"""Room for recursion as deep as the source nests: libcst's own walkers recurse."""
+"""Room for recursion as deep as the source nests: libcst's parser and our walkers recurse."""
 
 from __future__ import annotations
 
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -29,8 +28,7 @@ def deeply(work: Callable[[], T]) -> T:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, RECURSION))
         try:
-            with ExitStack() as _thread.open:
-                results.append(work())
+            results.append(work())
         except BaseException as error:
             errors.append(error)
         finally:
@@ -50,8 +48,3 @@ def deeply(work: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return results[0]
-
-
-def until_done(manager: AbstractContextManager[None]) -> None:
-    """Enter `manager` now, and leave it when the work of this deep thread is done."""
-    _thread.open.enter_context(manager)

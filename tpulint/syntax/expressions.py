@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import libcst as cst
-
 from tpulint.syntax import ir
 from tpulint.syntax.expression_nodes import (
     Attribute,
@@ -37,6 +35,7 @@ from tpulint.syntax.expression_nodes import (
     Yield,
     YieldFrom,
 )
+from tpulint.syntax.light_nodes import cst
 from tpulint.syntax.literals import literal
 from tpulint.syntax.nodes import Block, Expression
 from tpulint.syntax.places import NOWHERE

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import libcst
-
 from tpulint.syntax import ir
 from tpulint.syntax.body_ranges import HEADER
+from tpulint.syntax.light_nodes import NotParsed, cst
 from tpulint.syntax.lower import counted
 from tpulint.syntax.scopes import LexicalScope
 from tpulint.syntax.statements import Statements
@@ -20,9 +19,9 @@ def inside(facts: ir.ModuleSummary, function: ir.FunctionCode, text: str) -> ir.
     """
     try:
         (header,) = tree_of(HEADER + text).body
-    except libcst.ParserSyntaxError:
+    except NotParsed:
         return None
-    assert isinstance(header, libcst.FunctionDef)
+    assert isinstance(header, cst.FunctionDef)
     walk = Statements()
     walk.functions, walk.classes = facts.functions, facts.classes
     walk.piece = function.index + 1

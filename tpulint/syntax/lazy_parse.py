@@ -8,10 +8,9 @@ by itself when it is asked for (see `inside`).
 
 from __future__ import annotations
 
-import libcst
-
 from tpulint.syntax import ir
 from tpulint.syntax.body_ranges import body_of, lines_of, outermost, skeleton
+from tpulint.syntax.light_nodes import NotParsed
 from tpulint.syntax.lower import lower
 from tpulint.syntax.parse import may_nest_deeply, parse, too_deep
 from tpulint.syntax.python_tree import python_tree
@@ -32,7 +31,7 @@ def outside(text: str) -> ir.ModuleSummary | None:
     cuts = [body_of(each, lines) for each in outermost(tree.body)]
     try:
         facts = lower(tree_of(skeleton(lines, [cut for cut in cuts if cut])))
-    except libcst.ParserSyntaxError:
+    except NotParsed:
         return None
     functions = [each for each in facts.functions if each.parent is None and not each.is_lambda]
     if len(functions) != len(cuts) or facts.counts == [ir.UNCOUNTED]:

@@ -7,8 +7,8 @@ import re
 import warnings
 from dataclasses import dataclass
 
-import libcst
-
+from tpulint.syntax.deep_stack import deeply
+from tpulint.syntax.light_nodes import NotParsed, cst
 from tpulint.syntax.tree import tree_of
 
 LARGE = 200_000  # characters
@@ -29,7 +29,7 @@ class SyntaxProblem(Exception):
     column: int
 
 
-def parse(text: str) -> libcst.Module:
+def parse(text: str) -> cst.Module:
     """The tree of `text`.
 
     Raises:
@@ -40,8 +40,8 @@ def parse(text: str) -> libcst.Module:
         refuse_deep_nesting(text)
     try:
         return tree_of(text)
-    except libcst.ParserSyntaxError as error:
-        raise _problem(text, error) from None
+    except NotParsed:
+        raise _problem(text) from None
     except RecursionError:
         raise SyntaxProblem(NESTED_TOO_DEEPLY, 1, 1) from None
 
@@ -88,9 +88,8 @@ def too_deep(tree: ast.AST) -> int | None:
     return None
 
 
-def _problem(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:
+def _problem(text: str) -> SyntaxProblem:
     """CPython's words and place where it has any (they name Python 2's print), else libcst's."""
-    reason = error.message.splitlines()[0]
     try:
         ast.parse(text)
     except SyntaxError as known:
@@ -98,5 +97,18 @@ def _problem(text: str, error: libcst.ParserSyntaxError) -> SyntaxProblem:
     except ValueError as known:
         reason = str(known)
     else:  # tabs and spaces in one indent, for instance
-        reason = f"Python can read this file, but libcst cannot: {reason}"
-    return SyntaxProblem(reason, error.raw_line, error.raw_column + 1)
+        reason = ""
+    error = _refusal(text)
+    words = f"Python can read this file, but libcst cannot: {error.message.splitlines()[0]}"
+    return SyntaxProblem(reason or words, error.raw_line, error.raw_column + 1)
+
+
+def _refusal(text: str) -> cst.ParserSyntaxError:
+    """Return libcst's own error."""
+    import libcst
+
+    try:
+        deeply(lambda: libcst.parse_module(text))
+    except libcst.ParserSyntaxError as error:
+        return error
+    raise AssertionError("libcst takes a text that its parser has refused")

@@ -15,6 +15,7 @@ from typing import Any
 from tpulint.finding import Location
 from tpulint.syntax import ir
 from tpulint.syntax.deep_stack import deeply
+from tpulint.syntax.light_nodes import LightNode, cst
 from tpulint.syntax.python_tree import python_tree
 
 Range = tuple[Location, Location]
@@ -93,17 +94,35 @@ def provided(text: str) -> dict[int, Range]:
     from libcst.metadata import MetadataWrapper, PositionProvider
 
     from tpulint.syntax.lower import lower_with_nodes
+    from tpulint.syntax.tree import tree_of
 
     wrapper = MetadataWrapper(libcst.parse_module(text), unsafe_skip_copy=True)
     positions = wrapper.resolve(PositionProvider)
-    _, nodes = lower_with_nodes(wrapper.module)
+    light = tree_of(text)
+    _, nodes = lower_with_nodes(light)
+    ranges = {id(each): positions[node] for each, node in twins(light, wrapper.module)}
+    found = ((place, ranges[id(node)]) for place, node in nodes.items())
     return {
         place: (
-            Location(positions[node].start.line, positions[node].start.column + 1),
-            Location(positions[node].end.line, positions[node].end.column + 1),
+            Location(each.start.line, each.start.column + 1),
+            Location(each.end.line, each.end.column + 1),
         )
-        for place, node in nodes.items()
+        for place, each in found
     }
+
+
+def twins(light: object, node: object) -> Iterator[tuple[LightNode, cst.CSTNode]]:
+    """Yield each light node of a tree with libcst's own of the same text."""
+    import libcst
+
+    stack = [(light, node)]
+    while stack:
+        light, node = stack.pop()
+        if isinstance(light, tuple) and isinstance(node, Sequence):
+            stack.extend(zip(light, node, strict=True))
+        elif isinstance(light, LightNode) and isinstance(node, libcst.CSTNode):
+            yield light, node
+            stack.extend((inner, getattr(node, name)) for name, inner in vars(light).items())
 
 
 _KINDS: dict[type, int] = {

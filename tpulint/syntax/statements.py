@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import libcst as cst
-
 from tpulint.syntax import ir
 from tpulint.syntax.expression_nodes import Attribute, Display, Name, Starred
 from tpulint.syntax.expressions import Expressions, parameter_names
+from tpulint.syntax.light_nodes import cst
 from tpulint.syntax.nodes import Block, Expression, Statement
 from tpulint.syntax.scopes import DEPTH_LIMIT, LexicalScope
 from tpulint.syntax.statement_nodes import (

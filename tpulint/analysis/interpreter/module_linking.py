@@ -106,8 +106,11 @@ class ModuleLinker(ABC):
         It is where it matters by itself, in what a TPU program runs (device code, host
         clusters, input pipelines, a strategy's scope), and where computations are built by
         hand in the module that imports it. Elsewhere on the host it is not: there it only
-        costs time, and what is handed on to an entry point is read after all.
+        costs time, and what is handed on to an entry point is read after all. What protoc made
+        is never read.
         """
+        if self.project.holds_messages(path):
+            return False
         if self.follow_all or self.project.matters(path):
             return True
         if asking is not None and (

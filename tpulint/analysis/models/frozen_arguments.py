@@ -16,7 +16,10 @@ def snapshot(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
     """The same arguments, with structures of their own."""
     if not any(isinstance(each.value, CHANGES) for each in arguments):
         return arguments
-    return tuple(each._replace(value=_copy(each.value)) for each in arguments)
+    return tuple(
+        each._replace(value=_copy(each.value)) if isinstance(each.value, CHANGES) else each
+        for each in arguments
+    )
 
 
 def _copy(value: Value, depth: int = 0) -> Value:

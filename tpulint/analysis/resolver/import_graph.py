@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tpulint.analysis.resolver.files import PACKAGE, Files
@@ -14,16 +14,15 @@ NOTEBOOK = ".ipynb"
 
 
 class ImportGraph:
-    """The files that a file imports, by absolute paths."""
+    """The files that a file imports, by absolute paths; `known` are those of some files."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, known: Mapping[str, tuple[str, ...]] | None = None) -> None:
         self._files = files
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._known = dict(known or {})
 
     def again(self, files: Files, changed: Iterable[str]) -> ImportGraph:
         """The graph of the same files, those in `changed` (absolute) with other bytes."""
-        graph = ImportGraph(files)
-        graph._known = self._known
+        graph = ImportGraph(files, self._known)
         for path in changed:
             graph._known.pop(path, None)
         return graph

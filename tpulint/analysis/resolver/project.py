@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 
@@ -9,9 +10,15 @@ from tpulint.analysis.domain.site import Module
 from tpulint.analysis.resolver.files import PACKAGE, Files
 from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
-from tpulint.syntax.prefilter import makes_keras_objects, may_matter
+from tpulint.syntax.prefilter import holds_messages, makes_keras_objects, may_matter
 
 Facts = Callable[[str, bytes, str], "ir.ModuleSummary | None"]
+
+
+@functools.lru_cache(maxsize=1)
+def _by_path(filenames: tuple[str, ...], folder: str) -> dict[str, str]:
+    """Return the files by absolute path: all programs of a run are read among the same."""
+    return {os.path.normpath(os.path.join(folder, name)): name for name in filenames}
 
 
 class Project:
@@ -23,7 +30,6 @@ class Project:
     def __init__(self, facts: Facts, files: Files, filenames: Sequence[str] = ()) -> None:
         self._facts = facts
         self._filenames = filenames
-        self._shown: dict[str, str] | None = None
         self.files = files
         self._modules: dict[str, Module | None] = {}
         self._answers: dict[tuple[str, Callable[[bytes], bool]], bool] = {}
@@ -45,8 +51,6 @@ class Project:
         if not self.files.is_written(path):
             empty = ir.ModuleSummary([], [], [], [], [0] * ir.KINDS)
             return Module(os.path.relpath(path), path, "", empty)
-        if self._shown is None:
-            self._shown = {os.path.abspath(name): name for name in self._filenames}
         shown = self._shown.get(path) or os.path.relpath(path)
         try:
             source = read_source(shown, self.files.given(path))
@@ -59,9 +63,17 @@ class Project:
         module.reported = path in self._shown
         return module
 
+    @functools.cached_property
+    def _shown(self) -> dict[str, str]:
+        return _by_path(tuple(self._filenames), os.getcwd())
+
     def matters(self, path: str) -> bool:
         """Return whether the module at `path` can change the findings (see `prefilter`)."""
         return os.path.basename(path) == PACKAGE or self._shows(path, may_matter)
+
+    def holds_messages(self, path: str) -> bool:
+        """Return whether the module at `path` only describes messages (see `prefilter`)."""
+        return os.path.basename(path) != PACKAGE and self._shows(path, holds_messages)
 
     def makes_keras_objects(self, path: str) -> bool:
         """Return whether the module at `path` makes objects that belong under a scope."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from tests.unit.analysis.reading import names
 from tpulint.analysis.domain.values import Const
 from tpulint.analysis.resolver.files import Files
@@ -38,6 +42,17 @@ def test_a_module_is_reported_if_it_is_one_of_the_runs() -> None:
     project = Project(Facts(), Files(given), (MODULE,))
     modules = [project.module(path) for path in given]
     assert [module is not None and module.reported for module in modules] == [True, False]
+
+
+def test_relative_names_are_of_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (tmp_path / "one", tmp_path / "other"):
+        folder.mkdir()
+        (folder / "module.py").write_text("x = 1\n", encoding="utf-8")
+        monkeypatch.chdir(folder)
+        module = Project(Facts(), Files({}), ("module.py",)).module(str(folder / "module.py"))
+        assert module is not None and module.reported
 
 
 def test_what_is_no_python_has_no_module() -> None:

@@ -1,0 +1,40 @@
+"""Steps in several processes find what one finds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tpulint.analysis.options import Settings
+from tpulint.analysis.resolver.files import Files
+from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.codes import CODES
+from tpulint.pipeline.batch import Batch
+from tpulint.pipeline.driver import prefilter_files
+from tpulint.pipeline.executor import FEW, ProcessExecutor
+from tpulint.pipeline.progress import Progress
+
+SEAM = "import tensorflow as tf\ny = tf.compat.v1.tpu.rewrite(tf.abs, [[1.0]])\n"
+SOFT = "tf.config.set_soft_device_placement(True)\n"
+
+
+@pytest.mark.parametrize("setter", [SOFT, ""], ids=["soft placement", "no soft placement"])
+def test_the_import_graph_of_several_processes_is_that_of_one(setter: str, tmp_path: Path) -> None:
+    """It is found ahead where soft placement asks for all of it."""
+    (tmp_path / "net0.py").write_text(SEAM + setter, encoding="utf-8")
+    for number in range(1, FEW + 10):
+        text = f"import net{number // 2}\nfrom net{number // 3} import x\n"
+        (tmp_path / f"net{number}.py").write_text(text, encoding="utf-8")
+    paths = tuple(sorted(map(str, tmp_path.glob("*.py"))))
+    here = ImportGraph(Files({}))
+    imported = {path: here.imported(path) for path in paths}
+    batch = Batch(paths, frozenset(), {}, frozenset(CODES), Settings(), None)
+    with ProcessExecutor(batch, 2, Progress()) as executor:
+        graph = executor.graph(executor.prefilter(prefilter_files))
+    assert (graph is not None) is bool(setter)
+    if graph is not None:
+        for path in paths:
+            os.remove(path)
+        assert {path: graph.imported(path) for path in paths} == imported
