@@ -104,6 +104,10 @@ def model(where):
 def make(context):
     return ragged
 
+def make_for(is_training):
+    rows = tf.data.TFRecordDataset("gs://bucket/rows")
+    return lambda context: rows.batch(4, drop_remainder=is_training)
+
 """
 GIVEN = [
     ("model(strategy).fit(ragged)", "possible"),
@@ -119,6 +123,9 @@ GIVEN = [
     ("library.model().fit(ragged)", ""),
     ("strategy.experimental_distribute_dataset(ragged)", "possible"),
     ("strategy.experimental_distribute_dataset(even)", ""),
+    ("strategy.experimental_distribute_dataset(asked)", "possible"),
+    ("strategy.experimental_distribute_dataset(make_for(False)(None))", ""),
+    ("strategy.distribute_datasets_from_function(make_for(False))", ""),
     ("strategy.experimental_distribute_dataset(dataset=ragged)", "possible"),
     ("strategy.distribute_datasets_from_function(make)", "possible"),
     ("strategy.distribute_datasets_from_function(lambda context: ragged)", "possible"),

@@ -147,9 +147,9 @@ def train(strategy):
 import tensorflow as tf
 from steps import train
 
-strategy = tf.distribute.get_strategy()
-print("on a TPU:", isinstance(strategy, tf.distribute.TPUStrategy))
-train(strategy)
+def main(strategy):
+    print("on a TPU:", isinstance(strategy, tf.distribute.TPUStrategy))
+    train(strategy)
 """,
         ["possible"],
     ),
@@ -157,8 +157,8 @@ train(strategy)
         """
 import tensorflow as tf
 
-strategy = tf.distribute.get_strategy()
-strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))
+def main(strategy):
+    strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))
 """,
         [],
     ),

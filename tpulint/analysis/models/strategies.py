@@ -54,10 +54,19 @@ def _construct(this: Call) -> Value | None:
     if this.name in seam.OTHER_STRATEGIES:
         return Strategy("other", this.site, this.path)
     if this.name == "get_strategy" and "distribute" in this.path:
-        scope = this.frame.context.strategy
-        kind = "tpu" if this.frame.session.settings.assume_tpu else "unknown"
-        return scope or Strategy(kind, this.site, this.path)
+        return this.frame.context.strategy or Strategy(_kind_of_current(this), this.site, this.path)
     return None
+
+
+def _kind_of_current(this: Call) -> str:
+    """The kind of the current strategy where no scope is seen.
+
+    A module is run under none: there it is the default one, for one device. A function may be
+    called under one.
+    """
+    if this.frame.session.settings.assume_tpu:
+        return "tpu"
+    return "other" if this.frame.function is None else "unknown"
 
 
 def _method(this: Call, strategy: Strategy) -> Value:
