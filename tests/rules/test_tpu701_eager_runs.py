@@ -153,6 +153,26 @@ def main(strategy):
 """,
         ["possible"],
     ),
+    "the default strategy of a module that speaks of TPUs": (
+        """
+import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+print("on a TPU:", isinstance(strategy, tf.distribute.TPUStrategy))
+strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))
+""",
+        [],
+    ),
+    "a strategy that was set by hand": (
+        """
+import tensorflow as tf
+
+tf.distribute.experimental_set_strategy(tf.distribute.TPUStrategy())
+strategy = tf.distribute.get_strategy()
+strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))
+""",
+        ["possible"],
+    ),
     "any strategy": (
         """
 import tensorflow as tf
