@@ -48,6 +48,15 @@ def asked(params=None):
 def unasked(drop=False):
     return rows().batch(8, drop_remainder=drop)
 
+def foreign(params):
+    return library.rows().map(library.parsed).batch(8, drop_remainder=False)
+
+def foreign_even(params):
+    return library.rows().map(library.parsed).batch(8, drop_remainder=True)
+
+def foreign_stack(params):
+    return library.rows().batch(8)
+
 def train_and_evaluate(which, train, evaluate):
     train = tf.estimator.TrainSpec(train, max_steps=9)
     evaluate = tf.estimator.EvalSpec(input_fn=evaluate)
@@ -61,6 +70,11 @@ ASKED = [
     ("estimator().train(even)", ""),
     ("estimator().train(lambda params: ragged(params))", "definite"),
     ("estimator().train(ragged if flag else even)", ""),
+    ("estimator().train(foreign)", "definite"),
+    ("estimator().train(foreign_even)", ""),
+    ("estimator().train(foreign_stack)", ""),
+    ("def run(name):\n    estimator().train(ragged, max_steps=name)", "definite"),
+    ("def run(made=estimator):\n    estimator = made\n    estimator().train(ragged)", ""),
     ("estimator().evaluate(ragged)", "definite"),
     ("estimator(eval_on_tpu=True).evaluate(ragged)", "definite"),
     ("estimator(eval_on_tpu=False).evaluate(ragged)", ""),
