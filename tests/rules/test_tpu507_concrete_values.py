@@ -27,7 +27,7 @@ def step(x):
     return tf.py_function(on_host, [x], tf.float32)  # possible: TPU501
 """
     + RUN,
-    "in functions that run eagerly, on a strategy that may be no TPU's, as in mint": """
+    "in functions that run eagerly, on a strategy that may be no TPU's": """
 import tensorflow as tf
 
 class Evaluator:
