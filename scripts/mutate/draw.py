@@ -7,12 +7,16 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from scripts.mutate.operators import OPERATORS, Operator
 from scripts.mutate.seed import seeded
 from scripts.mutate.sites import Site, sites_of
 
+BATCH = "drop remainder"
+# The files and folders of tests, and what only they use.
+TESTS = re.compile(r"(^|/)(test_[^/]*|[^/]*_test(_[^/]*)?\.py|tests?|testing)(/|$)")
 ESTIMATOR = re.compile(r"\bTPUEstimator\((?:[^()]|\([^()]*\))*\)")
 
 
@@ -35,20 +39,29 @@ def sites_under(folder: Path) -> tuple[dict[str, str], list[Site]]:
     """Return the texts of the files that hold sites, and the sites.
 
     Tests are no programs, and a package whose every TPUEstimator says `use_tpu=False` has none.
+    Where no file of a folder speaks of a TPUEstimator, the `params` of a pipeline are not its.
     """
     texts: dict[str, str] = {}
     sites: list[Site] = []
     for path in sorted(folder.rglob("*.py")):
-        if path.name.endswith("_test.py") or path.name.startswith("test_"):
+        if TESTS.search(path.relative_to(folder).as_posix()):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         found = sites_of(str(path), text)
+        if any(each.kind == BATCH for each in found) and not speaks_of_estimators(path.parent):
+            found = [each for each in found if each.kind != BATCH]
         if found:
             texts[str(path)] = text
             sites += found
     if never_on_tpu(folder):
         return {}, []
     return texts, sites
+
+
+@cache
+def speaks_of_estimators(folder: Path) -> bool:
+    """Return whether a file of the folder speaks of a TPUEstimator."""
+    return any(b"TPUEstimator" in path.read_bytes() for path in folder.glob("*.py"))
 
 
 def never_on_tpu(folder: Path) -> bool:

@@ -163,10 +163,10 @@ OPERATORS = (
     Operator(
         "a scalar for host_call",
         ("TPU603",),
-        ("spec call",),
+        ("split spec call",),
         "host_call=(lambda seeded: seeded, [TF.reduce_mean(TENSOR)])",
         insert=False,
-        sometimes=("spec call",),  # not where every core gets the same input
+        sometimes=("split spec call",),  # not where every core gets the same input
     ),
     Operator("an optimizer that sums nothing", ("TPU604",), ("cross shard",), "ARGS", insert=False),
     Operator(

@@ -13,9 +13,11 @@ INTRODUCTION = """\
 
 Written by `make mutate`. Each mutant is a file of the pinned corpus with one fault, at a site that
 CPython's `ast` finds: a statement that makes a `TPUEstimatorSpec`, the function that a
-`strategy.run` names, an optimizer, a batch. The analyzer has no say in where faults go. A fault is
-found where a finding has its code and its place. *Always* are the faults that every run meets which
-takes the TPU path there; those ought to be definite.
+`strategy.run` names, an optimizer, a batch. Tests are left out, and what no TPU refuses: the
+batches of what only predicts, which TPUEstimator fills up, and scalars where every core gets the
+same input. The analyzer has no say in where faults go. A fault is found where a finding has its
+code and its place. *Always* are the faults that every run meets which takes the TPU path there;
+those ought to be definite.
 """
 FOUND = "| | mutants | found | definite | definite of the found |\n|---|---|---|---|---|"
 

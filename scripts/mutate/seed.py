@@ -6,7 +6,8 @@ import ast
 import re
 
 from scripts.mutate.operators import Operator
-from scripts.mutate.sites import Site, keyword
+from scripts.mutate.pipelines import keyword
+from scripts.mutate.sites import Site
 
 WORD = re.compile(r"\b(TF|TENSOR|STRATEGY|ARGS|PARAMS)\b")
 

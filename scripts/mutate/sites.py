@@ -10,6 +10,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from scripts.mutate.pipelines import even_batches, keyword, last_name
+
 RUNS = ("run", "experimental_run_v2", "experimental_run")
 
 
@@ -67,9 +69,13 @@ def alias_of_tensorflow(tree: ast.Module) -> str | None:
 def specifications(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
     """Yield the statements that make a TPUEstimatorSpec with a loss that has a name.
 
-    What is built under Mesh TensorFlow's `outside_all_rewrites` is not the device's.
+    What is built under Mesh TensorFlow's `outside_all_rewrites` is not the device's. Where every
+    core gets the same input, `BROADCAST`, the host takes what one core sends, of any shape.
     """
     outside = set(outside_rewrites(tree))
+    broadcasts = any(
+        isinstance(node, ast.Attribute) and node.attr == "BROADCAST" for node in ast.walk(tree)
+    )
     for statement in ast.walk(tree):
         if not isinstance(statement, ast.Return | ast.Assign) or statement.value is None:
             continue
@@ -82,6 +88,8 @@ def specifications(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
                     if keyword(call, "train_op") is not None:
                         yield Site("train spec", filename, statement, tf, tensor=loss.id)
                 yield Site("spec call", filename, call, tf, tensor=loss.id)
+                if not broadcasts:
+                    yield Site("split spec call", filename, call, tf, tensor=loss.id)
 
 
 def outside_rewrites(tree: ast.Module) -> Iterator[ast.AST]:
@@ -173,17 +181,9 @@ def calls(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
 
 
 def batches(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
-    """Yield each `drop_remainder=True` of a function that takes TPUEstimator's `params`."""
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef) and takes_params(function):
-            for node in ast.walk(function):
-                drop = keyword(node, "drop_remainder") if isinstance(node, ast.Call) else None
-                if isinstance(drop, ast.Constant) and drop.value is True:
-                    yield Site("drop remainder", filename, drop, tf)
-
-
-def takes_params(function: ast.FunctionDef) -> bool:
-    return any(each.arg == "params" for each in function.args.args)
+    """Yield the batches of which the last must be as large as the others."""
+    for drop in even_batches(tree):
+        yield Site("drop remainder", filename, drop, tf)
 
 
 def compiled_loops(tree: ast.Module, filename: str, tf: str) -> Iterator[Site]:
@@ -202,15 +202,3 @@ def first_statement(function: ast.FunctionDef) -> ast.stmt | None:
     if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
     return body[0] if body and body[0].lineno > function.lineno else None
-
-
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """Return the value of a keyword argument, None where the call has none of that name."""
-    return next((each.value for each in call.keywords if each.arg == name), None)
-
-
-def last_name(node: ast.expr) -> str:
-    """Return the last name of a dotted expression, "" for any other."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""

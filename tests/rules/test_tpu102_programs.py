@@ -73,22 +73,22 @@ def step(x):
 import tensorflow as tf
 
 tpu = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect())
-strategy = tf.distribute.get_strategy()
 
-with strategy.scope():
-    total = tf.Variable(0.0)
+def build(strategy):
+    with strategy.scope():
+        total = tf.Variable(0.0)
 
-def show(value):
-    tf.print(value * total)  # possible: TPU102
+    def show(value):
+        tf.print(value * total)  # possible: TPU102
 
-def step(x):
-    tf.compat.v1.tpu.outside_compilation(show, x * 2.0)
+    def step(x):
+        tf.compat.v1.tpu.outside_compilation(show, x * 2.0)
 
-@tf.function
-def train(x):
-    tpu.run(step, args=(x,))
+    @tf.function
+    def train(x):
+        tpu.run(step, args=(x,))
 
-train(tf.zeros([8]))
+    train(tf.zeros([8]))
 """,
     "one of two variables of the scope": STRATEGY
     + """

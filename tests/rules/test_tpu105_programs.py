@@ -49,6 +49,44 @@ def model_fn(features, labels, mode, params):
 
 tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
 """,
+    "the step that optimize_loss counts, missed in magenta": V1
+    + """
+import tf_slim
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    train_op = tf_slim.optimize_loss(
+        loss,
+        global_step=tf.train.get_or_create_global_step(),
+        learning_rate=0.1,
+        optimizer=lambda rate: tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(rate)),
+    )
+    loss += tf.tpu.outside_compilation(read, loss)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+def read(loss):
+    return loss + tf.cast(tf.train.get_or_create_global_step(), tf.float32)  # error: TPU105
+
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+""",
+    "a step that optimize_loss leaves alone": V1
+    + """
+import tf_slim
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.1))
+    train_op = tf_slim.optimize_loss(
+        loss, None, learning_rate=0.1, optimizer=optimizer, increment_global_step=False
+    )
+    loss += tf.tpu.outside_compilation(read, loss)
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+def read(loss):
+    return loss + tf.cast(tf.train.get_or_create_global_step(), tf.float32)
+
+tf.estimator.tpu.TPUEstimator(model_fn, use_tpu=True, config=None)
+""",
     "a step that nothing counts": V1
     + """
 step = tf.train.get_or_create_global_step()

@@ -12,8 +12,8 @@ from tests.rules.analysis import findings, program
 @pytest.mark.parametrize(
     ("calls", "shown"),
     [
-        (["outer.run(step, args=(x,))", "tpu.rewrite(step, [x])", "tpu.shard(step, [x])"], 1),
-        (["outer.run(step, args=(x,))", "outer.experimental_run_v2(step, args=(x,))"], 0),
+        (["strategy.run(step, args=(x,))", "tpu.rewrite(step, [x])", "tpu.shard(step, [x])"], 1),
+        (["strategy.run(step, args=(x,))", "strategy.experimental_run_v2(step, args=(x,))"], 0),
     ],
     ids=["the first of the definite ones", "the first of the possible ones"],
 )
@@ -23,7 +23,6 @@ def test_of_several_call_paths_one_is_reported(
     text = f"""
 import tensorflow as tf
 
-outer = tf.distribute.get_strategy()
 inner = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver())
 tpu = tf.compat.v1.tpu
 
@@ -31,7 +30,7 @@ def step(x):
     return inner.run(tf.sin, args=(x,))
 
 @tf.function
-def train(x):
+def train(strategy, x):
     {"; ".join(calls)}
 """
     (found,) = [each for each in findings(program(text), tmp_path) if each.code == "TPU202"]

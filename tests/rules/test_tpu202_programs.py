@@ -9,7 +9,7 @@ import pytest
 from tests.rules.analysis import assert_marked
 from tests.rules.openings import REWRITTEN, TRAINED_ESTIMATOR, V1
 
-PERHAPS = "import tensorflow as tf\n\nstrategy = tf.distribute.get_strategy()\n\n\n"
+PERHAPS = "import tensorflow as tf\n\n\n"
 PROGRAMS = {
     "a computation with an empty list of replicas, which is never called": V1
     + """
@@ -70,21 +70,20 @@ def step(x):
     return tf.compat.v1.tpu.rewrite(tf.sin, [x])  # error: TPU202
 
 @tf.function
-def train(x):
+def train(strategy, x):
     strategy.run(step, args=(x,))
-
-train(tf.zeros([8]))
 """,
     "a run that may be no TPU's, inside": PERHAPS
     + """
 @tf.function
-def train(x):
+def train(strategy, x):
     return strategy.run(tf.sin, args=(x,))  # possible: TPU202
 
-def computation(x):
-    return train(x)
+def build(strategy):
+    def computation(x):
+        return train(strategy, x)
 
-tf.compat.v1.tpu.rewrite(computation, [tf.zeros([4])])
+    return tf.compat.v1.tpu.rewrite(computation, [tf.zeros([4])])
 """,
 }
 

@@ -20,6 +20,19 @@ def train(batch):
         return x
     return strategy.run(step, args=(batch,))
 """,
+    # A false alarm in seed_rl.
+    "a loop with a number of rounds that is a setting": STRATEGY
+    + """
+import settings
+
+@tf.function
+def train(batch):
+    def step(x):
+        for _ in tf.range(settings.epochs() - 1):
+            x = tf.distribute.get_replica_context().all_reduce("SUM", x)
+        return x
+    return strategy.run(step, args=(batch,))
+""",
     "a training loop repeats on every replica alike": V1
     + """
 from tensorflow.python.tpu import training_loop

@@ -54,6 +54,17 @@ def computation(x):
 def build(x, y):
     return tf.tpu.replicate(computation, [[x], [y]])
 """,
+    "a loop over the list that a tensor is split into": STRATEGY
+    + """
+def step(x):
+    context = tf.distribute.get_replica_context()
+    for part in tf.split(x, 4):
+        context.all_reduce("SUM", part)
+    for part in x:
+        context.all_reduce("SUM", part)  # possible: TPU306
+    return x
+"""
+    + TRAINED,
     "the replica id, computed with, around a nested condition": STRATEGY
     + """
 @tf.function

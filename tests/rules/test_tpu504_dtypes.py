@@ -145,6 +145,17 @@ def step(x, other):
 
 tf.keras.mixed_precision.set_global_policy("mixed_float16")  # possible: TPU504
 """,
+    "policies of mixed precision that a flag keeps from a TPU": TPU
+    + """
+from library import flags
+
+step = tf.function(lambda x: strategy.run(lambda y: y, args=(x,)))
+step(tf.zeros([8]))
+if flags.fast and not flags.use_tpus:
+    tf.keras.mixed_precision.set_global_policy("mixed_float16")
+elif flags.fast or flags.use_tpus:
+    tf.keras.mixed_precision.set_global_policy("mixed_float16")  # possible: TPU504
+""",
     "policies of mixed precision on GPUs": """
 import tensorflow as tf
 

@@ -27,6 +27,44 @@ def step(x):
     return tf.py_function(on_host, [x], tf.float32)  # possible: TPU501
 """
     + RUN,
+    "in functions that run eagerly, on a strategy that may be no TPU's": """
+import tensorflow as tf
+
+class Evaluator:
+    def __init__(self):
+        self.strategy = tf.distribute.get_strategy()
+
+    def evaluate(self, batch):
+        def step(x):
+            return tf.reduce_sum(x).numpy()
+        return self.strategy.run(step, args=(batch,))
+
+tf.config.run_functions_eagerly(True)
+print(tf.distribute.cluster_resolver.TPUClusterResolver)
+""",
+    "in functions that do not run eagerly, on a strategy that may be no TPU's": """
+import tensorflow as tf
+
+class Evaluator:
+    def __init__(self):
+        self.strategy = tf.distribute.get_strategy()
+
+    def evaluate(self, batch):
+        def step(x):
+            return tf.reduce_sum(x).numpy()  # possible: TPU507
+        return self.strategy.run(step, args=(batch,))
+
+tf.config.run_functions_eagerly(False)
+print(tf.distribute.cluster_resolver.TPUClusterResolver)
+""",
+    "in functions that run eagerly on a TPU": SYSTEM
+    + """
+tf.config.run_functions_eagerly(True)
+
+def step(x):
+    return tf.reduce_sum(x).numpy()  # error: TPU507
+"""
+    + RUN,
     "in a try": SYSTEM
     + """
 import library

@@ -106,6 +106,35 @@ def test_an_optimizer_is_as_certainly_bare_as_it_looks(made: str, tmp_path: Path
     assert [each.certainty for each in found] == ([OPTIMIZERS[made]] if OPTIMIZERS[made] else [])
 
 
+# The optimizer that `optimize_loss` is given, and the certainty that it sums nothing.
+OPTIMIZES = {
+    "tf.train.AdamOptimizer()": "definite",
+    "tf.train.AdamOptimizer": "definite",
+    "'Adam'": "definite",
+    "lambda rate: tf.train.AdamOptimizer(rate)": "definite",
+    "Scaled": "definite",
+    "lambda rate: Scaled(rate)": "definite",
+    "library.AdamOptimizer": "possible",
+    "lambda rate: tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(rate))": "",
+    "tf.tpu.CrossShardOptimizer(Scaled())": "",
+    "library.optimizer": "",
+    "lambda rate: library.made(rate)": "",
+    "None": "",
+}
+
+
+@pytest.mark.parametrize("library", ["tf_slim", "tf_slim.training", "tf.contrib.layers"])
+@pytest.mark.parametrize("given", OPTIMIZES)
+def test_optimize_loss_applies_gradients_by_what_it_is_given(
+    given: str, library: str, tmp_path: Path
+) -> None:
+    update = f"""
+    step = tf.train.get_global_step()
+    train_op = {library}.optimize_loss(loss, step, 0.1, optimizer={given}, clip_gradients=1.0)"""
+    found = reported("import tf_slim\n" + BEGIN + update + END, tmp_path, FAMILY)
+    assert [each.certainty for each in found] == ([OPTIMIZES[given]] if OPTIMIZES[given] else [])
+
+
 # The gradients that the optimizer gets, and the certainty that nobody summed them.
 GRADIENTS = {
     "optimizer.compute_gradients(loss)": "definite",

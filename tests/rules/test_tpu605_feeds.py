@@ -48,6 +48,15 @@ def asked(params=None):
 def unasked(drop=False):
     return rows().batch(8, drop_remainder=drop)
 
+def foreign(params):
+    return library.rows().map(library.parsed).batch(8, drop_remainder=False)
+
+def foreign_even(params):
+    return library.rows().map(library.parsed).batch(8, drop_remainder=True)
+
+def foreign_stack(params):
+    return library.rows().batch(8)
+
 def train_and_evaluate(which, train, evaluate):
     train = tf.estimator.TrainSpec(train, max_steps=9)
     evaluate = tf.estimator.EvalSpec(input_fn=evaluate)
@@ -61,6 +70,11 @@ ASKED = [
     ("estimator().train(even)", ""),
     ("estimator().train(lambda params: ragged(params))", "definite"),
     ("estimator().train(ragged if flag else even)", ""),
+    ("estimator().train(foreign)", "definite"),
+    ("estimator().train(foreign_even)", ""),
+    ("estimator().train(foreign_stack)", ""),
+    ("def run(name):\n    estimator().train(ragged, max_steps=name)", "definite"),
+    ("def run(made=estimator):\n    estimator = made\n    estimator().train(ragged)", ""),
     ("estimator().evaluate(ragged)", "definite"),
     ("estimator(eval_on_tpu=True).evaluate(ragged)", "definite"),
     ("estimator(eval_on_tpu=False).evaluate(ragged)", ""),
@@ -104,6 +118,10 @@ def model(where):
 def make(context):
     return ragged
 
+def make_for(is_training):
+    rows = tf.data.TFRecordDataset("gs://bucket/rows")
+    return lambda context: rows.batch(4, drop_remainder=is_training)
+
 """
 GIVEN = [
     ("model(strategy).fit(ragged)", "possible"),
@@ -119,6 +137,9 @@ GIVEN = [
     ("library.model().fit(ragged)", ""),
     ("strategy.experimental_distribute_dataset(ragged)", "possible"),
     ("strategy.experimental_distribute_dataset(even)", ""),
+    ("strategy.experimental_distribute_dataset(asked)", "possible"),
+    ("strategy.experimental_distribute_dataset(make_for(False)(None))", ""),
+    ("strategy.distribute_datasets_from_function(make_for(False))", ""),
     ("strategy.experimental_distribute_dataset(dataset=ragged)", "possible"),
     ("strategy.distribute_datasets_from_function(make)", "possible"),
     ("strategy.distribute_datasets_from_function(lambda context: ragged)", "possible"),

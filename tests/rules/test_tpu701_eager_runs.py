@@ -147,9 +147,29 @@ def train(strategy):
 import tensorflow as tf
 from steps import train
 
+def main(strategy):
+    print("on a TPU:", isinstance(strategy, tf.distribute.TPUStrategy))
+    train(strategy)
+""",
+        ["possible"],
+    ),
+    "the default strategy of a module that speaks of TPUs": (
+        """
+import tensorflow as tf
+
 strategy = tf.distribute.get_strategy()
 print("on a TPU:", isinstance(strategy, tf.distribute.TPUStrategy))
-train(strategy)
+strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))
+""",
+        [],
+    ),
+    "a strategy that was set by hand": (
+        """
+import tensorflow as tf
+
+tf.distribute.experimental_set_strategy(tf.distribute.TPUStrategy())
+strategy = tf.distribute.get_strategy()
+strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))
 """,
         ["possible"],
     ),
@@ -157,8 +177,8 @@ train(strategy)
         """
 import tensorflow as tf
 
-strategy = tf.distribute.get_strategy()
-strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))
+def main(strategy):
+    strategy.run(lambda each: each * 2.0, args=(tf.ones([4]),))
 """,
         [],
     ),

@@ -60,6 +60,19 @@ def train(x):
     kernel = tf.Variable(1.0)
 """
     + IN_A_FUNCTION,
+    "the default strategy of a module, found in notebooks of Tweet-Sentiment-Extraction": """
+import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+kernel = tf.Variable(1.0)
+
+@tf.function
+def train_step(x):
+    strategy.run(lambda each: optimizer.apply_gradients([(each, kernel)]), args=(x,))
+
+optimizer = tf.keras.optimizers.Adam()
+train_step(tf.zeros([8]))
+""",
     "the module's strategy: a caller may have entered its scope": SYSTEM
     + """
 def train(x):

@@ -105,15 +105,14 @@ build(tf.ones([4]))
     "a scope of a strategy of some kind": """
 import tensorflow as tf
 
-strategy = tf.distribute.get_strategy()
 resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
 
-def step(y):
-    with strategy.scope():  # error: TPU703
-        return y * 2.0
-
 @tf.function
-def train(x):
+def train(strategy, x):
+    def step(y):
+        with strategy.scope():  # error: TPU703
+            return y * 2.0
+
     return strategy.run(step, args=(x,))
 """,
     "a scope in a step of a known strategy": SYSTEM

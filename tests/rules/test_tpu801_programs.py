@@ -30,6 +30,22 @@ PROGRAMS = {
         def build():
             return tf.estimator.tpu.CrossShardOptimizer()
     """,
+    "annotations that nothing evaluates": """
+        from __future__ import annotations
+        import tensorflow as tf
+        def build(callback: tf.keras.callbacks.NoSuch) -> tf.keras.losses.NoSuch:
+            held: tf.keras.NoSuch = callback
+            return held
+    """,
+    "annotations that Python evaluates, but for those of a function's own names": """
+        import tensorflow as tf
+        held: tf.keras.NoSuch = None  # error: TPU801
+        def build(
+            callback: tf.keras.callbacks.NoSuch,  # error: TPU801
+        ) -> tf.keras.losses.NoSuch:  # error: TPU801
+            held: tf.keras.NoSuch = callback
+            return held
+    """,
     "one of two imports": """
         # file: requirements.txt
         tensorflow==2.12

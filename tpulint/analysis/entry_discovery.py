@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import UNSEEN_CALLER, Scope
 from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.objects import Class, Env, Function, function_of
+from tpulint.analysis.domain.objects import Class, Env, ExternalObject, Function, function_of
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import (
     NONE,
@@ -15,6 +15,7 @@ from tpulint.analysis.domain.values import (
     ModuleValue,
     Partial,
     Value,
+    options,
 )
 from tpulint.analysis.interpreter import calls, expected_failures
 from tpulint.analysis.interpreter.checkpoint import Checkpoint
@@ -118,21 +119,30 @@ def _read_function(
     with interpreter.guarded(f"{function.module.filename}: {function.name}"):
         before = Checkpoint(interpreter.program)
         interpreter.passed_by = False
-        _read_once(interpreter, function, receiver, names)
+        made = _read_once(interpreter, function, receiver, names)
         if interpreter.passed_by and before.opened_clusters() and not interpreter.follow_all:
             before.roll_back()
             interpreter.follow_all = True
-            _read_once(interpreter, function, receiver, names)
+            made = _read_once(interpreter, function, receiver, names)
             interpreter.follow_all = False
         if before.left_open():
             interpreter.wanted.add(function.name)
             if function.owner is not None:
                 interpreter.wanted.add(function.owner.code.name)
+        elif _is_estimator(made):
+            interpreter.wanted.add(function.name)  # who trains by it is not seen yet
+
+
+def _is_estimator(value: Value) -> bool:
+    return any(
+        isinstance(each, ExternalObject) and each.last in MAKES_ESTIMATOR for each in options(value)
+    )
 
 
 def _read_once(
     interpreter: Interpreter, function: Function, receiver: Value | None, names: frozenset[str]
-) -> None:
+) -> Value:
+    """Return what the root returns; NONE of a model_fn."""
     site = Site(function.module, function.code.place)
     context = interpreter.new_run()
     if function.name != MAIN and id(function.code) not in interpreter.mains:
@@ -140,9 +150,10 @@ def _read_once(
     frame = interpreter.frame(function.module, Env({}), context)
     if makes_spec(function):
         _read_model_fn(frame, function, receiver, site)
-    else:
-        made = calls.call_function(frame, function, opaque_arguments(function, receiver), site)
-        _read_escaped(frame, made, site, names)
+        return NONE
+    made = calls.call_function(frame, function, opaque_arguments(function, receiver), site)
+    _read_escaped(frame, made, site, names)
+    return made
 
 
 def makes_spec(function: Function) -> bool:

@@ -235,6 +235,12 @@ SHAPES_ONLY = _words(
     shape shape_n size rank zeros_like ones_like int_shape ndim broadcast_static_shape
     """
 )
+# Functions that give a Python list of tensors: a loop over it is unrolled, not traced.
+TENSOR_LISTS = frozenset(
+    f"tensorflow.{home}{name}"
+    for home in ("", "compat.v1.", "compat.v2.")
+    for name in ("split", "unstack", "meshgrid", "dynamic_partition")
+)
 # Functions of NumPy that give arrays.
 ARRAYS = _words("array asarray zeros ones empty full arange")
 # Contexts that build no operation by themselves.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
-from tpulint.analysis.domain.written_tests import is_for_gpu
+from tpulint.analysis.domain.written_tests import is_for_gpu, leaves_tpu
 from tpulint.finding import Certainty
 from tpulint.queries.branch_tests import asks_for_dtype, is_handler
 from tpulint.rules.base import Report
@@ -22,7 +22,9 @@ def check_policies(program: Program, report: Report) -> None:
     for call in program.all_calls():
         if call.last not in POLICIES or "mixed_precision" not in call.path:
             continue
-        if is_handler(call.context) or is_for_gpu(call.context) or asks_for_dtype(call.context):
+        if is_handler(call.context) or asks_for_dtype(call.context):
+            continue
+        if is_for_gpu(call.context) or leaves_tpu(call.context):
             continue
         argument = call.argument("name", 0) or call.argument("policy", 0)
         if argument is not None and argument.value == Const(MIXED):

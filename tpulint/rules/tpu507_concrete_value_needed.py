@@ -5,8 +5,10 @@ from __future__ import annotations
 from tpulint.analysis.domain.context import CALLED, DATA
 from tpulint.analysis.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import Const
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty
+from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.knowledge.trace_time import CONVERTED, METHODS, NUMPY_FUNCTIONS
 from tpulint.queries.branch_tests import asks_for_eager, asks_for_shape, is_tried
 from tpulint.queries.device_code import is_compiled
@@ -21,6 +23,8 @@ ENABLES = "experimental_enable_numpy_behavior"
 def check(program: Program, report: Report) -> None:
     has_methods = ENABLES in program.named  # then tensors have NumPy's methods
     for computation in program.computations:
+        if may_run_eagerly(program, computation):
+            continue
         for call in computation.calls:
             asked = asked_of(call)
             if asked is None or not is_traced(call) or asks_for_eager(call.context):
@@ -39,6 +43,15 @@ def check(program: Program, report: Report) -> None:
         for test in computation.effects:
             if test.kind == ASKS and is_compiled(test.context) and not is_allowed(test.context):
                 report_test(computation, test, report)
+
+
+def may_run_eagerly(program: Program, computation: Computation) -> bool:
+    """Return whether functions are switched to eager mode, for a strategy that may be no TPU's."""
+    return computation.certainty is not Certainty.DEFINITE and any(
+        all(each.value != Const(False) for each in call.arguments)
+        for last in RUNS_EAGERLY
+        for call in program.named.get(last, ())
+    )
 
 
 def is_allowed(context: Context) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Strategy
@@ -9,6 +11,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.estimators import of_one_size
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.queries.input_pipelines import (
+    BATCHES,
     asks_for_remainder,
     before,
     calls_of,
@@ -18,6 +21,7 @@ from tpulint.queries.input_pipelines import (
     last_batches,
 )
 from tpulint.rules.base import Report
+from tpulint.syntax.expression_nodes import Constant
 
 # Methods that give a tensor a static shape by hand.
 FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape"])
@@ -34,6 +38,8 @@ def check(program: Program, report: Report) -> None:
             continue
         for batch, keeps in zip(batches, kept, strict=True):
             if batch is not None and keeps and not _is_given_shape(program, feed, batch):
+                if isinstance(feed.owner, Strategy) and _is_decided(program, feed, batch):
+                    continue
                 _say(feed, batch, all(kept) and not feed.context.is_guess, report)
 
 
@@ -51,6 +57,18 @@ def _is_given_shape(program: Program, feed: Feed, batch: ExternalObject) -> bool
     calls = calls_of(program, feed)
     made = [number for number, call in enumerate(calls) if call.result is batch]
     return any(call.last in FIXES for call in calls[made[-1] if made else 0 :])
+
+
+def _is_decided(program: Program, feed: Feed, batch: ExternalObject) -> bool:
+    """Return whether a flag says where remainders are dropped: the author wants this one.
+
+    A TPUStrategy can take it, but for a few operations; a TPUEstimator cannot.
+    """
+    for call in chain(calls_of(program, feed), program.all_calls()):
+        if call.result is batch:
+            given = call.argument("drop_remainder", BATCHES[batch.last])
+            return given is not None and not isinstance(given.node, Constant)
+    return False
 
 
 def _say(feed: Feed, batch: ExternalObject, sure: bool, report: Report) -> None:

@@ -86,6 +86,7 @@ class _Reader:
         self.given: set[str] = set()  # dotted names that the file itself assigns
         self.defined: set[str] = set()
         self.asks = False
+        self.annotations_run = True
 
     def bind(self, tree: ast.Module) -> None:
         """Bind each name to its meaning in the whole file; leave out one that may mean others."""
@@ -106,6 +107,8 @@ class _Reader:
                 mine = not node.level and self._is_mine(node.module or "")
                 for each in node.names:
                     name = each.asname or each.name
+                    if (node.module, each.name) == ("__future__", "annotations"):
+                        self.annotations_run = False
                     path = f"{node.module}.{each.name}"
                     self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -169,6 +172,8 @@ class _Reader:
 
     def _fields(self, node: ast.AST, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
         for field in node._fields:
+            if field in ("annotation", "returns") and not self._is_evaluated(node, place):
+                continue
             value = getattr(node, field, None)
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 yield from self._block(value, place)
@@ -176,6 +181,11 @@ class _Reader:
                 yield from ((each, place) for each in value if _has_parts(each))
             elif _has_parts(value):
                 yield value, place
+
+    def _is_evaluated(self, node: ast.AST, place: _Place) -> bool:
+        """Return whether Python looks up the names in the annotation that `node` holds."""
+        is_local = isinstance(node, ast.AnnAssign) and place.inside
+        return self.annotations_run and not is_local
 
     def _block(self, body: list[ast.stmt], place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
         """Statements; what follows `if old_version: return` is guarded as well."""

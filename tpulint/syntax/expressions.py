@@ -37,7 +37,7 @@ from tpulint.syntax.expression_nodes import (
 )
 from tpulint.syntax.light_nodes import cst
 from tpulint.syntax.literals import literal
-from tpulint.syntax.nodes import Block, Expression
+from tpulint.syntax.nodes import Block, Expression, walk
 from tpulint.syntax.places import NOWHERE
 from tpulint.syntax.scopes import DEPTH_LIMIT, LexicalScope, Walk
 from tpulint.syntax.statement_nodes import Return
@@ -282,6 +282,9 @@ class Expressions(Walk):
         clause: cst.CompFor | None = node.for_in
         while clause is not None:
             target = self.expression(clause.target)
+            for each in walk(target):
+                if isinstance(each, Name):
+                    self.bind(each.id)  # bound here, and so in no outer scope
             iterated = self.expression(clause.iter)
             tests = [self.expression(each.test) for each in clause.ifs]
             clauses.append(Clause(target, iterated, tests))

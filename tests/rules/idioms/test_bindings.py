@@ -197,6 +197,16 @@ BOUND = {
         "held",
         "possible",
     ),
+    "a name that a comprehension of a function has too": (
+        "held = sound\ndef other():\n    return [held for held in [faulty]]\nother()",
+        "held",
+        "",
+    ),
+    "a name that a comprehension of a function has among others": (
+        "held = faulty\ndef other():\n    return {n: 1 for n, *held in [(1, sound)]}\nother()",
+        "held",
+        "definite",
+    ),
     "what arithmetic gives": (
         "held = [sound, sound, faulty]",
         "held[2 * 3 - 8 // 2 + 0]",

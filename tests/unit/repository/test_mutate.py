@@ -73,6 +73,7 @@ KINDS = {
     "step",
     "nested step",
     "compiled loop",
+    "split spec call",
 }
 
 
@@ -87,6 +88,12 @@ def test_what_is_built_outside_the_device_is_no_site_for_its_faults() -> None:
     assert kinds & {"spec", "train spec", "spec call"} == {"spec call"}
 
 
+def test_what_every_core_gets_alike_is_no_site_for_scalars() -> None:
+    alike = PROGRAM.replace("TPUConfig(100, 8)", "TPUConfig(100, 8, None, Inputs.BROADCAST)")
+    kinds = [{each.kind for each in sites_of("a.py", text)} for text in (PROGRAM, alike)]
+    assert kinds[0] - kinds[1] == {"split spec call"}
+
+
 def test_each_kind_of_site_is_found() -> None:
     kinds = {each.kind for text in (PROGRAM, STEPS) for each in sites_of("a.py", text)}
     assert kinds == KINDS
@@ -96,6 +103,60 @@ def test_each_kind_of_site_is_found() -> None:
 def test_a_package_that_never_uses_a_tpu_has_no_sites(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.replace("use_tpu=True", "use_tpu=False"))
     assert sites_under(tmp_path) == ({}, [])
+
+
+BATCHES = """
+import tensorflow as tf
+
+def {name}(params):
+    del params
+    return rows.batch(8, drop_remainder=True)
+
+def scores(made, data):
+    return made.predict(data)
+
+def run(estimator, scored=scores):
+    {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "count"),
+    [
+        ("rows", "estimator.train(rows, steps=1)", 1),
+        ("rows", "estimator.predict(rows)", 0),
+        ("rows", "estimator.predict(rows), estimator.evaluate(input_fn=rows)", 1),
+        ("rows", "scores(estimator, rows)", 0),
+        ("rows", "scores(estimator, data=rows)", 0),
+        ("rows", "scored(estimator, rows)", 0),
+        ("rows", "library.scores(estimator, rows)", 1),
+        ("rows", "pass", 1),
+    ],
+)
+def test_a_pipeline_that_only_predicts_is_no_site(name: str, call: str, count: int) -> None:
+    found = sites_of("a.py", BATCHES.format(name=name, call=call))
+    assert [each.kind for each in found] == ["drop remainder"] * count
+
+
+def test_a_batch_that_is_taken_out_of_its_dataset_is_no_site() -> None:
+    text = PROGRAM.replace("rows.batch(", "tf.data.experimental.get_single_element(rows.batch(")
+    text = text.replace("drop_remainder=True)", "drop_remainder=True))")
+    assert "drop remainder" not in {each.kind for each in sites_of("a.py", text)}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("a/b.py", True), ("a/b_test_lib.py", False), ("testing/b.py", False), ("latest.py", True)],
+)
+def test_tests_have_no_sites(path: str, found: bool, tmp_path: Path) -> None:
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text(PROGRAM)
+    assert bool(sites_under(tmp_path)[1]) is found
+
+
+def test_the_batches_of_a_folder_without_estimators_are_no_sites(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(BATCHES.format(name="rows", call="pass"))
+    assert sites_under(tmp_path)[1] == []
 
 
 def test_a_broken_file_has_no_sites() -> None:

@@ -63,9 +63,14 @@ def on_tpu(key: ConditionKey) -> bool | None:
     return True if asks or key.answer.path.endswith("== 'tpu'") else None
 
 
+def leaves_tpu(context: BaseContext) -> bool:
+    """Return whether a test on the way to `context` is answered otherwise on a TPU."""
+    return any(on_tpu(key) is (not taken) for key, taken in context.conditions)
+
+
 def is_for_another(context: BaseContext, strategy: Strategy) -> bool:
     """Return whether the tests on the way to `context` leave the TPU's strategy aside, or may."""
-    if any(on_tpu(key) is (not taken) for key, taken in context.conditions):
+    if leaves_tpu(context):
         return True
     if strategy.made is None:
         return is_for_gpu(context)

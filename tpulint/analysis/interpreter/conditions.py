@@ -55,13 +55,14 @@ def condition_key(value: Value, node: Expression, site: Site) -> ConditionKey:
     """The identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
         return ConditionKey(STATE, site)
-    if guards_creation(node):
+    asked = says_tpu(node)
+    if asked is None and guards_creation(node):
         return ConditionKey(GUARD, site)
     if isinstance(value, Opaque):
         return ConditionKey(VALUE, id(value), value)
     if isinstance(value, External):
         return ConditionKey(NAME, value.path)
-    return ConditionKey(PLACE, site, on_tpu=says_tpu(node))
+    return ConditionKey(PLACE, site, on_tpu=asked)
 
 
 def is_state(value: Value) -> bool:

@@ -6,7 +6,7 @@ from tpulint.analysis.domain.context import DATA, Scope
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Function
 from tpulint.analysis.domain.structures import is_dataset
-from tpulint.analysis.domain.values import Bound, Choice, Partial, Value, join, options
+from tpulint.analysis.domain.values import UNKNOWN, Bound, Choice, Partial, Value, join, options
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.models.call import Call, parameter_count
@@ -14,11 +14,15 @@ from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 
 CALLABLE = (Function, Bound, Partial)
+BATCHES = frozenset(["batch", "padded_batch"])
+UNSEEN = "tensorflow.data.Dataset"
 
 
 def answer(this: Call) -> Value | None:
     """A method of a dataset, or of one of several datasets."""
     receiver = this.receiver
+    if receiver is UNKNOWN and this.name in BATCHES and this.get("drop_remainder") is not None:
+        receiver = ExternalObject(UNSEEN, this.site, this.frame.context)  # nothing else has these
     if this.name not in seam.DATASET_METHODS or not isinstance(receiver, (ExternalObject, Choice)):
         return None
     if not is_dataset(receiver):

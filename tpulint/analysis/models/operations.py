@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.context import CALLED, ConditionKey
 from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
 from tpulint.analysis.domain.keras_models import is_loss, reduction_of
-from tpulint.analysis.domain.objects import ExternalObject, Function
+from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
 from tpulint.analysis.domain.scalars import gives_scalar
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
@@ -47,6 +47,8 @@ def answer(this: Call) -> Value:
         made.uniform = "random" not in this.path and uniform(this.values)
         made.data = this.name not in seam.SHAPES_ONLY and (made.data or "random" in this.path)
         made.shape = () if gives_scalar(this.record) else None
+        if this.path in seam.TENSOR_LISTS:
+            return Sequence("list", [made], True, this.site, this.frame.context)
         return made
     return unseen(this)
 

@@ -27,6 +27,7 @@ from tpulint.analysis.models import (
     methods,
     nests,
     operations,
+    optimize_loss,
     side_effects,
     strategies,
     tensor_constants,
@@ -52,6 +53,7 @@ NAMED: dict[Answer, Collection[str]] = {
     builtins.answer: builtins.ANSWERED,
     nests.answer: nests.ANSWERED,
     tensor_constants.answer: tensor_constants.ANSWERED,
+    optimize_loss.answer: optimize_loss.ANSWERED,
 }
 
 
@@ -92,6 +94,7 @@ FAMILIES = Families(
         builtins.answer,
         nests.answer,
         tensor_constants.answer,
+        optimize_loss.answer,
         operations.answer,
     )
 )
@@ -104,6 +107,7 @@ UNSEEN = Families(
         strategies.answer,
         variables.answer_unseen,
         collectives.answer,
+        optimize_loss.answer,
     )
 )
 

@@ -15,6 +15,7 @@ from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
+from tpulint.knowledge.strategies import SCOPE_BY_HAND
 
 LOOKS_LIKE_ONE = re.compile(r"(strateg|distribution|replicator)", re.IGNORECASE)
 METHODS = seam.STRATEGY_RUN | {"scope"}  # what no other object has under such a name
@@ -54,10 +55,23 @@ def _construct(this: Call) -> Value | None:
     if this.name in seam.OTHER_STRATEGIES:
         return Strategy("other", this.site, this.path)
     if this.name == "get_strategy" and "distribute" in this.path:
-        scope = this.frame.context.strategy
-        kind = "tpu" if this.frame.session.settings.assume_tpu else "unknown"
-        return scope or Strategy(kind, this.site, this.path)
+        return this.frame.context.strategy or Strategy(_kind_of_current(this), this.site, this.path)
     return None
+
+
+def _kind_of_current(this: Call) -> str:
+    """The kind of the current strategy where no scope is seen.
+
+    A module is run under none: there it is the default one, for one device, unless another was
+    set. A function may be called under one.
+    """
+    session = this.frame.session
+    if session.settings.assume_tpu:
+        return "tpu"
+    is_default = this.frame.function is None and not any(
+        each.last in SCOPE_BY_HAND for each in session.program.calls
+    )
+    return "other" if is_default else "unknown"
 
 
 def _method(this: Call, strategy: Strategy) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.shapes import Shape, described, dtype_of, shape_of
 from tpulint.analysis.domain.uniformity import uniform
-from tpulint.analysis.domain.values import NONE, Value
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Value
 from tpulint.analysis.models.call import Call
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
@@ -26,9 +26,16 @@ def answer(this: Call) -> Value | None:
     made = this.operation()
     made.dtype, made.shape = maker(this)
     varies = "random" in this.path or this.name.startswith("placeholder")
-    made.uniform = not varies and uniform(this.values)
+    made.uniform = not varies and uniform(_deciding(this))
     made.data = this.name not in seam.SHAPES_ONLY and (made.data or varies)
     return made
+
+
+def _deciding(this: Call) -> list[Value]:
+    """The arguments that may differ: a size that is not seen is a setting, or it were a tensor."""
+    if this.name != "range":
+        return this.values
+    return [each for each in this.values if each is not UNKNOWN]
 
 
 def _constant(this: Call) -> tuple[str | None, Shape | None]:
