@@ -76,6 +76,8 @@ TESTS = [
     ("not OFF", "not OFF", "definite"),
     ("use_tpu", "self.use_tpu", "definite"),
     ("use_tpu", "not FLAGS.use_tpu", ""),
+    ("use_tpu", "FLAGS.tpu_name is not None", "definite"),
+    ("use_tpu", "FLAGS.tpu_name is None", ""),
     ("Model", "self", "definite"),
     ("[]", "on", ""),
     ("host", "sys", "definite"),

@@ -24,6 +24,7 @@ TPU_FLAG = re.compile(
     r"_*(?:(?:use|uses|using|is|is_on|on|with|run_on|running_on|enable|has|have|found)_tpus?"
     r"|tpus?_(?:devices|cores|available|enabled))"
 )
+TPU_NAME = re.compile(r"_*tpu_(?:name|address|worker)")  # None where no TPU is used
 GPU_FLAG = re.compile(r"_*(?:use|uses|using|with|run_on|running_on)_gpus?")
 NEGATED = re.compile(r"\s*(?:el)?if\s+not\b|.*(?:!=|\bnot in\b|==\s*0\b|<\s*1\b|is None)")
 

@@ -6,7 +6,7 @@ The other branch of `if use_tpu:` is no device code, whatever it holds, and neit
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.written_tests import GPU_FLAG, TPU_FLAG
+from tpulint.analysis.domain.written_tests import GPU_FLAG, TPU_FLAG, TPU_NAME
 from tpulint.syntax.expression_nodes import (
     BoolOperation,
     CallNode,
@@ -28,8 +28,8 @@ def says_tpu(test: Expression) -> bool | None:
             return None if inner is None else not inner
         case BoolOperation(op=op, items=items):
             return _of_several(op, [says_tpu(each) for each in items])
-        case Compare(comparisons=comparisons):
-            return _of_comparison(comparisons)
+        case Compare(left=left, comparisons=comparisons):
+            return _of_comparison(left, comparisons)
     name = _name(test)
     if GPU_FLAG.fullmatch(name):
         return False
@@ -44,9 +44,11 @@ def _of_several(op: str, answers: list[bool | None]) -> bool | None:
     return None if None in answers else not settling
 
 
-def _of_comparison(comparisons: list[Comparison]) -> bool | None:
-    """`params["strategy"] == "tpu"`."""
+def _of_comparison(left: Expression, comparisons: list[Comparison]) -> bool | None:
+    """`params["strategy"] == "tpu"`, `tpu_name is not None`."""
     match comparisons:
+        case [Comparison(op="IsNot" | "Is" as op, right=Constant(value=None))]:
+            return op == "IsNot" if TPU_NAME.fullmatch(_name(left)) else None
         case [Comparison(op="Equal", right=Constant(value="tpu"))]:
             return True
         case [Comparison(op="NotEqual", right=Constant(value="tpu"))]:
