@@ -242,3 +242,52 @@ def test_a_step_after_a_failed_one():
                 session.run(built.outputs, dict(zip(given, [2.0, 2.0, 1.0], strict=True)))
             values = session.run(built.outputs, dict(zip(given, [2.0, 4.0, 8.0], strict=True)))
             assert values == ((14.0,),) * 3
+
+
+def test_a_step_with_sums_of_several_dtypes_after_a_failed_one():
+    def both(x):
+        return tpu_ops.cross_replica_sum(x * 2.0) + tf.cast(
+            tpu_ops.cross_replica_sum(tf.cast(x, tf.int32)), tf.float32
+        )
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        given = [tf.compat.v1.placeholder(tf.float32, []) for _ in range(3)]
+        built = ran(
+            lambda x: tf.cond(x > 1.5, lambda: both(x), lambda: x), [[one] for one in given]
+        )
+        for _ in range(3):
+            with pytest.raises(DivergentCollectiveError):
+                session.run(built.outputs, dict(zip(given, [2.0, 2.0, 1.0], strict=True)))
+            values = session.run(built.outputs, dict(zip(given, [2.0, 4.0, 8.0], strict=True)))
+            assert values == ((42.0,),) * 3
+
+
+def test_sums_at_once_in_a_loop_keep_their_places():
+    def computation(x):
+        def body(i, a, b):
+            more, less = tpu_ops.cross_replica_sum(a + 1.0), tpu_ops.cross_replica_sum(b - i)
+            return i + 1, more / 4.0, less
+
+        return tf.while_loop(lambda i, *_: i < 5, body, (0, x, tf.cast(x, tf.int32)))[1:]
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        built = ran(computation, [[tf.constant(value)] for value in (1.0, 2.0)])
+        got = session.run(built.outputs)
+    (a, b), (c, d) = (1.0, 2.0), (1, 2)
+    for i in range(5):
+        a = b = (a + 1.0 + b + 1.0) / 4.0
+        c = d = c - i + d - i
+    assert got == ((a, c), (b, d))
+
+
+def test_the_first_of_the_sums_that_one_replica_does_not_reach_is_named():
+    def computation(x):
+        def summed():
+            first = tpu_ops.cross_replica_sum(x * 2.0, name="first_of_all")
+            return first + tpu_ops.cross_replica_sum(x * 3.0, name="second")
+
+        return tf.cond(x > 1.5, summed, lambda: x)
+
+    for _ in range(3):
+        with pytest.raises(DivergentCollectiveError, match="first_of_all"):
+            values_of(computation, [1.0, 2.0])

@@ -34,6 +34,14 @@ class Meet:
 
 
 @dataclass(frozen=True)
+class MeetAtOnce:
+    """Each of `slots` gets half of its value, plus the replicas' collective of it."""
+
+    kind: Kind
+    slots: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Slope:
     """Slot `slot` gets the gradient of the square of its mean over the replicas."""
 
@@ -80,7 +88,7 @@ class Twice:
     body: Body
 
 
-Statement = Meet | Slope | Host | Mix | Either | Loop | Twice
+Statement = Meet | MeetAtOnce | Slope | Host | Mix | Either | Loop | Twice
 Body = tuple[Statement, ...]
 
 
@@ -148,6 +156,12 @@ class _Writer:
         chosen = self._chosen
         return Meet(chosen.choice(KINDS), chosen.choice(slots), chosen.choice(slots))
 
+    def meet_at_once(self) -> MeetAtOnce:
+        chosen = self._chosen
+        slots = chosen.sample(range(self.slots), chosen.randint(2, self.slots))
+        self.collectives += len(slots)
+        return MeetAtOnce(chosen.choice(KINDS), tuple(slots))
+
     def body(self, size: int, depth: int) -> Body:
         return tuple(self._statement(depth) for _ in range(size))
 
@@ -156,7 +170,7 @@ class _Writer:
         slots = range(self.slots)
         if number < 0.5 or depth == 3 or self.collectives > MOST_COLLECTIVES - 10:
             if self.collectives < MOST_COLLECTIVES:
-                return self.meet()
+                return self.meet() if number < 0.4 else self.meet_at_once()
             return Mix(self._chosen.choice(slots), self._chosen.choice(slots))
         if number < 0.6:
             return Mix(self._chosen.choice(slots), self._chosen.choice(slots))
@@ -214,6 +228,10 @@ class _Run:
             if isinstance(one, Meet):
                 met = self._met(one.kind, self.slots[one.source], active)
                 self._set(one.target, self.slots[one.target] * 0.5 + met * 0.5, active)
+            elif isinstance(one, MeetAtOnce):
+                for slot in one.slots:
+                    met = self._met(one.kind, self.slots[slot], active)
+                    self._set(slot, self.slots[slot] * 0.5 + met * 0.5, active)
             elif isinstance(one, Slope):
                 mean = self._met("mean", self.slots[one.slot], active)
                 self._set(one.slot, (self.slots[one.slot] + 2.0 * mean) * 0.25, active)

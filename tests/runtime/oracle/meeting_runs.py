@@ -21,6 +21,7 @@ from tests.runtime.oracle.meeting_programs import (
     Host,
     Loop,
     Meet,
+    MeetAtOnce,
     Mix,
     Program,
     Slope,
@@ -203,6 +204,9 @@ class _Computation:
             if isinstance(one, Meet):
                 met = self._met(one.kind, slots[one.source])
                 slots[one.target] = slots[one.target] * 0.5 + met * 0.5
+            elif isinstance(one, MeetAtOnce):
+                for slot in one.slots:
+                    slots[slot] = slots[slot] * 0.5 + self._met(one.kind, slots[slot]) * 0.5
             elif isinstance(one, Slope):
                 slots[one.slot] = self._slope(slots[one.slot])
             elif isinstance(one, Host):

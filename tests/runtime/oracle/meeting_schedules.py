@@ -17,6 +17,7 @@ from tests.runtime.oracle.meeting_programs import (
     Either,
     Loop,
     Meet,
+    MeetAtOnce,
     Mix,
     Program,
     Slope,
@@ -75,7 +76,7 @@ def _collectives(program: Program, body: Body, around: _Around) -> Iterator[Coll
 
     for place, one in enumerate(body):
         name = f"op{place}"
-        if isinstance(one, Meet):
+        if isinstance(one, (Meet, MeetAtOnce)):
             yield met(name, one.kind)
         elif isinstance(one, Slope):
             yield from (met(f"{name}/{lap}", "mean") for lap in range(2))
@@ -149,7 +150,7 @@ class _Run:
     def _statement(
         self, replica: int, one: Statement, name: str, around: _Around, now: Iteration
     ) -> Steps:
-        if isinstance(one, Meet):
+        if isinstance(one, (Meet, MeetAtOnce)):
             yield from self._meet(replica, (*around.site, name), now)
         elif isinstance(one, Slope):
             for lap in range(2):
@@ -208,6 +209,8 @@ class _Run:
 def _touched(one: Statement) -> set[int]:
     if isinstance(one, (Meet, Mix)):
         return {one.source, one.target}
+    if isinstance(one, MeetAtOnce):
+        return set(one.slots)
     if isinstance(one, (Loop, Twice)):
         return {slot for inner in one.body for slot in _touched(inner)}
     if isinstance(one, Either):

@@ -59,6 +59,11 @@ def test_killed_found_by_reading_only_divergence_is_reported_in_whatever_order(c
             assert bool(found) == diverges(program, choices), f"{program}\n{choices}\n{found}"
 
 
+def collectives_of(program: Program) -> int:
+    """Return how many collectives `program` has at least."""
+    return str(program).count("Meet(") + 2 * str(program).count("MeetAtOnce(")
+
+
 def difference_of(seed: int) -> str | None:
     """Return the difference between NumPy's values of program `seed` and ours, or None."""
     program, chosen = valued_program(seed), random.Random(seed)
@@ -82,7 +87,7 @@ def test_the_programs_are_not_all_alike() -> None:
     for seed in range(500):
         program, chosen = meeting_program(seed), random.Random(seed)
         counted["many replicas"] += program.replicas >= 8
-        counted["a long program"] += str(program).count("Meet(") >= 15
+        counted["a long program"] += collectives_of(program) >= 15
         counted["nested"] += any(str(one).count("body=") > 2 for one in program.body)
         counted["diverging"] += diverges(program, choices_of(program, chosen, agreed=False))
     assert all(count >= 50 for count in counted.values()), counted
@@ -90,7 +95,8 @@ def test_the_programs_are_not_all_alike() -> None:
 
 def test_the_programs_with_values_are_not_all_alike() -> None:
     """Some diverge, some have branches, loops, calls and gradients, and a few many replicas."""
-    least = {"Loop(": 40, "Either(": 40, "Twice(": 20, "Slope(": 20, "Host(": 20, "diverging": 20}
+    least = {"AtOnce(": 40, "Loop(": 40, "Either(": 40, "Twice(": 20, "Slope(": 20, "Host(": 20}
+    least["diverging"] = 20
     counted: Counter[str] = Counter()
     for seed in range(500):
         program, chosen = valued_program(seed), random.Random(seed)

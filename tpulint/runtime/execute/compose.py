@@ -58,7 +58,7 @@ class Composer:
             if segment.side is Side.CONTROL:
                 self._control(planned, segment.ops[0], images)
             elif segment.side is Side.COLLECTIVE:
-                self._collective(planned, segment.ops[0], images)
+                self._meeting(planned, segment, images)
             elif segment.side is Side.FEED:
                 self._feed(planned, segment.ops[0], images)
             elif segment.side is Side.HOST:
@@ -175,21 +175,28 @@ class Composer:
             result.set_shape(tensor.shape)
             images.tensors[tensor.name] = result
 
-    def _collective(self, planned: Plan, op: Operation, images: TensorMap) -> None:
-        region = planned.region
-        value = constant_or_image(region, op.inputs[0].name, images, on_host=False)
-        site = (*images.site, op.name)
-        waits_for = [value.op, *waits_of(planned, op, frozenset({op.name}), images)]
+    def _meeting(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
+        ops = segment.ops
+        given = [
+            constant_or_image(planned.region, op.inputs[0].name, images, on_host=False)
+            for op in ops
+        ]
+        own = frozenset(op.name for op in ops)
+        site = (*images.site, ops[0].name)
+        waits_for = list(dict.fromkeys(value.op for value in given))
+        waits_for += all_wait_for(planned, segment, own, images)
         arrived = self.rendezvous.arrives(site, images, waits_for)
         with tf.control_dependencies([*waits_for, *arrived]):
-            value = tf.identity(value)
-        result = self.exchanges.meet(site, op, value, images)
-        for end in (value.op, result.op):
+            given = tf.identity_n(given)
+        results = self.exchanges.meet(site, ops, given, images)
+        made = list(dict.fromkeys(result.op for result in results))
+        for end in (given[0].op, *made):
             tensorflow_internals.keep_apart(end)
-        result.set_shape(op.outputs[0].shape)
-        images.tensors[op.outputs[0].name] = result
-        images.operations[op.name] = result.op
-        images.effects.append(result.op)
+        images.effects += made
+        for op, result in zip(ops, results, strict=True):
+            result.set_shape(op.outputs[0].shape)
+            images.tensors[op.outputs[0].name] = result
+            images.operations[op.name] = result.op
 
     def _feed(self, planned: Plan, op: Operation, images: TensorMap) -> None:
         region = planned.region

@@ -17,22 +17,22 @@ from tpulint.runtime.execute.attendance import Attendance
 from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.raising import ticket_for
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
-from tpulint.runtime.extract.collectives import Collective
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.extract.sites import RegionSite
+from tpulint.runtime.schedule.meetings import Meeting
 from tpulint.runtime.schedule.wait_graph import Wait
 
 
 class Rendezvous:
-    """The collectives of one step in which replicas wait. One step runs at a time.
+    """The meetings of one step in which replicas wait. One step runs at a time.
 
     Only those that replicas can miss are followed, unless `all_of_them` are wanted.
     """
 
-    def __init__(self, collectives: Iterable[Collective], *, all_of_them: bool) -> None:
+    def __init__(self, meetings: Iterable[Meeting], *, all_of_them: bool) -> None:
         followed = [
             one
-            for one in collectives
+            for one in (meeting.first for meeting in meetings)
             if (one.can_be_missed or all_of_them) and any(len(group) > 1 for group in one.groups)
         ]
         self._sites = {one.site for one in followed}
@@ -46,7 +46,7 @@ class Rendezvous:
     def arrives(
         self, site: RegionSite, images: TensorMap, waits_for: Sequence[Operation]
     ) -> list[Operation]:
-        """Return operations that report a replica's arrival at the collective `site`."""
+        """Return operations that report a replica's arrival at the meeting at `site`."""
         if site not in self._sites:
             return []
 

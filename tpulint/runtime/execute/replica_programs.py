@@ -41,8 +41,8 @@ def run_replicas(
         scheduled.access_schedule,
         scheduled.options,
     )
-    rendezvous = Rendezvous(scheduled.collectives, all_of_them=options.deadline is not None)
-    exchanges = Exchanges(scheduled.collectives, program.num_replicas)
+    rendezvous = Rendezvous(scheduled.meetings, all_of_them=options.deadline is not None)
+    exchanges = Exchanges(scheduled.meetings, program.num_replicas)
     fed = Feeds(scheduled.feeds, program.marked)
     images = tuple(
         TensorMap(
@@ -59,7 +59,7 @@ def run_replicas(
     deadline = Deadline(options.deadline, rendezvous.waits, fed, probes.started)
     failures = Failures(program.marked.graph)
     shares = [
-        scheduled.collectives,
+        scheduled.meetings,
         access_schedule.queued,
         fed.may_wait,
         deadline.watches,

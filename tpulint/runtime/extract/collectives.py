@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import tensorflow as tf
-
 from tpulint.runtime.extract.bodies import CALL, CASE, COLLECTIVES, IF, WHILE, bodies
 from tpulint.runtime.extract.effects import arguments, is_resource
 from tpulint.runtime.extract.feeds import TAKES
+from tpulint.runtime.extract.groups import Groups, assigned_groups
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Region
 from tpulint.runtime.extract.sites import RegionSite
@@ -35,7 +34,7 @@ class Collective:
 
     site: RegionSite
     op: Operation
-    groups: tuple[tuple[int, ...], ...]
+    groups: Groups
     """The replicas that meet, group by group. Every replica is in one of them."""
     decisions: tuple[Decision, ...]
     """The decisions on which a replica's arrival depends, outermost first."""
@@ -158,15 +157,10 @@ def _stops_apart(region: Region, op: Operation, own: frozenset[str]) -> bool:
     return condition.outputs[0].name in _of_replicas(condition, given)
 
 
-def _groups(op: Operation, replicas: int) -> tuple[tuple[int, ...], ...]:
+def _groups(op: Operation, replicas: int) -> Groups:
     """Return the assigned groups, and a group of its own for each replica in none of them."""
-    everybody = (tuple(range(replicas)),)
-    if op.type == "CollectivePermute":
-        return everybody
-    assigned = tf.get_static_value(op.inputs[1])
-    if assigned is None or assigned.size == 0:
-        return everybody
-    groups = [tuple(int(one) for one in group) for group in assigned]
+    groups = assigned_groups(op)
+    if not groups:
+        return (tuple(range(replicas)),)
     together = {replica for group in groups for replica in group}
-    groups += [(replica,) for replica in range(replicas) if replica not in together]
-    return tuple(groups)
+    return (*groups, *((replica,) for replica in range(replicas) if replica not in together))

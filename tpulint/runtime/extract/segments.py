@@ -2,12 +2,15 @@
 
 A device segment is as large as the order of the operations allows: all device operations that
 need nothing of a later cluster. So a cluster costs one crossing each way, not each operation.
+Collectives of one kind that need the same segments are ready at the same moment, and are one
+segment: so all gradients of a step cost one exchange.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from tpulint.runtime.extract.bodies import COLLECTIVES, FEEDS, ONLY_OF_TPUS, crosses_the_seam
@@ -57,34 +60,42 @@ def cut(
     before: Mapping[str, frozenset[str]],
     side: Callable[[Operation], Side],
     cluster: Callable[[Operation], str | None],
+    kind: Callable[[Operation], Hashable],
 ) -> tuple[Segment, ...]:
     """Return the segments of `ops` in an order in which they can be built.
 
-    `before` names, for each operation, those of `ops` that must come first.
+    `before` names, for each operation, those of `ops` that must come first; `kind` is the same for
+    operations of which one segment is made where they need the same segments.
     """
     rest: dict[str, Operation] = {op.name: op for op in ops}
-    done: set[str] = set()
+    done: dict[str, int] = {}
+    numbers = itertools.count()
     segments: list[Segment] = []
 
     def take(fits: Callable[[Operation], bool]) -> tuple[Operation, ...]:
         taken = []
+        number = next(numbers)
         for op in list(rest.values()):
-            if fits(op) and before[op.name] <= done:
+            if before[op.name] <= done.keys() and fits(op):
                 taken.append(rest.pop(op.name))
-                done.add(op.name)
+                done[op.name] = number
         return tuple(taken)
 
     def of_a_cluster(name: str | None) -> Segment:
         taken = take(lambda other: side(other) is Side.HOST and cluster(other) == name)
         return Segment(Side.HOST, taken, name)
 
-    def alone(op: Operation) -> Segment:
-        return Segment(side(op), take(lambda other: other.name == op.name))
+    def needs(op: Operation) -> frozenset[int]:
+        return frozenset(done[name] for name in before[op.name])
+
+    def of_a_kind(op: Operation) -> Segment:
+        own, needed = kind(op), needs(op)
+        return Segment(side(op), take(lambda each: kind(each) == own and needs(each) == needed))
 
     def next_other() -> Segment | None:
         for op in rest.values():
-            if before[op.name] <= done and side(op) is not Side.DEVICE:
-                return of_a_cluster(cluster(op)) if side(op) is Side.HOST else alone(op)
+            if before[op.name] <= done.keys() and side(op) is not Side.DEVICE:
+                return of_a_cluster(cluster(op)) if side(op) is Side.HOST else of_a_kind(op)
         return None
 
     while rest:
@@ -93,6 +104,6 @@ def cut(
         taken = take(lambda op: side(op) is Side.DEVICE)
         if taken:
             segments.append(Segment(Side.DEVICE, taken))
-        elif rest and not any(before[name] <= done for name in rest):
+        elif rest and not any(before[name] <= done.keys() for name in rest):
             raise AssertionError(f"cyclic order among {sorted(rest)[:5]}")
     return tuple(segments)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tpulint.runtime.extract.bodies import bodies
+from tpulint.runtime.extract.groups import assigned_groups
 from tpulint.runtime.extract.order import order
 from tpulint.runtime.extract.region import Key, Operation, Region, key_of
 from tpulint.runtime.extract.segments import Segment, Side, cut, side_of
@@ -53,11 +54,19 @@ def _cut(region: Region, sides: Mapping[str, Side]) -> Plan:
     def side(op: Operation) -> Side:
         return sides[op.name]
 
+    meets: dict[str, Hashable] = {
+        op.name: (op.type, assigned_groups(op)) for op in region.ops if side(op) is Side.COLLECTIVE
+    }
+
+    def kind(op: Operation) -> Hashable:
+        name: str = op.name
+        return meets.get(name, name)
+
     constants = frozenset(op.name for op in region.ops if op.type == "Const")
     ordered = order(region, side)
     before = {name: earlier - constants for name, earlier in ordered.items()}
     rest = [op for op in region.ops if op.name not in constants]
-    segments = cut(rest, before, side, region.cluster_of)
+    segments = cut(rest, before, side, region.cluster_of, kind)
     return Plan(region, tuple(with_constants(segment) for segment in segments), before)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tpulint.runtime.errors import RuntimeFaultWarning
-from tpulint.runtime.extract.collectives import Collective, collectives
+from tpulint.runtime.extract.collectives import collectives
 from tpulint.runtime.extract.feeds import feeds
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Region, key_of, needed
 from tpulint.runtime.extract.subregions import part
 from tpulint.runtime.schedule.locks import AccessSchedule, schedule_accesses
+from tpulint.runtime.schedule.meetings import Meeting, meetings
 from tpulint.runtime.schedule.options import Options
 from tpulint.runtime.schedule.plan import Plan, plan
 from tpulint.runtime.schedule.unordered import warning_of
@@ -32,7 +33,7 @@ class Schedule:
     """The host clusters that run when the device program has ended."""
     copied: tuple[TouchedVariable, ...]
     """The variables of which each replica's device program has a copy of its own."""
-    collectives: tuple[Collective, ...]
+    meetings: tuple[Meeting, ...]
     feeds: frozenset[Operation]
     """The infeed and outfeed operations."""
     warnings: tuple[RuntimeFaultWarning, ...]
@@ -46,16 +47,18 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
     """
     variables = variables_of(program)
     access_schedule = schedule_accesses(program.region, variables, options)
-    before, during, after = _parts(program.region, access_schedule)
+    before, during, after = (
+        plan(one, access_schedule.queued) for one in _parts(program.region, access_schedule)
+    )
     return Schedule(
         program=program,
         options=options,
         access_schedule=access_schedule,
-        before=plan(before, access_schedule.queued),
-        during=plan(during, access_schedule.queued),
-        after=plan(after, access_schedule.queued),
+        before=before,
+        during=during,
+        after=after,
         copied=tuple(one for one in variables if one.is_copied(program.num_replicas, options)),
-        collectives=tuple(collectives(program)),
+        meetings=tuple(meetings((before, during, after), collectives(program))),
         feeds=feeds(program.region),
         warnings=(*access_schedule.warnings, *map(warning_of, program.unordered)),
     )
