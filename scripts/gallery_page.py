@@ -18,8 +18,8 @@ _HEAD = """\
 
 <!-- Made by scripts/gallery.py; `make gallery` renews it. -->
 
-Programs of released packages, their files unmodified, and three of our own that do what
-TensorFlow's guides do, trained for 20 steps under `tpulint run` on small data that is made for
+Programs of released packages, their files unmodified, and five of our own that do what the guides
+of TensorFlow and Keras do, trained for 20 steps under `tpulint run` on small data that is made for
 them. A program passes if it ends with exit status 0 and its loss is that of a run without a TPU,
 within 1e-4 (relative):
 
