@@ -29,7 +29,8 @@ def _tree_of(text: str) -> cst.Module:
     """Parse while `light_nodes` stands for libcst, which no other thread ever gets to see.
 
     `map` takes the three steps in C: between them, and in them, no line of Python runs, so
-    CPython changes to no other thread. A collection of garbage could run one.
+    CPython changes to no other thread. A collection of garbage could run one. A Python without
+    the global interpreter lock promises nothing of this: there, one thread alone may use libcst.
     """
     modules, real = sys.modules, sys.modules.get("libcst")
     exchange = partial(modules.__setitem__, "libcst", light_nodes)
