@@ -95,6 +95,7 @@ PIPELINES = {
     "plain.concatenate(decoded)": 1,
     "plain.interleave(lambda n: decoded)": 1,
     "decoded if len(sys.argv) > 1 else other": 2,
+    "decoded if len(sys.argv) > 1 else None": 1,
     # Two programs made their examples in Python for GPUs, and read files for TPUs.
     "decoded if len(sys.argv) > 1 else plain": 0,
     "(decoded.map(tf.abs) if len(sys.argv) > 1 else plain).batch(8)": 0,

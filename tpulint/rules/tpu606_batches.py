@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.values import NONE, Const, Value
+from tpulint.analysis.names.files_of_tests import is_test
 from tpulint.finding import Certainty
 from tpulint.knowledge.estimators import BATCH_SIZES
 from tpulint.queries.estimators import broadcasts, on_tpu, setting
@@ -24,7 +23,8 @@ def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
         return
     shards, cores = setting(call, "num_shards", 1), setting(call, "num_cores_per_replica", 2)
     count = _number(shards)
-    if count is None and (shards != NONE or cores != NONE or _is_of_tests(call)):
+    # A test may run on a machine of its own, with fewer cores than Cloud offers.
+    if count is None and (shards != NONE or cores != NONE or is_test(call.site.module.filename)):
         return
     replicas = count or CORES
     for run, (keyword, position) in BATCH_SIZES.items():
@@ -41,12 +41,6 @@ def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
             f"`{keyword}={size}` is not divisible by {replicas} replicas: TPUEstimator refuses it",
             certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
         )
-
-
-def _is_of_tests(call: ApiCall) -> bool:
-    """Return whether the file is one of tests, which may run on fewer cores than Cloud offers."""
-    name = os.path.basename(call.site.module.filename)
-    return name.startswith("test_") or name.endswith("_test.py")
 
 
 def _number(value: Value) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.events import ApiCall, Variable
 from tpulint.analysis.domain.objects import ExternalObject, Sequence
 from tpulint.analysis.domain.program import Feed, Program
-from tpulint.analysis.domain.structures import start_of
+from tpulint.analysis.domain.structures import is_dataset, start_of
 from tpulint.analysis.domain.values import Strategy, Value
 from tpulint.knowledge import folders, seam
 from tpulint.queries.input_pipelines import calls_of, data_of, sources, steps
@@ -32,16 +32,9 @@ def is_one_of_several(program: Program, feed: Feed, call: ApiCall) -> bool:
     """Return whether the program chooses between this source and others, one of them a TPU's."""
     if not isinstance(feed.owner, Strategy) or call.last not in seam.PYTHON_IN_GRAPH:
         return False
-    begun = sources(data_of(program, feed))
-    return any(_is_made_at(each, call) for each in begun) and not all(map(_is_of_python, begun))
-
-
-def _is_made_at(source: Value, call: ApiCall) -> bool:
-    return isinstance(source, ExternalObject) and source.site is call.site
-
-
-def _is_of_python(source: Value) -> bool:
-    return isinstance(source, ExternalObject) and source.last in seam.PYTHON_IN_GRAPH
+    begun = [each for each in sources(data_of(program, feed)) if isinstance(each, ExternalObject)]
+    others = [each for each in begun if each.last not in seam.PYTHON_IN_GRAPH]
+    return any(each.site is call.site for each in begun) and any(map(is_dataset, others))
 
 
 def fault_on_the_host(call: ApiCall, feed: Feed) -> str | None:

@@ -231,7 +231,7 @@ class InternalError(RuntimeFault, tf.errors.InternalError):  # type: ignore[misc
 
 
 class GradientColocationError(RuntimeFault, AssertionError):
-    """TensorFlow takes this gradient of a host cluster in no function, by an assertion."""
+    """A gradient of a host cluster is open in a function, where TensorFlow asserts that none is."""
 
 
 class InputsNotPerReplicaError(RuntimeFault, TypeError):

@@ -74,20 +74,6 @@ OPERATIONS = {
                 strategy.run(step, args=(x,))
             return train
     """,
-    "an optimizer that scales the loss, asked in two rows": """
-        import tensorflow as tf
-        strategy = tf.distribute.TPUStrategy()
-        def build(optimizer):
-            def step(x):
-                if isinstance(optimizer,
-                              tf.keras.mixed_precision.LossScaleOptimizer):
-                    x = tf.cast(x, tf.float16)
-                return x
-            @tf.function
-            def train(x):
-                strategy.run(step, args=(x,))
-            return train
-    """,
     "a flag for GPUs": """
         import tensorflow as tf
         strategy = tf.distribute.TPUStrategy()
@@ -102,6 +88,9 @@ OPERATIONS = {
             return train
     """,
 }
+OPERATIONS["a test in two rows"] = OPERATIONS["an optimizer that scales the loss"].replace(
+    "optimizer, tf.keras", "optimizer,\n tf.keras"
+)
 SIZES = """
 import tensorflow.compat.v1 as tf
 
@@ -150,6 +139,7 @@ def build(config):
     [
         ("eval_on_tpu=False", "possible"),
         ("eval_on_tpu=True", "definite"),
+        ("eval_on_tpu=False, predict_batch_size=None", "possible"),
         ("eval_on_tpu=False, predict_batch_size=8", "definite"),
     ],
 )

@@ -86,7 +86,7 @@ def _inputs(this: Call) -> list[Argument] | None:
 
 def _sharded(value: Value) -> Value:
     """Return one shard of an input: equal on all replicas where all elements are equal."""
-    return replace(value, uniform=value.filled) if isinstance(value, Tensor) else value
+    return transfer.each_tensor(value, lambda each: replace(each, uniform=each.filled))
 
 
 def _one_replicas(this: Call, inputs: Sequence) -> Value:

@@ -57,7 +57,7 @@ def _estimator(this: Call) -> Value:
         mode="graph",
         opaque=NOT_TENSORS,
         host_modes=EVALUATION if on_host else frozenset(),
-        predicts=this.get("predict_batch_size", 8) is not None,
+        predicts=this.get("predict_batch_size", 7) not in (None, NONE),
     )
     return made
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
+from tpulint.analysis.names.files_of_tests import is_test
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.analysis.soft_placement import ON, PERHAPS, is_script
-
-TEST_FOLDERS = ("test", "tests", "testing")
 
 
 class SoftPlacement:
@@ -71,10 +69,3 @@ class SoftPlacement:
         if known is None:
             known = self._scripts[path] = is_script(self._graph.data(path))
         return known
-
-
-def is_test(path: str) -> bool:
-    """Return whether a file holds tests, by its name or its folder's."""
-    name = os.path.basename(path)
-    folder = os.path.basename(os.path.dirname(path))
-    return name.startswith("test_") or name.endswith("_test.py") or folder in TEST_FOLDERS
