@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -69,11 +70,24 @@ class Files:
     def _search(self, path: str, parts: list[str]) -> str | None:
         """The first root that holds the module; a mere folder counts where it is a package's."""
         for root in self._roots_of(os.path.dirname(path)):
-            if self._has(root, parts[0]) or self._has(root, f"{parts[0]}.py"):
+            if self._holds(root, parts[0]):
                 found = self._find(root, parts)
                 if found is not None and (self.is_written(found) or self._owns(root, parts, path)):
                     return found
         return None
+
+    def _holds(self, root: str, name: str) -> bool:
+        """Return whether an import of `name` can find anything in a root.
+
+        Python takes a folder without an `__init__` only where nothing else has its name, and its
+        own modules do: in a folder that is called `copy`, `import copy` is not that folder.
+        """
+        if self._has(root, f"{name}.py"):
+            return True
+        is_package = name not in sys.stdlib_module_names or self._has(
+            os.path.join(root, name), PACKAGE
+        )
+        return is_package and self._has(root, name)
 
     def _owns(self, root: str, parts: list[str], path: str) -> bool:
         """Return whether a folder without an `__init__` is a package by PEP 420.

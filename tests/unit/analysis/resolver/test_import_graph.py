@@ -56,6 +56,17 @@ def test_another_project_beside_this_one_is_no_package() -> None:
     assert meant("/x/trainer/train.py", "kfac", *beside) is None
 
 
+def test_false_program_of_all_that_is_in_a_folder_called_copy() -> None:
+    inside = ("/x/copy/net/dense.py",)
+    assert meant("/x/copy/net/train.py", "copy", *inside) is None
+    assert meant("/x/copy/net/train.py", "net.dense", *inside) == inside[0]
+
+
+def test_a_package_may_be_called_as_a_module_of_python() -> None:
+    package = ("/x/copy/__init__.py", "/x/copy/net.py")
+    assert meant("/x/train.py", "copy.net", *package) == package[1]
+
+
 def test_programs_share_a_file_or_are_others() -> None:
     given = {
         "/x/one.py": b"from net import dense\n",
