@@ -1,9 +1,29 @@
-"""Scans of a body's text, before it is read."""
+"""Scans of a text, before it is read."""
 
 from __future__ import annotations
 
 import functools
 import re
+
+# Comments and strings, each whole, as none begins inside another; before a string its prefix.
+_NO_CODE = re.compile(
+    r"#[^\n]*"
+    r"|(\b[A-Za-z]{1,2})?"
+    r"(?:'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\""
+    r"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")",
+    re.DOTALL,
+)
+
+
+def code_of(text: str) -> str:
+    """Return a module's text without comments, and without strings that hold no expressions."""
+    return _NO_CODE.sub(_left, text)
+
+
+def _left(found: re.Match[str]) -> str:
+    if found.group().startswith("#"):
+        return ""
+    return found.group() if {*"fFtT"}.intersection(found.group(1) or "") else "''"
 
 
 def stands(name: str, text: str) -> bool:

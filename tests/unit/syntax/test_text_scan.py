@@ -60,6 +60,36 @@ def test_no_name_and_no_setter_of_a_body_is_overlooked_in_its_text(name: str) ->
             assert all(text_scan.may_be_set(attribute, each) for each in bodies)
 
 
+@pytest.mark.parametrize("name", SAMPLES)
+def test_only_comments_and_strings_are_no_code(name: str) -> None:
+    text = sample(name)
+    assert len(text_scan.code_of(text)) < len(text)
+    assert code_tokens(text_scan.code_of(text)) == code_tokens(text)
+
+
+def code_tokens(text: str) -> list[str]:
+    """The tokens of a text, strings and comments left out, and the blanks around these."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    blank = (tokenize.STRING, tokenize.COMMENT, tokenize.NL)
+    return [each.string for each in tokens if each.type not in blank]
+
+
+STRINGS = {
+    "a = 'b'  # c": "a = ''  ",
+    '"""It\'s a.\n\nb"""': "''",
+    r"r'\\' + 'b'": "'' + ''",
+    r"'\'a' # '": "'' ",
+    "'''\"'''; a": "''; a",
+    'f\'{a}\' + rF"""{b}"""': 'f\'{a}\' + rF"""{b}"""',
+    "'#', a": "'', a",
+}
+
+
+@pytest.mark.parametrize("text", STRINGS)
+def test_what_is_left_without_strings(text: str) -> None:
+    assert text_scan.code_of(text) == STRINGS[text]
+
+
 @pytest.mark.parametrize("text", ["refit()", "fit_all = 1", "# a benefit"])
 def test_a_part_of_a_name_is_not_the_name(text: str) -> None:
     assert not text_scan.stands("fit", text)

@@ -2,14 +2,15 @@
 
 A file is first searched as bytes: one expression finds how it imports TensorFlow, another
 the dotted names of the watched part of the API, and each is looked up in the table. Only
-a file with a name that is missing somewhere is parsed.
+a file with a name that is missing somewhere is parsed, and only if its code has the name: most
+such names stand in documentation.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.analysis.names.target_release import Target, Targets
@@ -52,22 +53,28 @@ class SpellingSearch:
 
     def look(self, filename: str, data: bytes) -> None:
         """Keep what the file names and its releases do not have."""
-        if PACKAGE in data and self._suspected(filename, data):
-            self._read(filename, data)
+        missing = [*missing_somewhere(data)] if PACKAGE in data else []
+        if not missing:
+            return
+        target = self.targets.of(filename).of_file(data)
+        if lacks_one(target, missing):
+            self._read(filename, data, target)
 
-    def _read(self, filename: str, data: bytes) -> None:
+    def _read(self, filename: str, data: bytes, of_file: Target) -> None:
         from tpulint.knowledge.renames import method_names
         from tpulint.source import UnreadableSource, read_source
         from tpulint.syntax.api_spellings import spelled
+        from tpulint.syntax.text_scan import code_of
 
         try:
             text = read_source(filename, data).text
         except UnreadableSource:
             return
+        if not lacks_one(of_file, missing_somewhere(code_of(text).encode())):
+            return
         spelling = spelled(text, PACKAGE.decode(), method_names())
         if spelling is None:
             return
-        of_file = self.targets.of(filename).of_file(data)
         for name in spelling.names:
             having = functools.reduce(int.__or__, map(having_of, name.paths))
             target = of_file.of_name(name.paths[0])
@@ -77,16 +84,18 @@ class SpellingSearch:
                     Spelled(name, span, having, target, spelling.aliases, spelling.asks)
                 )
 
-    def _suspected(self, filename: str, data: bytes) -> bool:
-        """Return whether a name in these bytes is missing in some release that the file is for."""
-        from tpulint.knowledge import names
 
-        every = names.every()
-        missing = [path for path in candidates(data) if having_of(path) != every]
-        if not missing:
-            return False
-        target = self.targets.of(filename).of_file(data)
-        return any(is_missing(having_of(path), target.of_name(path)) for path in missing)
+def lacks_one(target: Target, names: Iterable[str]) -> bool:
+    """Return whether the releases of a target lack one of the names."""
+    return any(is_missing(having_of(path), target.of_name(path)) for path in names)
+
+
+def missing_somewhere(data: bytes) -> Iterator[str]:
+    """Yield the dotted names in these bytes that some release lacks."""
+    from tpulint.knowledge import names
+
+    every = names.every()
+    return (path for path in candidates(data) if having_of(path) != every)
 
 
 def having_of(path: str) -> int:
