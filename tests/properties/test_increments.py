@@ -70,8 +70,8 @@ def found(top: Path, cache: Path | None, jobs: int = 1) -> list[Row]:
     ]
 
 
-def change(top: Path, before: dict[str, str], what: Change, earlier: float) -> None:
-    """Change one file, which is then as old as all others: only its content says so."""
+def change(top: Path, before: dict[str, str], what: Change, earlier: float, alone: bool) -> None:
+    """Change one file; if not `alone`, all others get its time: only its content says so."""
     kind, which, other = what
     present = sorted(each.relative_to(top).as_posix() for each in top.rglob("*") if each.is_file())
     name = sorted({*present, *NAMES})[which % len({*present, *NAMES})]
@@ -87,7 +87,10 @@ def change(top: Path, before: dict[str, str], what: Change, earlier: float) -> N
         path.replace(target)
     elif kind == "revert" and name in before:
         write({name: before[name]}, top)
-    age(top, earlier)
+    now = time.time() - 50
+    for each in top.rglob("*"):
+        if not alone or os.stat(each).st_mtime > now:
+            os.utime(each, (earlier, earlier))
 
 
 def age(top: Path, earlier: float) -> None:
@@ -96,9 +99,11 @@ def age(top: Path, earlier: float) -> None:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(seed=st.integers(0, 30), steps=st.lists(changes, min_size=1, max_size=6))
+@given(
+    seed=st.integers(0, 30), steps=st.lists(changes, min_size=1, max_size=6), alone=st.booleans()
+)
 def test_increments_find_what_a_run_from_the_beginning_finds(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, steps: list[Change]
+    tmp_path_factory: pytest.TempPathFactory, seed: int, steps: list[Change], alone: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("increments")
     files = tree(seed)
@@ -107,7 +112,7 @@ def test_increments_find_what_a_run_from_the_beginning_finds(
     age(top, earlier)
     assert found(top, cache) == found(top, None)
     for number, each in enumerate(steps):
-        change(top, files, each, earlier + number)
+        change(top, files, each, earlier + number + 1, alone)
         assert found(top, cache) == found(top, None)
     shutil.rmtree(folder)
 
@@ -207,7 +212,7 @@ def test_entries_are_bounded_and_rubbish_is_none(
     read.clear()
     assert found(top, cache) == first
     assert len(read) == 2
-    monkeypatch.setattr("tpulint.pipeline.kept_programs.BYTES", 10)
+    monkeypatch.setattr("tpulint.pipeline.kept_entry.BYTES", 10)
     (top / "two" / "main.py").write_text("x = 1\n")
     (top / "one" / "layers.py").write_text(STEP.format(imports="\nimport math"))
     age(top, time.time() - 50)

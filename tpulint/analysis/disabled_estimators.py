@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.program import Program
@@ -38,15 +38,19 @@ def _is_guess(computation: Computation) -> bool:
     return computation.kind == "model_fn" and not computation.call.arguments
 
 
-def of_one_home(seeds: Iterable[str], data: Callable[[str], bytes]) -> list[list[str]]:
-    """The files of each home that name a TPUEstimator or a specification for one.
+def names_estimators(data: bytes) -> bool:
+    """Return whether these bytes name a TPUEstimator or a specification for one."""
+    return NAMED in data
+
+
+def by_home(paths: Iterable[str]) -> list[list[str]]:
+    """Return the files that name estimators, those of each home together.
 
     Nothing need import one for the other: model_fns are found in registries, and by flags.
     """
     found: dict[str, list[str]] = {}
-    for path in seeds:
-        if NAMED in data(path):
-            found.setdefault(home_of(path), []).append(path)
+    for path in paths:
+        found.setdefault(home_of(path), []).append(path)
     return list(found.values())
 
 

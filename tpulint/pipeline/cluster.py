@@ -16,6 +16,7 @@ from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.executor import (
     ISOLATED,
+    DivisionStep,
     NamesStep,
     PrefilterStep,
     ProcessExecutor,
@@ -28,8 +29,6 @@ from tpulint.pipeline.sent_programs import SentPrograms
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from tpulint.analysis.resolver.import_graph import ImportGraph
 
 CONNECT = 10.0  # seconds until a scheduler has answered
 
@@ -50,9 +49,9 @@ class ClusterExecutor:
         """Search the bytes of all files on this machine."""
         return self._local.prefilter(step)
 
-    def graph(self, prefiltered: Prefiltered) -> ImportGraph | None:
-        """Find the import graph on this machine."""
-        return self._local.graph(prefiltered)
+    def divide(self, prefiltered: Prefiltered, step: DivisionStep) -> list[Job]:
+        """Find the programs on this machine."""
+        return self._local.divide(prefiltered, step)
 
     def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis:
         """Find what is wrong with names alone on this machine."""

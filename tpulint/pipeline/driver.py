@@ -17,7 +17,8 @@ from tpulint.pipeline.check_result import CheckResult
 from tpulint.pipeline.collector import uncollected
 from tpulint.pipeline.executor import Executor, ProcessExecutor, processes_of
 from tpulint.pipeline.failure import ProgramFailure, describe
-from tpulint.pipeline.prefilter import Prefiltered, prefilter
+from tpulint.pipeline.file_signs import FileSigns
+from tpulint.pipeline.prefilter import NOTHING, Prefiltered, prefilter
 from tpulint.pipeline.program_analysis import (
     BuiltProgram,
     ProgramAnalysis,
@@ -35,6 +36,7 @@ from tpulint.pipeline.task import Task, changed_since, find_files, in_shard
 if TYPE_CHECKING:
     from tpulint.analysis.domain.program import Program
     from tpulint.analysis.interpreter.observer import Observer
+    from tpulint.analysis.resolver.import_graph import ImportGraph
     from tpulint.pipeline.render import Rendered, Style
     from tpulint.pipeline.rule_run import RuleResult
     from tpulint.pipeline.warm import Warm
@@ -143,7 +145,7 @@ def with_cluster(local: ProcessExecutor, batch: Batch, task: Task) -> Executor:
 
 def run_steps(batch: Batch, executor: Executor) -> Analysis:
     """Find the programs of a batch, and analyze each."""
-    prefiltered, jobs = find_programs(batch, executor)
+    prefiltered, jobs = find_programs(executor)
     programs = executor.programs(jobs, analyze_program)
     whole = Analysis()
     whole.add(executor.names(prefiltered, analyze_names))
@@ -152,10 +154,10 @@ def run_steps(batch: Batch, executor: Executor) -> Analysis:
     return whole
 
 
-def find_programs(batch: Batch, executor: Executor) -> tuple[Prefiltered, list[Job]]:
+def find_programs(executor: Executor) -> tuple[Prefiltered, list[Job]]:
     """Search the bytes of all files, and find the programs among them."""
     prefiltered = executor.prefilter(prefilter_files)
-    return prefiltered, split_into_programs(batch, prefiltered, executor.graph(prefiltered))
+    return prefiltered, executor.divide(prefiltered, divide_files)
 
 
 def programs_around(task: Task, filename: str) -> tuple[Batch, Prefiltered, list[Job]]:
@@ -165,12 +167,19 @@ def programs_around(task: Task, filename: str) -> tuple[Batch, Prefiltered, list
     codes, cache = task.request.codes, task.request.cache
     batch = Batch(files, frozenset(task.context), {}, codes, settings, cache)
     with ProcessExecutor(batch, 1, task.progress) as executor:
-        return batch, *find_programs(batch, executor)
+        return batch, *find_programs(executor)
 
 
-def prefilter_files(batch: Batch, filenames: Sequence[str]) -> Prefiltered:
-    """Search the bytes of some files of the batch."""
-    return prefilter(filenames, batch.given, batch.settings, batch.context)
+def prefilter_files(
+    batch: Batch, filenames: Sequence[str], known: Mapping[str, FileSigns] = NOTHING
+) -> Prefiltered:
+    """Search the bytes of some files of the batch, less those whose signs are known."""
+    return prefilter(filenames, batch.given, batch.settings, batch.context, known)
+
+
+def divide_files(batch: Batch, prefiltered: Prefiltered, graph: ImportGraph) -> list[Job]:
+    """Find the programs among the files of the batch."""
+    return split_into_programs(batch, prefiltered, graph)
 
 
 def analyze_names(batch: Batch, prefiltered: Prefiltered) -> Analysis:

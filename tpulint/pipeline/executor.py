@@ -13,18 +13,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor as Pool
 from concurrent.futures import Future
 from contextlib import ExitStack
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.collector import collect_if_many
+from tpulint.pipeline.file_signs import FileSigns
+from tpulint.pipeline.kept_division import KeptDivision
 from tpulint.pipeline.kept_programs import KeptPrograms
-from tpulint.pipeline.prefilter import Prefiltered, merge
+from tpulint.pipeline.kept_signs import KeptSigns
+from tpulint.pipeline.prefilter import NOTHING, Prefiltered, merge
 from tpulint.pipeline.progress import Progress
 
 if TYPE_CHECKING:
     from tpulint.analysis.interpreter.observer import Observer
+    from tpulint.analysis.resolver.files import Asked
     from tpulint.analysis.resolver.import_graph import ImportGraph
     from tpulint.pipeline.program_analysis import ProgramAnalysis
     from tpulint.syntax.summary_cache import Store
@@ -38,9 +43,17 @@ CHUNK = 100  # files that one process looks at in a turn
 
 
 class PrefilterStep(Protocol):
-    """Search the bytes of some files of a batch."""
+    """Search the bytes of some files of a batch, less those whose signs are known."""
 
-    def __call__(self, batch: Batch, filenames: Sequence[str]) -> Prefiltered: ...
+    def __call__(
+        self, batch: Batch, filenames: Sequence[str], known: Mapping[str, FileSigns] = ...
+    ) -> Prefiltered: ...
+
+
+class DivisionStep(Protocol):
+    """Find the programs among the files of a batch."""
+
+    def __call__(self, batch: Batch, prefiltered: Prefiltered, graph: ImportGraph) -> list[Job]: ...
 
 
 class NamesStep(Protocol):
@@ -61,13 +74,13 @@ class Executor(Protocol):
     """A way to run the steps on a batch."""
 
     def prefilter(self, step: PrefilterStep) -> Prefiltered: ...
-    def graph(self, prefiltered: Prefiltered) -> ImportGraph | None: ...
+    def divide(self, prefiltered: Prefiltered, step: DivisionStep) -> list[Job]: ...
     def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis: ...
     def programs(self, jobs: Sequence[Job], step: ProgramStep) -> Iterable[Analysis]: ...
 
 
 class ProcessExecutor:
-    """Runs the steps in up to `processes` processes; a program read before is recalled from disk.
+    """Runs the steps in up to `processes` processes; what was found before is recalled from disk.
 
     A context manager: the processes end with it.
     """
@@ -75,6 +88,8 @@ class ProcessExecutor:
     def __init__(self, batch: Batch, processes: int, progress: Progress) -> None:
         self._batch = batch
         self._kept = KeptPrograms(batch)
+        self._signs = KeptSigns(batch)
+        self._division = KeptDivision(batch)
         self._processes = 1 if batch.given else processes
         self._progress = progress
         self._stack = ExitStack()
@@ -87,29 +102,41 @@ class ProcessExecutor:
         self._stack.__exit__(*exception)  # type: ignore[arg-type]
 
     def prefilter(self, step: PrefilterStep) -> Prefiltered:
-        """Search the bytes of all files, of many in all processes."""
-        files = self._batch.filenames
-        if self._processes == 1 or len(files) <= FEW:
+        """Search the bytes of the files that have changed, of many in all processes."""
+        files, known = self._batch.filenames, self._signs.recall()
+        parts = None
+        if self._processes > 1 and len(files) - len(known) > FEW:
+            pool = self._start(self._processes, known)
             self._progress.step("reading files")
-            return step(self._batch, files)
-        pool = self._start(self._processes)
+            parts = self._in_chunks(pool, partial(_prefilter_chunk, step))
         self._progress.step("reading files")
-        parts = self._in_chunks(pool, partial(_prefilter_chunk, step))
-        found = merge(parts) if parts is not None else step(self._batch, files)
-        if found.seeds:
+        found = step(self._batch, files, known) if parts is None else merge(parts)
+        if found.seeds and self._pool is not None:
             for _ in range(self._processes):  # they have nothing else to do meanwhile
-                _submitted(pool, _load)
-        return found
+                _submitted(self._pool, _load)
+        self._signs.remember(found.searched)
+        return found._replace(searched=())
 
-    def graph(self, prefiltered: Prefiltered) -> ImportGraph | None:
-        """Return the import graph where all of it will be asked for, found in all processes."""
-        if self._pool is None or not prefiltered.seeds or not prefiltered.setters:
-            return None
-        parts = self._in_chunks(self._pool, _imports_of_chunk)
-        if parts is None:
-            return None
-        known = {path: imported for part in parts for path, imported in part.items()}
-        return _new_graph(self._batch, known)
+    def divide(self, prefiltered: Prefiltered, step: DivisionStep) -> list[Job]:
+        """Find the programs, which are those of the last check if no import has changed."""
+        jobs = self._division.recall(prefiltered) if prefiltered.seeds else []
+        if jobs is None:
+            graph = self._graph(prefiltered)
+            jobs = step(self._batch, prefiltered, graph)
+            self._division.remember(prefiltered, graph, jobs)
+        return jobs
+
+    def _graph(self, prefiltered: Prefiltered) -> ImportGraph:
+        """Return the import graph; where all of it will be asked for, it is found ahead.
+
+        Only then all processes can share the work.
+        """
+        if self._pool is not None and prefiltered.setters:
+            parts = self._in_chunks(self._pool, _imports_of_chunk)
+            if parts is not None:
+                known = {path: imported for part, _ in parts for path, imported in part.items()}
+                return _new_graph(self._batch, known, reduce(or_, (asked for _, asked in parts)))
+        return _new_graph(self._batch, *self._division.imported())
 
     def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis:
         """Find what is wrong with names alone."""
@@ -126,6 +153,8 @@ class ProcessExecutor:
         if self._pool is not None:
             for job in sorted(left, key=lambda job: -job.size):
                 futures[job] = _submitted(self._pool, _elsewhere, step, job)
+        self._signs.entry.write()  # the processes are at work now
+        self._division.entry.write()
         return self._results(jobs, known, futures, step)
 
     def _results(
@@ -152,10 +181,11 @@ class ProcessExecutor:
     def _is_worth_a_pool(self, jobs: Sequence[Job]) -> bool:
         return self._processes > 1 and len(jobs) > 1 and sum(len(job.seeds) for job in jobs) > ALONE
 
-    def _start(self, processes: int) -> Pool:
+    def _start(self, processes: int, known: Mapping[str, FileSigns] = NOTHING) -> Pool:
         from tpulint.worker_pool import worker_pool
 
-        self._pool = self._stack.enter_context(worker_pool(processes, partial(_begin, self._batch)))
+        begin = partial(_begin, self._batch, dict(known))
+        self._pool = self._stack.enter_context(worker_pool(processes, begin))
         return self._pool
 
     def _in_chunks(self, pool: Pool, work: Callable[[int], T]) -> list[T] | None:
@@ -210,35 +240,41 @@ def _result(future: Future[Analysis] | None) -> Analysis | None:
         return None
 
 
-def _new_graph(batch: Batch, known: Mapping[str, tuple[str, ...]]) -> ImportGraph:
-    from tpulint.analysis.resolver.files import Files
+def _new_graph(
+    batch: Batch, known: Mapping[str, tuple[str, ...]], asked: Asked | None = None
+) -> ImportGraph:
+    from tpulint.analysis.resolver.files import Asked, Files
     from tpulint.analysis.resolver.import_graph import ImportGraph
 
-    return ImportGraph(Files(batch.given, batch.disk), known)
+    return ImportGraph(Files(batch.given, batch.disk), known, asked or Asked())
 
 
 _batch: Batch | None = None  # of a process that works for another
+_signs: Mapping[str, FileSigns] = NOTHING  # that are known already
 _graph: ImportGraph | None = None  # of that process, too
 
 
-def _begin(batch: Batch) -> None:
+def _begin(batch: Batch, known: Mapping[str, FileSigns]) -> None:
     """Start a process that works for another."""
-    global _batch
-    _batch = batch
+    global _batch, _signs
+    _batch, _signs = batch, known
     gc.disable()  # see `collect_if_many`
 
 
 def _prefilter_chunk(step: PrefilterStep, start: int) -> Prefiltered:
     assert _batch is not None
-    return step(_batch, _batch.filenames[start : start + CHUNK])
+    return step(_batch, _batch.filenames[start : start + CHUNK], _signs)
 
 
-def _imports_of_chunk(start: int) -> dict[str, tuple[str, ...]]:
+def _imports_of_chunk(start: int) -> tuple[dict[str, tuple[str, ...]], Asked]:
+    """Return what some files import, and what was asked to find that."""
     global _graph
     assert _batch is not None
     _graph = _graph or _new_graph(_batch, {})
+    before = _graph.asked
     paths = map(os.path.abspath, _batch.filenames[start : start + CHUNK])
-    return {path: _graph.imported(path) for path in paths}
+    found = {path: _graph.imported(path) for path in paths}
+    return found, _graph.asked - before
 
 
 def _elsewhere(step: ProgramStep, job: Job) -> Analysis:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 from tpulint.pipeline.analysis import Analysis
+from tpulint.pipeline.kept_entry import prune
 from tpulint.pipeline.program_inputs import InputsOnDisk, InputsRow
 from tpulint.pipeline.rows import finding_of, row_of
 from tpulint.pipeline.run_cache import decoded, encoded, read_entry, write_entry
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from tpulint.pipeline.batch import Batch, Job
 
 FOLDER = "programs"
-BYTES = 64 * 1024 * 1024  # of all entries; the oldest go first
 
 
 class ProgramRow(TypedDict):
@@ -98,7 +98,7 @@ class KeptPrograms:
         name = self._name(job)
         try:
             write_entry(self._folder, name, data)
-            _prune(self._folder)
+            prune(self._folder)
         except OSError:
             pass  # without a cache, everything is read again
         if self._shared is not None:
@@ -114,15 +114,3 @@ class KeptPrograms:
     def messages(self) -> list[str]:
         """The lines for standard error about a shared cache that cannot be used."""
         return [] if self._shared is None else self._shared.faults
-
-
-def _prune(folder: str) -> None:
-    """Drop the oldest entries beyond `BYTES`."""
-    with os.scandir(folder) as entries:
-        seen = sorted((each.stat().st_mtime_ns, each.stat().st_size, each.path) for each in entries)
-    total = sum(size for _, size, _ in seen)
-    for _, size, path in seen:
-        if total <= BYTES:
-            break
-        os.unlink(path)
-        total -= size

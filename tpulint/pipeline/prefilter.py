@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tpulint.analysis.names.api_names import Spelled, SpellingSearch
 from tpulint.analysis.options import Settings
-from tpulint.analysis.soft_placement import SIGN, placement_in
-from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
 from tpulint.disk import DISK
 from tpulint.finding import Finding, Location, Span
-from tpulint.syntax.prefilter import passes
+from tpulint.pipeline.file_signs import FileSigns, signs_in
+
+NOTHING: Mapping[str, FileSigns] = MappingProxyType({})
 
 
 class Prefiltered(NamedTuple):
     """The result of a search of the bytes of some files.
 
-    seeds: the files that show the seam. marked: those that may hold suppressions. setters:
-    those that turn soft placement on, and with which certainty. spelled: names that the
-    TensorFlow of their files lacks. consulted: the requirement files that say which one that is.
+    seeds: the files that show the seam. estimators: those of them that name estimators. marked:
+    those that may hold suppressions. setters: those that turn soft placement on, and with which
+    certainty. scripts: those that are run as programs. spelled: names that the TensorFlow of
+    their files lacks. consulted: the requirement files that say which one that is. searched: the
+    signs in the files that were not known.
     """
 
-    seeds: tuple[str, ...]
-    marked: tuple[str, ...]
-    setters: tuple[tuple[str, str], ...]
-    spelled: tuple[Spelled, ...]
-    consulted: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    seeds: tuple[str, ...] = ()
+    estimators: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    setters: tuple[tuple[str, str], ...] = ()
+    scripts: tuple[str, ...] = ()
+    spelled: tuple[Spelled, ...] = ()
+    consulted: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    searched: tuple[tuple[str, FileSigns], ...] = ()
 
 
 def prefilter(
@@ -35,48 +43,50 @@ def prefilter(
     given: Mapping[str, bytes],
     settings: Settings,
     context: Collection[str] = (),
+    known: Mapping[str, FileSigns] = NOTHING,
 ) -> Prefiltered:
     """Search the bytes of the files; `given` holds those that are not (or not yet) on disk.
 
-    Suppressions do not matter in the files that are only `context`.
+    Suppressions do not matter in the files that are only `context`. Files are not searched whose
+    signs are `known`.
     """
-    seeds, marked, findings = [], [], []
-    setters: list[tuple[str, str]] = []
+    signs: dict[str, FileSigns] = {}
+    searched = []
+    findings = []
     spelling = SpellingSearch(settings.target_tensorflow)
+
+    def read(filename: str) -> bytes:
+        return given[filename] if filename in given else DISK.read(filename)
+
     for filename in filenames:
-        data = given.get(filename)
         try:
-            data = DISK.read(filename) if data is None else data
+            its = known.get(filename) or signs_in(read(filename), settings)
+            if its.missing:
+                rest = its.missing, its.keras_2, partial(read, filename)
+                its = its._replace(missing=spelling.look(filename, *rest))
+            if its != known.get(filename):
+                searched.append((filename, its))
         except OSError as error:
             findings.append(unreadable(filename, f"cannot be read: {error.strerror}", 1, 1))
             continue
-        if SIGN in data and (state := placement_in(data)) is not None:
-            setters.append((filename, state))
-        spelling.look(filename, data)
-        if filename not in context and may_name_own_codes(data):
-            marked.append(filename)
-        if passes(data, settings.wrappers):
-            seeds.append(filename)
+        signs[filename] = its
+    shown = signs.items()
     return Prefiltered(
-        tuple(seeds),
-        tuple(marked),
-        tuple(setters),
+        tuple(each for each, its in shown if its.seam),
+        tuple(each for each, its in shown if its.estimators),
+        tuple(each for each, its in shown if its.marked and each not in context),
+        tuple((each, its.placement) for each, its in shown if its.placement is not None),
+        tuple(each for each, its in shown if its.script),
         tuple(spelling.found),
         tuple(spelling.targets.consulted),
         tuple(findings),
+        tuple(searched),
     )
 
 
 def merge(parts: Sequence[Prefiltered]) -> Prefiltered:
     """Return the results for all files as one."""
-    return Prefiltered(
-        tuple(each for part in parts for each in part.seeds),
-        tuple(each for part in parts for each in part.marked),
-        tuple(each for part in parts for each in part.setters),
-        tuple(each for part in parts for each in part.spelled),
-        tuple(each for part in parts for each in part.consulted),
-        tuple(each for part in parts for each in part.findings),
-    )
+    return Prefiltered(*(tuple(chain.from_iterable(field)) for field in zip(*parts, strict=True)))
 
 
 def unreadable(filename: str, reason: str, row: int, column: int) -> Finding:

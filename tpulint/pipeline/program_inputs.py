@@ -109,7 +109,7 @@ class InputsOnDisk:
     def _names_in(self, folder: str) -> frozenset[str]:
         known = self._listings.get(folder)
         if known is None:
-            known = self._listings[folder] = _names_in(folder)
+            known = self._listings[folder] = names_in(folder)
         return known
 
 
@@ -147,7 +147,7 @@ def _content(path: str) -> str:
         return ""
 
 
-def _names_in(folder: str) -> frozenset[str]:
+def names_in(folder: str) -> frozenset[str]:
     try:
         return frozenset(os.listdir(folder))
     except OSError:

@@ -18,30 +18,24 @@ if TYPE_CHECKING:
     from tpulint.analysis.resolver.import_graph import ImportGraph
 
 
-def split_into_programs(
-    batch: Batch, prefiltered: Prefiltered, graph: ImportGraph | None = None
-) -> list[Job]:
-    """Return the seeds by program; a program that reaches no file to report on is left out.
-
-    `graph` is the import graph of the files, where it is known already.
-    """
+def split_into_programs(batch: Batch, prefiltered: Prefiltered, graph: ImportGraph) -> list[Job]:
+    """Return the seeds by program; a program that reaches no file to report on is left out."""
     if not prefiltered.seeds:
         return []
-    from tpulint.analysis.disabled_estimators import of_one_home
-    from tpulint.analysis.resolver.files import Files
-    from tpulint.analysis.resolver.import_graph import ImportGraph as NewGraph
+    from tpulint.analysis.disabled_estimators import by_home
     from tpulint.analysis.resolver.import_graph import connected
     from tpulint.analysis.resolver.soft_programs import SoftPlacement
 
-    graph = graph or NewGraph(Files(batch.given, batch.disk))
     names = {os.path.abspath(each): each for each in prefiltered.seeds}
     setters = {os.path.abspath(name): state for name, state in prefiltered.setters}
     everything = [os.path.abspath(each) for each in batch.filenames]
     context = {os.path.abspath(each) for each in batch.context}
-    placement = SoftPlacement(graph, everything, setters)
+    scripts = frozenset(map(os.path.abspath, prefiltered.scripts))
+    placement = SoftPlacement(graph, everything, setters, scripts)
     asked = set(everything) - context
+    homes = by_home(map(os.path.abspath, prefiltered.estimators))
     found = []
-    for group in connected(graph, names, of_one_home(names, graph.data)):
+    for group in connected(graph, names, homes):
         if not context or not asked.isdisjoint(group.all):
             states = ((path, placement.of(path)) for path in group.seeds)
             placed = tuple((path, state) for path, state in states if state is not None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from tpulint.analysis.disabled_estimators import by_home, names_estimators
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph, connected
@@ -32,7 +33,8 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     """
     wrappers = [setting.wrappers for setting in settings]
     seeds = {path for path in by_path if shows_seam(path, wrappers)}
-    programs = connected(ImportGraph(Files({})), seeds)
+    homes = by_home(path for path in sorted(seeds) if names_estimators(DISK.read(path)))
+    programs = connected(ImportGraph(Files({})), seeds, homes)
     found = [sorted(each.all & by_path.keys()) for each in programs]
     bound = {path for group in found for path in group}
     return found + [[path] for path in sorted(by_path.keys() - bound)]

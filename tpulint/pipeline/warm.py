@@ -16,7 +16,7 @@ from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.collector import uncollected
-from tpulint.pipeline.executor import NamesStep, PrefilterStep, ProgramStep
+from tpulint.pipeline.executor import DivisionStep, NamesStep, PrefilterStep, ProgramStep
 from tpulint.pipeline.prefilter import Prefiltered, merge
 from tpulint.pipeline.warm_programs import ProgramKey, Reading, ReadProgram, WarmPrograms, key_of
 from tpulint.syntax.warm_summaries import WarmStore
@@ -131,8 +131,11 @@ class WarmExecutor:
                 self._prefiltered[each] = step(self.batch, [each])
         return merge([self._prefiltered[each] for each in self.batch.filenames])
 
-    def graph(self, prefiltered: Prefiltered) -> ImportGraph:
-        """Return the import graph, read again for the files that have changed."""
+    def divide(self, prefiltered: Prefiltered, step: DivisionStep) -> list[Job]:
+        """Find the programs by the import graph, read again for the files that have changed."""
+        return step(self.batch, prefiltered, self._new_graph())
+
+    def _new_graph(self) -> ImportGraph:
         files = Files(self.batch.given, self.batch.disk)
         graph = ImportGraph(files)
         if self._graph is not None:

@@ -8,7 +8,7 @@ from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.names.requirements import allowed
-from tpulint.analysis.names.target_release import Target
+from tpulint.analysis.names.target_release import Target, keeps_keras_2
 from tpulint.knowledge import operations
 
 KERAS = "tensorflow.keras"
@@ -19,7 +19,8 @@ CONTRIB = re.compile(r"^[^#\n]*\btf\.contrib\.", re.MULTILINE)
 def target_at(program: Program, site: Site, path: str) -> Target:
     """Return the target for the dotted name `path` where it is used."""
     module = site.module
-    return program.targets.of(module.filename).of_file(module.text.encode()).of_name(path)
+    keras_2 = keeps_keras_2(module.text.encode())
+    return program.targets.of(module.filename).of_file(keras_2).of_name(path)
 
 
 def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperation | None:

@@ -51,7 +51,7 @@ def left_by(programs: Any) -> list[bool]:
 
 
 def elsewhere(step: Any) -> None:
-    executor._begin(BATCH)
+    executor._begin(BATCH, {})
     for job in JOBS:
         executor._elsewhere(step, job)
 
@@ -72,5 +72,5 @@ def test_garbage_of_programs_is_collected_where_it_is_much(
 
 def test_a_process_that_works_for_another_collects_nothing_by_itself() -> None:
     gc.enable()
-    executor._begin(BATCH)
+    executor._begin(BATCH, {})
     assert not gc.isenabled()

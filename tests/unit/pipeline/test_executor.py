@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,10 @@ from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.codes import CODES
-from tpulint.pipeline.batch import Batch
+from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.driver import prefilter_files
 from tpulint.pipeline.executor import FEW, ProcessExecutor
+from tpulint.pipeline.prefilter import Prefiltered
 from tpulint.pipeline.progress import Progress
 
 SEAM = "import tensorflow as tf\ny = tf.compat.v1.tpu.rewrite(tf.abs, [[1.0]])\n"
@@ -31,10 +31,14 @@ def test_the_import_graph_of_several_processes_is_that_of_one(setter: str, tmp_p
     here = ImportGraph(Files({}))
     imported = {path: here.imported(path) for path in paths}
     batch = Batch(paths, frozenset(), {}, frozenset(CODES), Settings(), None)
+    graphs = []
+
+    def step(batch: Batch, prefiltered: Prefiltered, graph: ImportGraph) -> list[Job]:
+        graphs.append(graph)
+        return []
+
     with ProcessExecutor(batch, 2, Progress()) as executor:
-        graph = executor.graph(executor.prefilter(prefilter_files))
-    assert (graph is not None) is bool(setter)
-    if graph is not None:
-        for path in paths:
-            os.remove(path)
-        assert {path: graph.imported(path) for path in paths} == imported
+        assert executor.divide(executor.prefilter(prefilter_files), step) == []
+    (graph,) = graphs
+    assert graph.known == (imported if setter else {})
+    assert (str(tmp_path) in graph.asked.folders) is bool(setter)

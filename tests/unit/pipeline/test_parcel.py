@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tpulint.analysis.options import Settings
+from tpulint.analysis.resolver.files import Files
+from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.driver import analyze_program, prefilter_files
@@ -59,7 +61,8 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Batch:
 
 
 def only_job(batch: Batch) -> Job:
-    (job,) = split_into_programs(batch, prefilter_files(batch, batch.filenames))
+    graph = ImportGraph(Files({}))
+    (job,) = split_into_programs(batch, prefilter_files(batch, batch.filenames), graph)
     return job
 
 

@@ -56,6 +56,18 @@ def test_what_one_setting_alone_makes_a_program_is_not_divided(program: list[str
         assert len(one & {"wrapped.py", "wrapped_too.py", "plain_a.py"}) in (0, 3)
 
 
+def test_the_estimators_of_one_home_are_not_divided(program: list[str]) -> None:
+    """They are one program, though none imports the other."""
+    for name in ("spec.py", "estimator.py"):
+        Path(name).write_text(
+            "import tensorflow as tf\nx = tf.compat.v1.estimator.tpu.TPUEstimator(f)\n"
+        )
+    names = [*program, "spec.py", "estimator.py"]
+    for number in range(1, 4):
+        one = shard(number, 3, names, [Settings()])
+        assert len(one & {"spec.py", "estimator.py"}) in (0, 2)
+
+
 def test_the_largest_programs_are_shared_out_first(tmp_path: Path) -> None:
     paths = {size: str(tmp_path / f"{size}.py") for size in (10, 50, 60, 90)}
     for size, path in paths.items():

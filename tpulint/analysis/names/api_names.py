@@ -3,14 +3,14 @@
 A file is first searched as bytes: one expression finds how it imports TensorFlow, another
 the dotted names of the watched part of the API, and each is looked up in the table. Only
 a file with a name that is missing somewhere is parsed, and only if its code has the name: most
-such names stand in documentation.
+such names are in its documentation.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.analysis.names.target_release import Target, Targets
@@ -51,27 +51,33 @@ class SpellingSearch:
         self.targets = Targets(configured)
         self.found: list[Spelled] = []
 
-    def look(self, filename: str, data: bytes) -> None:
-        """Keep what the file names and its releases do not have."""
-        missing = [*missing_somewhere(data)] if PACKAGE in data else []
-        if not missing:
-            return
-        target = self.targets.of(filename).of_file(data)
-        if lacks_one(target, missing):
-            self._read(filename, data, target)
+    def look(
+        self, filename: str, missing: tuple[str, ...], keras_2: bool, read: Callable[[], bytes]
+    ) -> tuple[str, ...]:
+        """Keep what the file names and its releases do not have.
 
-    def _read(self, filename: str, data: bytes, of_file: Target) -> None:
-        from tpulint.knowledge.renames import method_names
+        missing: the names in it that some release lacks. keras_2: it may choose Keras 2.
+        Return those that its code has, as far as that had to be found out.
+        """
         from tpulint.source import UnreadableSource, read_source
-        from tpulint.syntax.api_spellings import spelled
         from tpulint.syntax.text_scan import code_of
 
+        target = self.targets.of(filename).of_file(keras_2)
+        if not lacks_one(target, missing):
+            return missing
         try:
-            text = read_source(filename, data).text
+            text = read_source(filename, read()).text
         except UnreadableSource:
-            return
-        if not lacks_one(of_file, missing_somewhere(code_of(text).encode())):
-            return
+            return missing
+        in_code = tuple(missing_somewhere(code_of(text).encode()))
+        if lacks_one(target, in_code):
+            self._read(filename, text, target)
+        return in_code
+
+    def _read(self, filename: str, text: str, of_file: Target) -> None:
+        from tpulint.knowledge.renames import method_names
+        from tpulint.syntax.api_spellings import spelled
+
         spelling = spelled(text, PACKAGE.decode(), method_names())
         if spelling is None:
             return
@@ -94,8 +100,9 @@ def missing_somewhere(data: bytes) -> Iterator[str]:
     """Yield the dotted names in these bytes that some release lacks."""
     from tpulint.knowledge import names
 
-    every = names.every()
-    return (path for path in candidates(data) if having_of(path) != every)
+    if PACKAGE in data:
+        every = names.every()
+        yield from (path for path in candidates(data) if having_of(path) != every)
 
 
 def having_of(path: str) -> int:

@@ -73,9 +73,9 @@ class Target(NamedTuple):
         around = 0 if required is None or required.is_open else self.mask & required.mask
         return around or self.newest
 
-    def of_file(self, data: bytes) -> Target:
-        """The target of a file with these bytes, which may choose Keras 2 itself."""
-        return self._replace(legacy_keras=self.legacy_keras or LEGACY_KERAS in data)
+    def of_file(self, keras_2: bool) -> Target:
+        """The target of a file, which may choose Keras 2 itself (see `keeps_keras_2`)."""
+        return self._replace(legacy_keras=self.legacy_keras or keras_2)
 
     def of_name(self, path: str) -> Target:
         """The target for one dotted name: with Keras 2, `tf.keras` is that of TensorFlow 2.15."""
@@ -84,6 +84,11 @@ class Target(NamedTuple):
         before = allowed([("<=", LAST_WITH_KERAS_2)])
         same = names.mask_of(LAST_WITH_KERAS_2) if self.mask & ~before else 0
         return self._replace(mask=self.mask & before | same)
+
+
+def keeps_keras_2(data: bytes) -> bool:
+    """Return whether a file with these bytes may choose Keras 2."""
+    return LEGACY_KERAS in data
 
 
 class Targets:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from tpulint.disk import DISK, Disk
 
@@ -19,6 +20,24 @@ CLIMB = 8  # folders above a file's outermost package in which its imports may s
 TOPS = frozenset(
     ["pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg", "requirements.txt", "README.md"]
 )
+
+
+class Asked(NamedTuple):
+    """The questions about what is on disk: an answer that has changed may change an import's file.
+
+    listed: folders of which all names were asked for. folders: those that were asked for some of
+    the `names`.
+    """
+
+    listed: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+
+    def __or__(self, other: Asked) -> Asked:
+        return Asked(*(one | another for one, another in zip(self, other, strict=True)))
+
+    def __sub__(self, other: Asked) -> Asked:
+        return Asked(*(one - another for one, another in zip(self, other, strict=True)))
 
 
 class Files:
@@ -37,9 +56,14 @@ class Files:
         self._located: dict[tuple[str, str], str | None] = {}
         self._listings: dict[str, frozenset[str]] = {}
         self._begun: dict[tuple[str, str], bool] = {}
+        self._all_asked: set[str] = set()
         self.read: set[str] = set()
         self.folders: dict[str, frozenset[str]] = {}
         self.names: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(frozenset(self.folders), frozenset(self.names), frozenset(self._all_asked))
 
     def locate(self, path: str, dotted: str, level: int) -> str | None:
         """The file that `import dotted` in the file at `path` means; None where it is outside."""
@@ -151,6 +175,7 @@ class Files:
         known = self.names[folder]
         if name not in known:
             known[name] = name in self._listing(folder)
+            self._all_asked.add(name)
         return known[name]
 
     def _all_names(self, folder: str) -> frozenset[str]:

@@ -6,26 +6,45 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tpulint.analysis.resolver.files import PACKAGE, Files
+from tpulint.analysis.resolver.files import PACKAGE, Asked, Files
 from tpulint.analysis.resolver.imports import ImportedNames, imports
 from tpulint.source import UnreadableSource, read_source
 
 NOTEBOOK = ".ipynb"
+NOTHING = Asked()
 
 
 class ImportGraph:
-    """The files that a file imports, by absolute paths; `known` are those of some files."""
+    """The files that a file imports, by absolute paths; `known` are those of some files.
 
-    def __init__(self, files: Files, known: Mapping[str, tuple[str, ...]] | None = None) -> None:
+    asked: what was asked to find those.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        known: Mapping[str, tuple[str, ...]] | None = None,
+        asked: Asked = NOTHING,
+    ) -> None:
         self._files = files
-        self._known = dict(known or {})
+        self._asked = asked
+        self.known = dict(known or {})
 
     def again(self, files: Files, changed: Iterable[str]) -> ImportGraph:
         """The graph of the same files, those in `changed` (absolute) with other bytes."""
-        graph = ImportGraph(files, self._known)
+        graph = ImportGraph(files, self.known, self._asked)
         for path in changed:
-            graph._known.pop(path, None)
+            graph.known.pop(path, None)
         return graph
+
+    @property
+    def asked(self) -> Asked:
+        """All that was asked to find what is known."""
+        return self._asked | self._files.asked
+
+    def look_around(self, path: str) -> None:
+        """Look into the folders that say in which package a file is."""
+        self._files.look_around(path)
 
     def data(self, path: str) -> bytes:
         """The bytes of a file."""
@@ -33,10 +52,10 @@ class ImportGraph:
 
     def imported(self, path: str) -> tuple[str, ...]:
         """The files of the project that the file at `path` imports, each once."""
-        known = self._known.get(path)
+        known = self.known.get(path)
         if known is None:
             found = (file for each in imports(self._text(path)) for file in self._meant(path, each))
-            known = self._known[path] = tuple(dict.fromkeys(found))
+            known = self.known[path] = tuple(dict.fromkeys(found))
         return known
 
     def reached(self, path: str) -> set[str]:

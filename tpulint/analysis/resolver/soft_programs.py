@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tpulint.analysis.names.files_of_tests import is_test
 from tpulint.analysis.resolver.import_graph import ImportGraph
-from tpulint.analysis.soft_placement import ON, PERHAPS, is_script
+from tpulint.analysis.soft_placement import ON, PERHAPS
 
 
 class SoftPlacement:
-    """Soft placement by entry point. `setters` are the files that ask for it, by absolute path."""
+    """Soft placement by entry point, all files by absolute path.
+
+    `setters` ask for it; `scripts` are run as programs.
+    """
 
     def __init__(
-        self, graph: ImportGraph, files: Sequence[str], setters: Mapping[str, str]
+        self,
+        graph: ImportGraph,
+        files: Sequence[str],
+        setters: Mapping[str, str],
+        scripts: Collection[str],
     ) -> None:
         self._graph = graph
         self._setters = setters
-        self._scripts: dict[str, bool] = {}
+        self._scripts = scripts
         self._asked: dict[str, str | None] = {}
         self._importers: dict[str, list[str]] = {}
         for each in files if setters else ():
@@ -54,7 +61,7 @@ class SoftPlacement:
         while waiting:
             each = waiting.pop()
             above = self._importers.get(each, [])
-            if not above or self._is_script(each):
+            if not above or each in self._scripts:
                 found.append(each)
             for other in above:
                 if other not in seen:
@@ -63,9 +70,3 @@ class SoftPlacement:
         if is_test(path):
             return found or [path]
         return [each for each in found if not is_test(each)] or [path]
-
-    def _is_script(self, path: str) -> bool:
-        known = self._scripts.get(path)
-        if known is None:
-            known = self._scripts[path] = is_script(self._graph.data(path))
-        return known

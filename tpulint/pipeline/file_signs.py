@@ -1,0 +1,49 @@
+"""The signs in the bytes of one file, from which a prefilter says what it is to a check.
+
+They depend on these bytes and on the configuration alone, so that they can be kept.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tpulint.analysis.disabled_estimators import names_estimators
+from tpulint.analysis.names.api_names import missing_somewhere
+from tpulint.analysis.names.target_release import keeps_keras_2
+from tpulint.analysis.options import Settings
+from tpulint.analysis.soft_placement import SIGN, is_script, placement_in
+from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
+from tpulint.syntax.prefilter import passes
+
+
+class FileSigns(NamedTuple):
+    """The signs in one file.
+
+    seam: it shows the seam. estimators: it does, and names a TPUEstimator. marked: it may hold
+    suppressions. script: it is run as a program. placement: the certainty with which it turns
+    soft placement on. missing: names in it that some release of TensorFlow lacks, in code or in
+    words. keras_2: it may choose Keras 2, where some are missing.
+    """
+
+    seam: bool = False
+    estimators: bool = False
+    marked: bool = False
+    script: bool = False
+    placement: str | None = None
+    missing: tuple[str, ...] = ()
+    keras_2: bool = False
+
+
+def signs_in(data: bytes, settings: Settings) -> FileSigns:
+    """Search the bytes of a file."""
+    seam = passes(data, settings.wrappers)
+    missing = tuple(missing_somewhere(data))
+    return FileSigns(
+        seam,
+        seam and names_estimators(data),
+        may_name_own_codes(data),
+        is_script(data),
+        placement_in(data) if SIGN in data else None,
+        missing,
+        bool(missing) and keeps_keras_2(data),
+    )

@@ -1,0 +1,62 @@
+"""The signs in the files of the last check: one is searched again if its size or time changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tpulint.pipeline.file_signs import FileSigns
+from tpulint.pipeline.kept_entry import KeptEntry
+from tpulint.pipeline.run_cache import stamp
+
+if TYPE_CHECKING:
+    from tpulint.pipeline.batch import Batch
+
+FOLDER = "signs"
+NONE = FileSigns()  # of most files
+
+
+class KeptSigns:
+    """The signs in the files of a batch, on disk: a row a file, with its stamp."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.entry = KeptEntry(batch, FOLDER)
+        self._filenames = batch.filenames
+        self._rows: dict[str, list[object]] = {}
+
+    def recall(self) -> dict[str, FileSigns]:
+        """Return the signs in the files that have not changed since they were searched."""
+        return self.entry.read(self._unchanged) or {}
+
+    def _unchanged(self, data: object) -> dict[str, FileSigns]:
+        if not isinstance(data, dict):
+            raise TypeError("no rows by file")
+        kept = [(each, data[each]) for each in self._filenames if each in data]
+        kept = [(each, row) for each, row in kept if row[0] == stamp(each)]
+        self._rows = dict(kept)
+        return {each: signs_of(*row[1:]) for each, row in kept}
+
+    def remember(self, searched: Iterable[tuple[str, FileSigns]]) -> None:
+        """Keep the signs in files that were searched, and those that were recalled."""
+        if not self.entry.is_kept:
+            return
+        new = {each: [self.entry.stamp(each), *row_of(its)] for each, its in searched}
+        if new:
+            self._rows.update(new)
+            self.entry.leave(self._rows)
+
+
+def row_of(signs: FileSigns) -> tuple[object, ...]:
+    return () if signs == NONE else tuple(signs)
+
+
+def signs_of(
+    seam: bool = False,
+    estimators: bool = False,
+    marked: bool = False,
+    script: bool = False,
+    placement: str | None = None,
+    missing: Iterable[str] = (),
+    keras_2: bool = False,
+) -> FileSigns:
+    return FileSigns(seam, estimators, marked, script, placement, tuple(missing), keras_2)
