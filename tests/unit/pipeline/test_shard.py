@@ -58,10 +58,9 @@ def test_what_one_setting_alone_makes_a_program_is_not_divided(program: list[str
 
 def test_the_estimators_of_one_home_are_not_divided(program: list[str]) -> None:
     """They are one program, though none imports the other."""
+    text = "import tensorflow as tf\nx = tf.compat.v1.estimator.tpu.TPUEstimator(f)\n"
     for name in ("spec.py", "estimator.py"):
-        Path(name).write_text(
-            "import tensorflow as tf\nx = tf.compat.v1.estimator.tpu.TPUEstimator(f)\n"
-        )
+        Path(name).write_text(text + "#" * 5_000)
     names = [*program, "spec.py", "estimator.py"]
     for number in range(1, 4):
         one = shard(number, 3, names, [Settings()])
