@@ -13,7 +13,7 @@ from tpulint.analysis.names.target_release import keeps_keras_2
 from tpulint.analysis.options import Settings
 from tpulint.analysis.soft_placement import SIGN, is_script, placement_in
 from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
-from tpulint.syntax.prefilter import passes
+from tpulint.syntax.prefilter import names_a_tpu, passes
 
 
 class FileSigns(NamedTuple):
@@ -36,12 +36,13 @@ class FileSigns(NamedTuple):
 
 def signs_in(data: bytes, settings: Settings) -> FileSigns:
     """Search the bytes of a file."""
-    seam = passes(data, settings.wrappers)
+    tpus = names_a_tpu(data)
+    seam = passes(data, settings.wrappers, tpus)
     missing = tuple(missing_somewhere(data))
     return FileSigns(
         seam,
         seam and names_estimators(data),
-        may_name_own_codes(data),
+        tpus and may_name_own_codes(data),
         is_script(data),
         placement_in(data) if SIGN in data else None,
         missing,

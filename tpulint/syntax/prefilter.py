@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from tpulint.knowledge.seam import SIGN_CLASSES, SIGNS
 
-# Cheap screens first: every sign holds one of these.
-_SCREENS = (b"tpu", b"TPU", b"Tpu", b"outside_compilation", b"trategy", b"split_compile")
+# Cheap screens first: every sign names a TPU, or holds one of these.
+_TPU = re.compile(rb"tpu(?<![oO]utpu)")
+_WORDS = (b"outside_compilation", b"split_compile")
 _RUNS = (
     b".run(",
     b".experimental_run_v2(",
@@ -80,16 +81,21 @@ def makes_tpu_strategy(data: bytes) -> bool:
     return b"TPUStrategy(" in data
 
 
-def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:
-    """Return whether `data` names the seam, or a configured wrapper."""
+def names_a_tpu(data: bytes) -> bool:
+    """Return whether `data` has the word TPU in it; "output" has not."""
+    return b"TPU" in data or b"Tpu" in data or _TPU.search(data) is not None
+
+
+def passes(data: bytes, wrappers: Iterable[str] = (), tpus: bool | None = None) -> bool:
+    """Return whether `data` names the seam, or a configured wrapper.
+
+    tpus: whether it names a TPU, where that is known.
+    """
     for wrapper in wrappers:
         if wrapper.rpartition(".")[2].encode() in data:
             return True
-    if not any(screen in data for screen in _SCREENS):
-        return False
-    if any(sign in data for sign in SIGNS):
-        return True
-    if any(sign in data for sign in SIGN_CLASSES) and _MAKES.search(data):
+    tpus = names_a_tpu(data) if tpus is None else tpus
+    if (tpus or any(word in data for word in _WORDS)) and _names_the_seam(data):
         return True
     named = b"trategy" in data or b"istribution" in data or b"eplicator" in data
     if named and _is_called_on_a_strategy(data, _RUNS):
@@ -97,9 +103,15 @@ def passes(data: bytes, wrappers: Iterable[str] = ()) -> bool:
     trains = named and any(word in data for word in _TRAINS)  # a Keras model, made in a scope
     if trains and _is_called_on_a_strategy(data, (b".scope(",)):
         return True
-    if named and _obtains_a_strategy(data):
+    return named and _obtains_a_strategy(data)
+
+
+def _names_the_seam(data: bytes) -> bool:
+    if any(sign in data for sign in SIGNS):
         return True
-    return b"tpu" in data and bool(_CALLS.search(data) or _IMPORTS.search(data))
+    if any(sign in data for sign in SIGN_CLASSES) and _MAKES.search(data):
+        return True
+    return bool(_CALLS.search(data) or _IMPORTS.search(data))
 
 
 def _obtains_a_strategy(data: bytes) -> bool:

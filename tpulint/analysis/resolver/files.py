@@ -52,6 +52,7 @@ class Files:
     def __init__(self, given: Mapping[str, bytes], disk: Disk = DISK) -> None:
         self.disk = disk
         self._given = {os.path.abspath(name): data for name, data in given.items()}
+        self._folders: dict[str, str] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
         self._located: dict[tuple[str, str], str | None] = {}
         self._listings: dict[str, frozenset[str]] = {}
@@ -69,23 +70,29 @@ class Files:
         """The file that `import dotted` in the file at `path` means; None where it is outside."""
         parts = dotted.split(".") if dotted else []
         if level:
-            folder = os.path.dirname(path)
+            folder = self._folder_of(path)
             for _ in range(level - 1):
                 folder = os.path.dirname(folder)
             return self._find(folder, parts)
         if not parts or parts[0] in OUTSIDE:
             return None
-        key = (os.path.dirname(path), dotted)
+        key = (self._folder_of(path), dotted)
         if key not in self._located:
             self._located[key] = self._search(path, parts)
         return self._located[key]
+
+    def _folder_of(self, path: str) -> str:
+        known = self._folders.get(path)
+        if known is None:
+            known = self._folders[path] = os.path.dirname(path)
+        return known
 
     def may_hold(self, path: str, dotted: str) -> bool:
         """Return whether some root has anything of the name that `dotted` begins with."""
         first = dotted.partition(".")[0]
         if first in OUTSIDE:
             return False
-        key = (os.path.dirname(path), first)
+        key = (self._folder_of(path), first)
         if key not in self._begun:
             roots = self._roots_of(key[0])
             self._begun[key] = any(self._has(root, first) for root in roots)

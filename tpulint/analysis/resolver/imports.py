@@ -32,7 +32,8 @@ def imports(data: bytes) -> Iterator[ImportedNames]:
             continue
         listed = _LISTED.match(data, found.start() + len(b"import"))
         assert listed is not None
-        names = _NAME.findall(_COMMENT.sub(b"", listed.group(1)))
+        written = listed.group(1)
+        names = _NAME.findall(_COMMENT.sub(b"", written) if b"#" in written else written)
         decoded = tuple(each.decode("utf-8", "replace") for each in names)
         if origin is not None:
             dotted = origin.group(2).decode("utf-8", "replace")
