@@ -43,13 +43,14 @@ def run_command(given: list[str], *, ends_here: bool) -> int:
 
 def interrupted(*, ends_here: bool) -> int:
     """End after Ctrl-C: without the workers, and without waiting for any thread."""
-    import contextlib
+    # Without workers nothing is imported: a thread at work would keep it waiting for a second.
+    if "tpulint.worker_pool" in sys.modules:
+        from tpulint.worker_pool import kill_workers
 
-    from tpulint.worker_pool import kill_workers
-
-    kill_workers()
+        kill_workers()
     if not ends_here:
         return INTERRUPTED
-    with contextlib.suppress(OSError, ValueError):
+    try:
         print("tpulint: interrupted", file=sys.stderr, flush=True)
-    os._exit(INTERRUPTED)
+    finally:
+        os._exit(INTERRUPTED)

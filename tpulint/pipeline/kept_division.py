@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.pipeline.batch import Job
@@ -28,10 +28,12 @@ FEW = 200  # changed files whose imports are read again one by one
 class Division(NamedTuple):
     """The programs of a check, and what they were found by.
 
-    signs: the hash of the signs in all files. answers: that of what the disk says to all that
-    was `asked`. imported: by file, its stamp and the files that it imports.
+    files: the hash of the files' names. signs: that of the signs in all of them. answers: that of
+    what the disk says to all that was `asked`. imported: by file, its stamp and the files that
+    it imports.
     """
 
+    files: str
     signs: str
     answers: str
     asked: Asked
@@ -49,14 +51,14 @@ class KeptDivision:
     """The programs among the files of a batch, on disk."""
 
     def __init__(self, batch: Batch) -> None:
-        self._batch = batch
+        self._files = _hash([batch.filenames, sorted(batch.context)])
         self.entry = KeptEntry(batch, FOLDER)
         self._last: Division | None = None
 
     def recall(self, prefiltered: Prefiltered) -> list[Job] | None:
         """Return the programs if they are those of the last check."""
         last = self.entry.read(_decoded)
-        if last is None or last.answers != _answers(last.asked):
+        if last is None or last.files != self._files or last.answers != _answers(last.asked):
             return None
         self._last = last
         if last.signs != self._hash_of_signs(prefiltered):
@@ -74,10 +76,8 @@ class KeptDivision:
         graph = ImportGraph(Files({}), None, last.asked)
         if any(graph.imported(each) != last.imported[each][1] for each in paths):
             return False
-        stamps = {each: (self.entry.stamp(each), found) for each, found in graph.known.items()}
-        imported, asked = {**last.imported, **stamps}, graph.asked
-        again = last._replace(answers=_answers(asked), asked=asked, imported=imported)
-        self.entry.leave(_encoded(again))
+        imported = {**{path: found for path, (_, found) in last.imported.items()}, **graph.known}
+        self.entry.leave(lambda: self._encoded(last.signs, graph.asked, imported, last.jobs))
         return True
 
     def imported(self) -> tuple[dict[str, tuple[str, ...]], Asked | None]:
@@ -90,22 +90,25 @@ class KeptDivision:
             return
         for each in prefiltered.seeds:
             graph.look_around(os.path.abspath(each))
-        asked = graph.asked
-        imported = {path: (self.entry.stamp(path), found) for path, found in graph.known.items()}
         signs = self._hash_of_signs(prefiltered)
-        found = Division(signs, _answers(asked), asked, imported, tuple(jobs))
-        self.entry.leave(_encoded(found))
+        self.entry.leave(lambda: self._encoded(signs, graph.asked, graph.known, jobs))
+
+    def _encoded(
+        self,
+        signs: str,
+        asked: Asked,
+        imported: Mapping[str, tuple[str, ...]],
+        jobs: Iterable[Job],
+    ) -> list[object]:
+        """Return a division for JSON."""
+        rows = {path: (self.entry.stamp(path), found) for path, found in imported.items()}
+        answers, questions = _answers(asked), [sorted(each) for each in asked]
+        return [self._files, signs, answers, questions, rows, list(jobs)]
 
     def _hash_of_signs(self, found: Prefiltered) -> str:
-        """Return the hash of the files and of the signs in them that programs depend on."""
+        """Return the hash of the signs that programs depend on."""
         scripts = found.scripts if found.setters else ()
-        signs = [found.seeds, found.estimators, found.setters, scripts]
-        return _hash([self._batch.filenames, sorted(self._batch.context), signs])
-
-
-def _encoded(found: Division) -> list[object]:
-    asked = [sorted(each) for each in found.asked]
-    return [found.signs, found.answers, asked, found.imported, found.jobs]
+        return _hash([found.seeds, found.estimators, found.setters, scripts])
 
 
 def _decoded(data: object) -> Division:
@@ -113,10 +116,10 @@ def _decoded(data: object) -> Division:
         raise TypeError("no division")
     from tpulint.analysis.resolver.files import Asked
 
-    signs, answers, asked, imported, jobs = data
+    files, signs, answers, asked, imported, jobs = data
     rows = {path: (before, tuple(found)) for path, (before, found) in imported.items()}
     found = tuple(_job(*each) for each in jobs)
-    return Division(signs, answers, Asked(*map(frozenset, asked)), rows, found)
+    return Division(files, signs, answers, Asked(*map(frozenset, asked)), rows, found)
 
 
 def _job(seeds: Iterable[str], placed: Iterable[list[str]], size: int, isolated: int) -> Job:

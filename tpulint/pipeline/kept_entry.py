@@ -33,7 +33,7 @@ class KeptEntry:
         if batch.cache is not None and batch.may_keep_findings:
             self._folder = os.path.join(batch.cache, folder)
         head = [package_hash(), sys.version, batch.settings, os.getcwd()] if self._folder else []
-        self._unwritten: object = None
+        self._unwritten: Callable[[], object] | None = None
         self._name = hashlib.sha256(repr(head).encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
@@ -49,15 +49,15 @@ class KeptEntry:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
-    def leave(self, data: object) -> None:
-        """Leave something to the next check, once it is written down."""
+    def leave(self, data: Callable[[], object]) -> None:
+        """Leave something to the next check: it is made, and written down, by `write`."""
         self._unwritten = data
 
     def write(self) -> None:
         """Write down what is left to the next check."""
         if self._folder and self._unwritten is not None:
             with suppress(OSError):  # without a cache, the next check does it all again
-                write_entry(self._folder, self._name, self._unwritten)
+                write_entry(self._folder, self._name, self._unwritten())
                 prune(self._folder)
             self._unwritten = None
 

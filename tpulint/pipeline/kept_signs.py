@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from tpulint.pipeline.file_signs import FileSigns
@@ -38,12 +38,12 @@ class KeptSigns:
 
     def remember(self, searched: Iterable[tuple[str, FileSigns]]) -> None:
         """Keep the signs in files that were searched, and those that were recalled."""
-        if not self.entry.is_kept:
-            return
-        new = {each: [self.entry.stamp(each), *row_of(its)] for each, its in searched}
+        new = dict(searched)
         if new:
-            self._rows.update(new)
-            self.entry.leave(self._rows)
+            self.entry.leave(lambda: {**self._rows, **self._rows_of(new)})
+
+    def _rows_of(self, signs: Mapping[str, FileSigns]) -> dict[str, list[object]]:
+        return {each: [self.entry.stamp(each), *row_of(its)] for each, its in signs.items()}
 
 
 def row_of(signs: FileSigns) -> tuple[object, ...]:
