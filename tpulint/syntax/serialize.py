@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, TypeAlias, cast
 
 from tpulint.syntax import expression_nodes as e
@@ -83,15 +84,15 @@ FORMS: tuple[tuple[type[Node], str], ...] = (
 def _encode_node(node: Node | None) -> Array | None:
     if node is None:
         return None
-    number, names, nodes, lists = _WRITTEN[type(node)]
-    fields = [getattr(node, name) for name in names]
+    number, fields_of, nodes, lists = _WRITTEN[type(node)]
+    row = [number, *fields_of(node)]
     for at in nodes:
-        if fields[at] is not None:
-            fields[at] = _encode_node(fields[at])
+        if row[at] is not None:
+            row[at] = _encode_node(row[at])
     for at in lists:
-        if fields[at]:
-            fields[at] = [_encode_node(each) for each in fields[at]]
-    return [number, *fields]
+        if row[at]:
+            row[at] = [_encode_node(each) for each in row[at]]
+    return row
 
 
 def _encode_nodes(nodes: list[Node] | None) -> Array | None:
@@ -115,8 +116,17 @@ def _places(form: str, how: str) -> list[int]:
     return [at for at, each in enumerate(form) if each == how]
 
 
+def _fields_of(cls: type[Node]) -> Callable[[Node], Iterable[object]]:
+    """Return what gives the fields of a node of `cls`, for several of them in C."""
+    names = cls.__slots__
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda node: [getattr(node, name) for name in names]
+
+
+# In a row, the number of the class is before the fields.
 _WRITTEN = {
-    cls: (number, cls.__slots__, _places(form, "n"), _places(form, "l"))
+    cls: (number, _fields_of(cls), _places(f"-{form}", "n"), _places(f"-{form}", "l"))
     for number, (cls, form) in enumerate(FORMS)
 }
 _READ: list[tuple[Callable[..., Node], list[int], list[int]]] = [
