@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor as Pool
 from concurrent.futures import Future
 from contextlib import ExitStack
-from functools import partial, reduce
-from operator import or_
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tpulint.pipeline.analysis import Analysis
@@ -111,20 +110,28 @@ class ProcessExecutor:
             parts = self._in_chunks(pool, partial(_prefilter_chunk, step))
         self._progress.step("reading files")
         found = step(self._batch, files, known) if parts is None else merge(parts)
-        if found.seeds and self._pool is not None:
-            for _ in range(self._processes):  # they have nothing else to do meanwhile
-                _submitted(self._pool, _load)
         self._signs.remember(found.searched)
         return found._replace(searched=())
 
     def divide(self, prefiltered: Prefiltered, step: DivisionStep) -> list[Job]:
         """Find the programs, which are those of the last check if no import has changed."""
-        jobs = self._division.recall(prefiltered) if prefiltered.seeds else []
-        if jobs is None:
-            graph = self._graph(prefiltered)
-            jobs = step(self._batch, prefiltered, graph)
-            self._division.remember(prefiltered, graph, jobs)
+        if not prefiltered.seeds:
+            return []
+        jobs = self._division.recall(prefiltered)
+        if jobs is not None:
+            self._load_elsewhere()
+            return jobs
+        graph = self._graph(prefiltered)
+        self._load_elsewhere()
+        jobs = step(self._batch, prefiltered, graph)
+        self._division.remember(prefiltered, graph, jobs)
         return jobs
+
+    def _load_elsewhere(self) -> None:
+        """Let the processes import what reads a program: they have nothing else to do meanwhile."""
+        if self._pool is not None:
+            for _ in range(self._processes):
+                _submitted(self._pool, _load)
 
     def _graph(self, prefiltered: Prefiltered) -> ImportGraph:
         """Return the import graph; where all of it will be asked for, it is found ahead.
@@ -135,7 +142,7 @@ class ProcessExecutor:
             parts = self._in_chunks(self._pool, _imports_of_chunk)
             if parts is not None:
                 known = {path: imported for part, _ in parts for path, imported in part.items()}
-                return _new_graph(self._batch, known, reduce(or_, (asked for _, asked in parts)))
+                return _new_graph(self._batch, known, all_asked(asked for _, asked in parts))
         return _new_graph(self._batch, *self._division.imported())
 
     def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis:
@@ -238,6 +245,12 @@ def _result(future: Future[Analysis] | None) -> Analysis | None:
         return None if future is None else future.result()
     except BrokenProcessPool:
         return None
+
+
+def all_asked(parts: Iterable[Asked]) -> Asked:
+    from tpulint.analysis.resolver.files import Asked
+
+    return Asked(*(frozenset().union(*each) for each in zip(*parts, strict=True)))
 
 
 def _new_graph(

@@ -116,7 +116,7 @@ def _places(form: str, how: str) -> list[int]:
     return [at for at, each in enumerate(form) if each == how]
 
 
-def _fields_of(cls: type[Node]) -> Callable[[Node], Iterable[object]]:
+def _fields_of(cls: type[Node]) -> Callable[[Node], Iterable[Any]]:
     """Return what gives the fields of a node of `cls`, for several of them in C."""
     names = cls.__slots__
     if len(names) > 1:
