@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -137,3 +138,21 @@ def test_few_changed_files_start_no_process(project: Path, monkeypatch: pytest.M
     with ProcessExecutor(batch, 2, Progress()) as steps:
         steps.prefilter(driver.prefilter_files)
         assert steps._pool is None
+
+
+def test_a_file_that_comes_during_a_check_is_found_by_the_next(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is on disk when the division is written down, and no import has found it."""
+    divide = Seen.divide
+
+    def late(self: Seen, *rest: Any) -> list[Job]:
+        jobs = divide(self, *rest)
+        write(project, {"late.py": ""})
+        return jobs
+
+    write(project, {"net.py": "import late\n"}, age=1)
+    monkeypatch.setattr(Seen, "divide", late)
+    assert [each.size for each in check(project)[0]] == [2]
+    monkeypatch.setattr(Seen, "divide", divide)
+    assert [each.size for each in check(project)[0]] == [3]
