@@ -27,6 +27,9 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from tpulint.codes import CODES
+from tpulint.config import Config
+from tpulint.pipeline import driver
 from tpulint.syntax.prefilter import passes
 
 ROOT = Path(__file__).parents[1]
@@ -129,7 +132,7 @@ def increments(corpus: Path, runs: int, folder: Path) -> list[Measured]:
     settle(copy)
     cached = [*CHECK, "--cache-dir", str(folder / ".increments")]
     once([*cached, str(copy)])
-    followed = next(each for each in sorted(copy.rglob("*.py")) if passes(each.read_bytes()))
+    followed = in_largest_program(copy)
 
     def edit(path: Path) -> None:
         with path.open("a", encoding="utf-8") as stream:
@@ -140,6 +143,14 @@ def increments(corpus: Path, runs: int, folder: Path) -> list[Measured]:
         measure("after an edit beside", [*cached, str(copy)], runs, lambda: edit(plain)),
         measure("after an edit of a program", [*cached, str(copy)], runs, lambda: edit(followed)),
     ]
+
+
+def in_largest_program(folder: Path) -> Path:
+    """A file of the program with the most files that show the seam."""
+    request = driver.Request(Config(jobs=1), frozenset(CODES), (str(folder),))
+    task = driver.discover(request)
+    *_, jobs = driver.programs_around(task, task.filenames[0])
+    return Path(max(jobs, key=lambda job: len(job.seeds)).seeds[0])
 
 
 def one_file(corpus: Path, runs: int, folder: Path) -> Measured:
@@ -208,10 +219,6 @@ def on_hits(corpus: Path, runs: int) -> str:
     lines are those of all that is read, seconds those of a core. So they are measured twice: in a
     tree of their own, with nothing to import but each other, and in their place.
     """
-    from tpulint.codes import CODES
-    from tpulint.config import Config
-    from tpulint.pipeline import driver
-
     hits = [path for path in sorted(corpus.rglob("*.py")) if passes(path.read_bytes())]
     names = [str(path) for path in hits]
     request = driver.Request(Config(jobs=1), frozenset(CODES))
