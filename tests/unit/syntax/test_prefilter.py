@@ -1,0 +1,20 @@
+"""The words by which a file's bytes show that it can matter."""
+
+from __future__ import annotations
+
+import pytest
+
+from tpulint.syntax.prefilter import names_a_tpu, passes
+
+
+@pytest.mark.parametrize(
+    "data", [b"tpu", b"on_tpu = 1", b"TPUEstimator", b"Tpu", b"output, tpu.core"]
+)
+def test_what_names_a_tpu(data: bytes) -> None:
+    assert names_a_tpu(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"output = 1", b"Output(outputs)", b"throughput"])
+def test_an_output_is_no_tpu(data: bytes) -> None:
+    assert not names_a_tpu(data)
+    assert not passes(data + b"\noutput.shard(x)\n")
