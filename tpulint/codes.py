@@ -248,6 +248,8 @@ _ROWS = (
 
 CODES: dict[str, Code] = {row.code: row for row in _ROWS}
 NAMES: dict[str, str] = {row.name: row.code for row in _ROWS}
+# The rules about names alone: no program has to be read for them.
+OF_NAMES = frozenset(code for code in CODES if code.startswith("TPU8"))
 
 
 def codes_of(selector: str) -> frozenset[str]:

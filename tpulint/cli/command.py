@@ -15,6 +15,7 @@ from tpulint.pipeline import driver
 from tpulint.pipeline.check_result import CheckResult
 from tpulint.pipeline.failure import FileFailure
 from tpulint.pipeline.progress import Progress, TerminalProgress
+from tpulint.pipeline.request import one_a_folder
 from tpulint.pipeline.resolve import begun
 
 __all__ = ["check", "start_of"]
@@ -82,7 +83,8 @@ def described(task: driver.Task) -> driver.Task:
     request = task.request
     around = f", with {len(task.context)} files of their project" if task.context else ""
     task = task.noting(f"{len(task.filenames)} files to check{around}")
-    configs = {request.config_of(each).file for each in task.filenames[:10_000]} or {None}
+    some = one_a_folder(task.filenames[:10_000])
+    configs = {request.config_of(each).file for each in some} or {None}
     for file in sorted(each or "" for each in configs):
         task = task.noting(f"configuration: {file or 'none, the defaults apply'}")
     return task.noting(f"cache: {request.cache or 'not used'}")

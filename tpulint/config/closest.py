@@ -45,6 +45,8 @@ class Closest:
 
     def of_file(self, filename: str) -> Config:
         """The configuration of a file, which need not exist."""
+        if self._fixed is not None:
+            return self._fixed
         return self.of(os.path.dirname(os.path.abspath(filename)))
 
     def patterns(self, directory: str) -> Patterns:

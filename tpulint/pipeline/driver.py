@@ -7,10 +7,11 @@ a `Failure` in the result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tpulint.analysis.names.target_release import Targets
+from tpulint.codes import CODES, OF_NAMES
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job, in_order
 from tpulint.pipeline.check_result import CheckResult
@@ -188,7 +189,7 @@ def analyze_names(batch: Batch, prefiltered: Prefiltered) -> Analysis:
     found.imported += prefiltered.consulted
     program = program_of_names(batch, prefiltered)
     if program is not None:
-        add_results(found, program, rule_results(program, batch))
+        add_results(found, program, rule_results(program, batch, OF_NAMES))
     return found
 
 
@@ -250,11 +251,13 @@ def read_program(
     return BuiltProgram(program, found, tuple(summaries.messages), files)
 
 
-def rule_results(program: Program, batch: Batch) -> Iterator[RuleResult]:
+def rule_results(
+    program: Program, batch: Batch, among: Collection[str] = CODES
+) -> Iterator[RuleResult]:
     """Run the rules on a program, one when the result of the one before was taken."""
     from tpulint.pipeline.rule_run import run_rules
 
-    return run_rules(program, batch.codes, batch.checkpoint)
+    return run_rules(program, batch.codes.intersection(among), batch.checkpoint)
 
 
 def resolve(analysis: Analysis, task: Task, given: Mapping[str, bytes]) -> CheckResult:

@@ -201,7 +201,6 @@ class Other(Expression):
 
 def last_name(of: Expression) -> str:
     """Return the name of a name or an attribute, without what is before its dot; else ""."""
-    match of:
-        case Name(id=name) | Attribute(name=name):
-            return name
-    return ""
+    if isinstance(of, Attribute):
+        return of.name
+    return of.id if isinstance(of, Name) else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from dataclasses import dataclass
 
@@ -16,7 +15,9 @@ LONG_LINE = 1_000  # characters
 MANY = 200  # branches, each inside the one before
 DEEP = 40  # brackets, those in strings and comments included
 CHAIN = 1_000  # operators, attributes or calls on one another: libcst's time grows as the square
-BRACKETS = re.compile(r"[][(){}]")
+_BRACKETS = b"()[]{}"
+_ROUND = bytes.maketrans(b"[]{}", b"()()")
+_OTHERS = bytes(set(range(256)) - set(_BRACKETS))
 NESTED_TOO_DEEPLY = "nested too deeply for Python's own parser"
 
 
@@ -52,11 +53,17 @@ def may_nest_deeply(text: str) -> bool:
         return True
     if text.count("elif ") > MANY:
         return True
-    depth = deepest = 0
-    for bracket in BRACKETS.findall(text):
-        depth = depth + 1 if bracket in "([{" else depth - 1
-        deepest = max(deepest, depth)
-    return deepest > DEEP
+    return _brackets_nest(text)
+
+
+def _brackets_nest(text: str) -> bool:
+    """Return whether more than DEEP brackets are open at once, or may be: some have no partner."""
+    brackets = text.encode(errors="replace").translate(_ROUND, _OTHERS)
+    depth = 0
+    while depth <= DEEP and b"()" in brackets:
+        brackets = brackets.replace(b"()", b"")
+        depth += 1
+    return depth + brackets.count(b"(") > DEEP
 
 
 def refuse_deep_nesting(text: str) -> None:

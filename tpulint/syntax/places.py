@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
+
 from tpulint.syntax.expression_nodes import (
     Attribute,
     CallNode,
@@ -18,37 +21,31 @@ from tpulint.syntax.nodes import Node, parts
 from tpulint.syntax.statement_nodes import For, If, Return, While, With
 
 NOWHERE = -1
-PLACED = (
-    Name,
-    Attribute,
-    CallNode,
-    Display,
-    DictDisplay,
-    Subscript,
-    Lambda,
-    Conditional,
-    Yield,
+PLACED = frozenset(
+    (Name, Attribute, CallNode, Display, DictDisplay, Subscript, Lambda, Conditional, Yield)
 )
+_place: Callable[[Node], int] = attrgetter("place")
 
 
 def own_place(of: Node) -> int:
     """Return the place of an expression, NOWHERE where it has none of its own."""
-    return of.place if isinstance(of, PLACED) else NOWHERE
+    return _place(of) if type(of) in PLACED else NOWHERE
 
 
 def first_place(of: Node) -> int:
     """Return the place of an expression, or of its first part that has one."""
-    if isinstance(of, Constant):
+    kind = type(of)
+    if kind in PLACED:
+        return _place(of)
+    if kind is Constant:
         return NOWHERE
-    if isinstance(of, PLACED):
-        return of.place
     around = [parts(of)]
     while around:
         each = next(around[-1], None)
         if each is None:
             around.pop()
-        elif isinstance(each, PLACED):
-            return each.place
+        elif type(each) in PLACED:
+            return _place(each)
         else:
             around.append(parts(each))
     return NOWHERE

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from tpulint.knowledge.seam import SIGN_CLASSES, SIGNS
 
-# Cheap screens first: every sign names a TPU, or holds one of these.
+# Cheap screens first: every sign names a TPU, or holds one of these words.
 _TPU = re.compile(rb"tpu(?<![oO]utpu)")
+_COMPILES = b"_compil"
 _WORDS = (b"outside_compilation", b"split_compile")
 _RUNS = (
     b".run(",
@@ -95,7 +96,8 @@ def passes(data: bytes, wrappers: Iterable[str] = (), tpus: bool | None = None) 
         if wrapper.rpartition(".")[2].encode() in data:
             return True
     tpus = names_a_tpu(data) if tpus is None else tpus
-    if (tpus or any(word in data for word in _WORDS)) and _names_the_seam(data):
+    compiles = _COMPILES in data and any(word in data for word in _WORDS)
+    if (tpus or compiles) and _names_the_seam(data):
         return True
     named = b"trategy" in data or b"istribution" in data or b"eplicator" in data
     if named and _is_called_on_a_strategy(data, _RUNS):

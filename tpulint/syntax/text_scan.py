@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import re
 
-# Comments and strings, each whole, as none begins inside another; before a string its prefix.
+# Comments and strings, each whole, as none begins inside another. Each begins with its letter:
+# then they are searched as fast as letters are.
 _NO_CODE = re.compile(
     r"#[^\n]*"
-    r"|(\b[A-Za-z]{1,2})?"
-    r"(?:'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\""
-    r"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")",
+    r"|'''(?:[^\\]|\\.)*?'''|\"\"\"(?:[^\\]|\\.)*?\"\"\""
+    r"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"",
     re.DOTALL,
 )
+_HOLDS_CODE = re.compile(r"\b(?:[fFtT][rR]?|[rR][fFtT])$")  # before a string
 
 
 def code_of(text: str) -> str:
@@ -21,9 +22,11 @@ def code_of(text: str) -> str:
 
 
 def _left(found: re.Match[str]) -> str:
-    if found.group().startswith("#"):
+    written = found.group()
+    if written.startswith("#"):
         return ""
-    return found.group() if {*"fFtT"}.intersection(found.group(1) or "") else "''"
+    begin = found.start()
+    return written if _HOLDS_CODE.search(found.string, max(begin - 3, 0), begin) else "''"
 
 
 def stands(name: str, text: str) -> bool:

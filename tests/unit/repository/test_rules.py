@@ -10,7 +10,7 @@ import pytest
 from tests.rules.pages import HEADINGS
 from tpulint import rules
 from tpulint.cli.main import main
-from tpulint.codes import CODES
+from tpulint.codes import CODES, OF_NAMES
 
 # These two are said by the tool itself, not by a rule's file.
 OF_THE_TOOL = {"TPU001", "TPU002"}
@@ -37,3 +37,10 @@ def test_the_command_line_explains_every_code(capsys: pytest.CaptureFixture[str]
         assert each["name"] == CODES[code].name
         for heading in HEADINGS:
             assert f"\n## {heading}\n" in each["explanation"], (code, heading)
+
+
+def test_the_rules_about_names_alone_are_those_that_ask_for_absent_names() -> None:
+    """These alone are run where a file names what its TensorFlow lacks, and no program is read."""
+    sources = {each: rules.HERE / f"{CODES[each].module}.py" for each in rules.written()}
+    asking = {code for code, path in sources.items() if "absent_names" in path.read_text("utf-8")}
+    assert asking == OF_NAMES

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from tpulint.syntax.parse import SyntaxProblem, parse
+from tpulint.syntax.parse import SyntaxProblem, may_nest_deeply, parse
 
 
 def test_a_fault_of_the_code_is_reported_in_the_words_of_python() -> None:
@@ -22,3 +22,17 @@ def test_false_accusation_of_a_file_that_only_libcst_cannot_read() -> None:
     with pytest.raises(SyntaxProblem) as caught:
         parse(text)
     assert caught.value.reason.startswith("Python can read this file, but libcst cannot: ")
+
+
+NESTING = {
+    "[(" * 20 + "{}" + ")]" * 20: True,
+    "[(" * 20 + ")]" * 20: False,
+    "f(){}[]" * 100: False,
+    "# " + "(" * 41: True,
+    "# " + ")" * 100: False,
+}
+
+
+@pytest.mark.parametrize("text", NESTING)
+def test_the_text_shows_how_deep_brackets_nest(text: str) -> None:
+    assert may_nest_deeply(text) is NESTING[text]

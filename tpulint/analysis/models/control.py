@@ -45,6 +45,10 @@ from tpulint.knowledge import seam
 CALLABLE = (Function, Bound, Partial)
 CONTEXT_CLASSES = frozenset(["XLAControlFlowContext", "CondContext", "WhileContext"])
 CURRENT = frozenset(["_get_control_flow_context", "GetControlFlowContext"])
+REWRITES = "outside_all_rewrites"  # the name of Mesh TensorFlow, Lingvo and their kin
+CONTEXTS = frozenset(["as_default", "control_dependencies", "device", "init_scope", REWRITES])
+FUNCTIONS = seam.TRACERS | seam.CONDITIONALS | seam.LOOPS | seam.TRANSPARENT
+ANSWERED = CURRENT | CONTEXTS | CONTEXT_CLASSES | FUNCTIONS
 
 
 def answer(this: Call) -> Value | None:
@@ -65,7 +69,7 @@ def answer(this: Call) -> Value | None:
         cleared = this.get("control_inputs", 0) == NONE
         payload = this.get("control_inputs", 0) or UNKNOWN
         return ContextManagerValue(CLEARS if cleared else DEPENDENCIES, this.site, payload)
-    if name == "outside_all_rewrites":  # the name of Mesh TensorFlow, Lingvo and their kin
+    if name == REWRITES:
         return ContextManagerValue(CLEARS, this.site, NONE)
     if name == "device":
         return ContextManagerValue(DEVICE, this.site, this.get("device_name", 0) or UNKNOWN)

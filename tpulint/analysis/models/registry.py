@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
@@ -50,6 +50,7 @@ NAMED: dict[Answer, Collection[str]] = {
     datasets.answer: seam.DATASET_METHODS,
     mains.answer: frozenset(path.rpartition(".")[2] for path in mains.RUNS),
     variable_scopes.answer: variable_scopes.ANSWERED,
+    control.answer: control.ANSWERED,
     collectives.answer: seam.REPLICA_ID | seam.COLLECTIVES,
     builtins.answer: builtins.ANSWERED,
     nests.answer: nests.ANSWERED,
@@ -181,12 +182,14 @@ def _recorded(frame: Frame, record: ApiCall, found: Value) -> Value:
 
 def _builds_nothing(record: ApiCall) -> bool:
     """Return whether the call itself builds no operation: Python, logging, scopes."""
-    return (
-        isinstance(record.receiver, (Sequence, Mapping, Const))
-        or builtins.knows(record.path)
-        or record.last in seam.SCOPES
-        or "logging" in record.path
-    )
+    of_python = isinstance(record.receiver, (Sequence, Mapping, Const))
+    return of_python or _names_no_operation(record.path)
+
+
+@lru_cache(maxsize=4096)
+def _names_no_operation(path: str) -> bool:
+    last = path.rpartition(".")[2]
+    return builtins.knows(path) or last in seam.SCOPES or "logging" in path
 
 
 def _ask(frame: Frame, record: ApiCall, families: Families) -> Value | None:

@@ -88,19 +88,19 @@ class Files:
         return known
 
     def may_hold(self, path: str, dotted: str) -> bool:
-        """Return whether some root has anything of the name that `dotted` begins with."""
+        """Return whether an import of `dotted` can find anything in some root."""
         first = dotted.partition(".")[0]
         if first in OUTSIDE:
             return False
         key = (self._folder_of(path), first)
         if key not in self._begun:
             roots = self._roots_of(key[0])
-            self._begun[key] = any(self._has(root, first) for root in roots)
+            self._begun[key] = any(self._holds(root, first) for root in roots)
         return self._begun[key]
 
     def _search(self, path: str, parts: list[str]) -> str | None:
         """The first root that holds the module; a mere folder counts where it is a package's."""
-        for root in self._roots_of(os.path.dirname(path)):
+        for root in self._roots_of(self._folder_of(path)):
             if self._holds(root, parts[0]):
                 found = self._find(root, parts)
                 if found is not None and (self.is_written(found) or self._owns(root, parts, path)):
@@ -115,10 +115,10 @@ class Files:
         """
         if self._has(root, f"{name}.py"):
             return True
-        is_package = name not in sys.stdlib_module_names or self._has(
-            os.path.join(root, name), PACKAGE
-        )
-        return is_package and self._has(root, name)
+        if not self._has(root, name):
+            return False
+        is_package = name not in sys.stdlib_module_names
+        return is_package or self._has(os.path.join(root, name), PACKAGE)
 
     def _owns(self, root: str, parts: list[str], path: str) -> bool:
         """Return whether a folder without an `__init__` is a package by PEP 420.
@@ -144,7 +144,8 @@ class Files:
 
     def is_written(self, path: str) -> bool:
         """Return whether there is such a file: a package without an `__init__` has none."""
-        return self._has(os.path.dirname(path), os.path.basename(path))
+        folder, _, name = path.rpartition(os.sep)
+        return self._has(folder, name)
 
     def look_around(self, path: str) -> None:
         """Look into the folders that say in which package the file at `path` is."""

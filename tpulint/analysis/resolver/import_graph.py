@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from tpulint.analysis.resolver.files import PACKAGE, Asked, Files
-from tpulint.analysis.resolver.imports import ImportedNames, imports
+from tpulint.analysis.resolver.imports import (
+    ImportedNames,
+    Written,
+    imported_names,
+    statements,
+)
 from tpulint.source import UnreadableSource, read_source
 
 NOTEBOOK = ".ipynb"
@@ -29,6 +35,8 @@ class ImportGraph:
         self._files = files
         self._asked = asked
         self.known = dict(known or {})
+        self._folder = ""  # of the file that was read last
+        self._in_folder: dict[Written, tuple[str, ...]] = {}  # by statement, what it means there
 
     def again(self, files: Files, changed: Iterable[str]) -> ImportGraph:
         """The graph of the same files, those in `changed` (absolute) with other bytes."""
@@ -54,7 +62,7 @@ class ImportGraph:
         """The files of the project that the file at `path` imports, each once."""
         known = self.known.get(path)
         if known is None:
-            found = (file for each in imports(self._text(path)) for file in self._meant(path, each))
+            found = chain.from_iterable(self._meant(path, statements(self._text(path))))
             known = self.known[path] = tuple(dict.fromkeys(found))
         return known
 
@@ -78,17 +86,30 @@ class ImportGraph:
         except UnreadableSource:
             return b""
 
-    def _meant(self, path: str, statement: ImportedNames) -> Iterable[str]:
+    def _meant(self, path: str, every: Iterable[Written]) -> Iterator[tuple[str, ...]]:
+        """Yield the files of each statement: in all modules of a folder it means the same."""
+        folder = os.path.dirname(path)
+        if folder != self._folder:
+            self._folder, self._in_folder = folder, {}
+        for statement in every:
+            meant = self._in_folder.get(statement)
+            if meant is None:
+                names = imported_names(*statement)
+                meant = tuple(file for each in names for file in self._files_of(path, each))
+                self._in_folder[statement] = meant
+            yield meant
+
+    def _files_of(self, path: str, imported: ImportedNames) -> Iterable[str]:
+        dotted, level, names = imported
+        if level == 0 and not self._files.may_hold(path, dotted):
+            return
         locate = self._files.locate
-        module = locate(path, statement.dotted, statement.level)
+        module = locate(path, dotted, level)
         if module is not None:
             yield module
-        elif statement.level == 0 and not self._files.may_hold(path, statement.dotted):
-            return
-        if module is None or os.path.basename(module) == PACKAGE:
-            for name in statement.names:
-                dotted = f"{statement.dotted}.{name}" if statement.dotted else name
-                inner = locate(path, dotted, statement.level)
+        if module is None or module.endswith(PACKAGE):
+            for name in names:
+                inner = locate(path, f"{dotted}.{name}" if dotted else name, level)
                 if inner is not None:
                     yield inner
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from itertools import chain, starmap
+from typing import NamedTuple, TypeAlias
+
+Written: TypeAlias = "tuple[bytes, bytes]"
 
 _IMPORT = re.compile(rb"import(?<!\wimport)[ \t(]")
 _FROM = re.compile(rb"(?:^|[:;])[ \t]*from[ \t]+(\.*)[ \t]*([\w.]*)[ \t]+$")
@@ -24,19 +28,27 @@ class ImportedNames(NamedTuple):
 
 def imports(data: bytes) -> Iterator[ImportedNames]:
     """Every import statement, those in functions and under conditions included."""
+    return chain.from_iterable(starmap(imported_names, statements(data)))
+
+
+def statements(data: bytes) -> Iterator[Written]:
+    """Yield what may be an import statement, as it is written: before `import`, and after it."""
     for found in _IMPORT.finditer(data):
         begin = data.rfind(b"\n", 0, found.start()) + 1
-        head = data[begin : found.start()]
-        origin = _FROM.search(head)
-        if origin is None and not _PLAIN.search(head):
-            continue
         listed = _LISTED.match(data, found.start() + len(b"import"))
         assert listed is not None
-        written = listed.group(1)
-        names = _NAME.findall(_COMMENT.sub(b"", written) if b"#" in written else written)
-        decoded = tuple(each.decode("utf-8", "replace") for each in names)
-        if origin is not None:
-            dotted = origin.group(2).decode("utf-8", "replace")
-            yield ImportedNames(dotted, len(origin.group(1)), decoded)
-        else:
-            yield from (ImportedNames(each, 0, ()) for each in decoded)
+        yield data[begin : found.start()], listed.group(1)
+
+
+@functools.lru_cache(maxsize=1 << 14)  # most modules import what many others do
+def imported_names(before: bytes, listed: bytes) -> tuple[ImportedNames, ...]:
+    """Return what is imported; nothing where the words are no statement."""
+    origin = _FROM.search(before)
+    if origin is None and not _PLAIN.search(before):
+        return ()
+    names = _NAME.findall(_COMMENT.sub(b"", listed) if b"#" in listed else listed)
+    decoded = tuple(each.decode("utf-8", "replace") for each in names)
+    if origin is None:
+        return tuple(ImportedNames(each, 0, ()) for each in decoded)
+    dotted = origin.group(2).decode("utf-8", "replace")
+    return (ImportedNames(dotted, len(origin.group(1)), decoded),)
