@@ -34,6 +34,7 @@ __all__ = [
     "EscapedTensorError",
     "GradientColocationError",
     "HostOnlyInputError",
+    "HostPythonError",
     "InputsNotPerReplicaError",
     "InternalError",
     "MaximumShapesError",
@@ -292,6 +293,12 @@ class HostOnlyInputError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore
     """An input pipeline on a host of a pod calls Python, which is on the program's machine."""
 
     rule = "TPU607"
+
+
+class HostPythonError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[misc]
+    """A host cluster on a host of a pod calls Python, which is on the program's machine."""
+
+    rule = "TPU501"
 
 
 class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]

@@ -92,3 +92,31 @@ def test_one_host_has_no_name() -> None:
         connected()
         diverging()
     assert "  replica 0: has taken another branch" in str(caught.value)
+
+
+def of_the_program(x: Any) -> Any:
+    return tf.numpy_function(lambda value: value + 1.0, [x], tf.float32)
+
+
+def in_a_branch(x: Any) -> Any:
+    return tf.cond(x > 0.0, lambda: of_the_program(x), lambda: x)
+
+
+@pytest.mark.parametrize("function", [of_the_program, in_a_branch])
+def test_a_host_cluster_on_another_machine_cannot_call_python(function: Any) -> None:
+    with tpu.emulated_tpu(2, hosts=2), pytest.raises(tpu.HostPythonError) as caught:
+        connected()
+        replicated(lambda x: tpu.outside_compilation(function, x), [[tf.constant(1.0)]] * 2)
+    assert caught.value.rule == "TPU501"
+    assert isinstance(caught.value, tf.errors.NotFoundError)
+    assert "No registered 'PyFunc' OpKernel on the hosts '/job:worker'" in str(caught.value)
+    line = of_the_program.__code__.co_firstlineno + 1
+    assert (caught.value.place or "").endswith(f"test_hosts_errors.py:{line}")
+
+
+def test_a_host_cluster_on_this_machine_calls_python() -> None:
+    with tpu.emulated_tpu(2):
+        connected()
+        values = [[tf.constant(1.0)], [tf.constant(2.0)]]
+        results = replicated(lambda x: tpu.outside_compilation(of_the_program, x), values)
+    assert [float(each) for (each,) in results] == [2.0, 3.0]

@@ -30,6 +30,7 @@ from tpulint.runtime.execute.rendezvous import Rendezvous
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_this_graph
 from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.kernels import unsupported
+from tpulint.runtime.extract.python_functions import out_of_reach
 from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
 from tpulint.runtime.extract.segments import Segment, Side
 from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
@@ -65,7 +66,7 @@ class Composer:
             elif segment.side is Side.FEED:
                 self._feed(planned, segment.ops[0], images)
             elif segment.side is Side.HOST:
-                self._plain(planned, segment, images)
+                self._host(planned, segment, images)
             else:
                 self._device(planned, segment, images)
         if later:
@@ -105,6 +106,13 @@ class Composer:
         images.operations.update(copied.operations)
         if started:
             ends(self.probes, planned, segment, own, images, list(copied.operations.values()))
+
+    def _host(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
+        fault = out_of_reach(planned.region, segment.ops)
+        if fault:
+            self._fails(planned, segment, fault, images)
+        else:
+            self._plain(planned, segment, images)
 
     def _device(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         fault = unsupported(planned.region, segment.ops)
@@ -167,7 +175,7 @@ class Composer:
         fault: RuntimeFault,
         images: TensorMap,
     ) -> None:
-        """Build, in place of a segment that no device can run, an operation that fails."""
+        """Build, in place of a segment that nothing there can run, an operation that fails."""
         own = frozenset(op.name for op in segment.ops)
         wanted = _wanted(planned.region, segment, own)
         with tf.control_dependencies(all_wait_for(planned, segment, own, images)):

@@ -21,6 +21,7 @@ from tpulint.runtime.execute.clock import Clock
 from tpulint.runtime.execute.feeds import PATIENCE, Feeds
 from tpulint.runtime.execute.probes import Unfinished
 from tpulint.runtime.execute.raising import Ticket, safely, ticket_for
+from tpulint.runtime.extract.python_functions import PYTHON
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.attributes import string_attr
 from tpulint.runtime.schedule.wait_graph import Wait, WaitGraph
@@ -28,7 +29,6 @@ from tpulint.runtime.source_location import place_of_operation
 
 _TICK = 0.002
 """Seconds between two looks at the clock."""
-_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
 class Deadline:
@@ -97,7 +97,7 @@ class Deadline:
 
     def bounds(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
-        if self._seconds is None or op.type not in _PYTHON:
+        if self._seconds is None or op.type not in PYTHON:
             return
         wait = Wait(lane, "Python", "waits for a Python function", place_of_operation(op))
         token = tensorflow_internals.around_python_function(
