@@ -61,7 +61,7 @@ ecosystem: .venv/ready
 	.venv/bin/python -m pytest tests/ecosystem $(PYTEST_ARGS)
 
 bench: corpus
-	.venv/bin/python benchmarks/analyzer.py $(TPULINT_CORPUS)
+	.venv/bin/python -m benchmarks.analyzer $(TPULINT_CORPUS)
 	.venv/bin/python -m benchmarks.runtime
 	.venv/bin/python -m benchmarks.server
 	.venv/bin/python -m benchmarks.cluster $(TPULINT_CORPUS)

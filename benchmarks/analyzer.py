@@ -1,11 +1,11 @@
 """Time and memory of a check, beside tools that people know.
 
-    python benchmarks/analyzer.py CORPUS [--runs 3] [--sizes 100 400 1600 6400 25000] [--write]
+    python -m benchmarks.analyzer CORPUS [--runs 3] [--sizes 100 400 1600 6400 25000] [--write]
 
 Everything is measured in one run on one machine, each command in a process of its own:
 wall time and peak memory of the largest process (both from the operating system, by
-`os.wait4`), medians over the runs. Python may keep its bytecode, as it does of installed
-packages. `--write` puts the result into docs/benchmarks.md.
+`os.wait4`), medians over the runs, in which the commands take turns. Python may keep its
+bytecode, as it does of installed packages. `--write` puts the result into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ import os
 import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from benchmarks.timing import Command, Measured, in_turns, measure, once
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.pipeline import driver
@@ -54,94 +53,45 @@ PARSE = (
 )
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Medians over the runs of one command.
-
-    seconds: from start to end. busy: seconds of a core, all its processes together.
-    megabytes: of its largest process.
-    """
-
-    name: str
-    seconds: float
-    busy: float
-    megabytes: float
-
-
-def once(command: Sequence[str], statuses: Sequence[int] = (0,)) -> tuple[float, float, float]:
-    """Seconds, seconds of a core and peak megabytes of one run; its output goes nowhere.
-
-    An exit status that is none of `statuses` is an error.
-    """
-    began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in statuses:
-        raise RuntimeError(f"exit status {process.returncode}: {' '.join(command)[:300]}")
-    scale = 1024 if sys.platform == "darwin" else 1
-    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / scale / 1024
-
-
-def measure(
-    name: str,
-    command: Sequence[str],
-    runs: int,
-    before: Callable[[], None] = lambda: None,
-    statuses: Sequence[int] = (0,),
-) -> Measured:
-    """The medians of `runs` runs; `before` puts things back between them."""
-    rows = []
-    for _ in range(runs):
-        before()
-        rows.append(once(command, statuses))
-    seconds, busy, megabytes = (statistics.median(each) for each in zip(*rows, strict=True))
-    return Measured(name, seconds, busy, megabytes)
-
-
-def tools(corpus: Path, runs: int, cache: Path) -> list[Measured]:
-    """The check, cold and warm, and the other tools on the same files."""
-    path = str(corpus)
+def tools(corpus: Path, runs: int, folder: Path) -> list[Measured]:
+    """The check, cold, warm and after edits, and the other tools on the same files."""
+    path, cache = str(corpus), folder / "cache"
     cached = [*CHECK, "--cache-dir", str(cache), path]
     ruff = [PYTHON, "-m", "ruff", "check", "--no-cache", "--isolated", "--exit-zero", "-q", path]
-    return [
-        measure("tpulint, cold", cached, runs, lambda: shutil.rmtree(cache, ignore_errors=True)),
-        measure("tpulint, warm", cached, runs),
-        measure("ruff check", ruff, runs),
-        measure("ast.parse of every file", [PYTHON, "-c", PARSE, path], runs),
-        measure("flake8", [PYTHON, "-c", FLAKE8, "--isolated", "--exit-zero", path], runs),
-        *fixit(corpus, runs),
+    flake8 = [PYTHON, "-c", FLAKE8, "--isolated", "--exit-zero", path]
+    commands = [
+        Command("tpulint, cold", cached, lambda: shutil.rmtree(cache, ignore_errors=True)),
+        Command("tpulint, warm", cached),
+        *increments(corpus, folder),
+        Command("ruff check", ruff),
+        Command("ast.parse of every file", [PYTHON, "-c", PARSE, path]),
+        Command("flake8", flake8, alone=True),
     ]
+    if find_spec("fixit") is not None:  # which is made of libcst as well
+        fixit = [PYTHON, "-m", "fixit", "--quiet", "lint", path]
+        commands.append(Command("Fixit", fixit, statuses=(0, 1), alone=True))
+    return in_turns(commands, runs)
 
 
-def fixit(corpus: Path, runs: int) -> list[Measured]:
-    """Fixit, which is made of libcst as well, on the same files; no row where it is missing."""
-    if find_spec("fixit") is None:
-        return []
-    command = [PYTHON, "-m", "fixit", "--quiet", "lint", str(corpus)]
-    return [measure("Fixit", command, runs, statuses=(0, 1))]
-
-
-def increments(corpus: Path, runs: int, folder: Path) -> list[Measured]:
+def increments(corpus: Path, folder: Path) -> list[Command]:
     """A run after an edit, in a copy of the corpus; each edit is another one."""
     copy = folder / "copy"
     shutil.copytree(corpus, copy)
     plain = copy / "beside.py"  # of no program
     plain.write_text("x = 1\n", encoding="utf-8")
-    settle(copy)
-    cached = [*CHECK, "--cache-dir", str(folder / ".increments")]
-    once([*cached, str(copy)])
+    settle(*copy.rglob("*.py"))
+    check = [*CHECK, "--cache-dir", str(folder / ".increments"), str(copy)]
+    once(check)
     followed = in_largest_program(copy)
 
     def edit(path: Path) -> None:
         with path.open("a", encoding="utf-8") as stream:
             stream.write("# edited\n")
-        settle(copy)
+        settle(path)
 
     return [
-        measure("after an edit beside", [*cached, str(copy)], runs, lambda: edit(plain)),
-        measure("after an edit of a program", [*cached, str(copy)], runs, lambda: edit(followed)),
+        Command("after an edit beside", check, lambda: edit(plain)),
+        Command("after an edit of a program", check, lambda: edit(followed)),
     ]
 
 
@@ -163,10 +113,10 @@ def one_file(corpus: Path, runs: int, folder: Path) -> Measured:
     return measure("tpulint check FILE, 500 files", [*cached, str(asked)], runs)
 
 
-def settle(folder: Path) -> None:
-    """Make all files as old as one that is not being written."""
+def settle(*paths: Path) -> None:
+    """Make files as old as those that are not being written."""
     earlier = time.time() - 60
-    for path in folder.rglob("*.py"):
+    for path in paths:
         os.utime(path, (earlier, earlier))
 
 
@@ -278,17 +228,17 @@ def report(corpus: Path, runs: int, sizes: Sequence[int]) -> str:
     files = sorted(corpus.rglob("*.py"))
     lines = lines_of(files)
     with tempfile.TemporaryDirectory() as folder:
-        table = tools(corpus, runs, Path(folder, "cache"))
+        table = tools(corpus, runs, Path(folder))
         first = Path(folder, "plain")
         first.mkdir()
         started = starts(first, max(runs, 9))
-        table[2:2] = increments(corpus, runs, Path(folder))
         started.append(one_file(corpus, max(runs, 9), Path(folder)))
     hits = on_hits(corpus, runs)
     ruff = next(row for row in table if row.name == "ruff check").seconds
     bare = started[0].seconds
     rows = [
-        f"Measured on {time.strftime('%Y-%m-%d')}: {machine()}; medians of {runs} runs.",
+        f"Measured on {time.strftime('%Y-%m-%d')}: {machine()}; medians of {runs} runs in "
+        "turns, flake8 run once.",
         "",
         f"The pinned corpus, {len(files):,} files, {lines:,} lines:",
         "",

@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import distributed
 
-from benchmarks.analyzer import CHECK, ROOT, grown, lines_of, machine, once, write
+from benchmarks.analyzer import CHECK, ROOT, grown, lines_of, machine, write
+from benchmarks.timing import once
 
 DOCUMENT = ROOT / "docs" / "scale.md"
 BEGIN, END = "<!-- cluster: written by benchmarks/cluster.py -->", "<!-- end of cluster -->"

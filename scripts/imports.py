@@ -22,7 +22,7 @@ LAYERS = (
     | {"worker_pool", "notebook_cells", "unfinished"},
     {"source", "config", "knowledge"},
     {"syntax"},
-    {"analysis.names", "analysis.options", "analysis.soft_placement"},
+    {"analysis.names", "analysis.options", "analysis.soft_placement", "analysis.estimator_homes"},
     {"analysis.domain"},
     {"analysis.resolver"},
     {"analysis.interpreter"},

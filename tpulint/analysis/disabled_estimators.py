@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
+from tpulint.analysis.estimator_homes import home_of
 from tpulint.disk import DISK, Disk
-
-NAMED = b"TPUEstimator"
 
 
 def drop(program: Program, disk: Disk = DISK) -> None:
@@ -36,27 +32,3 @@ def _refuses(call: ApiCall) -> bool:
 def _is_guess(computation: Computation) -> bool:
     """Return whether no estimator was seen that takes the model_fn (see `roots`)."""
     return computation.kind == "model_fn" and not computation.call.arguments
-
-
-def names_estimators(data: bytes) -> bool:
-    """Return whether these bytes name a TPUEstimator or a specification for one."""
-    return NAMED in data
-
-
-def by_home(paths: Iterable[str]) -> list[list[str]]:
-    """Return the files that name estimators, those of each home together.
-
-    Nothing need import one for the other: model_fns are found in registries, and by flags.
-    """
-    found: dict[str, list[str]] = {}
-    for path in paths:
-        found.setdefault(home_of(path), []).append(path)
-    return list(found.values())
-
-
-def home_of(path: str, disk: Disk = DISK) -> str:
-    """The folder of a module's outermost package, or its own."""
-    folder = os.path.dirname(path)
-    while disk.exists(os.path.join(folder, "__init__.py")):
-        folder = os.path.dirname(folder)
-    return folder

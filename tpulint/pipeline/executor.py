@@ -10,8 +10,6 @@ import gc
 import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor as Pool
-from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -27,6 +25,9 @@ from tpulint.pipeline.prefilter import NOTHING, Prefiltered, merge
 from tpulint.pipeline.progress import Progress
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor as Pool
+    from concurrent.futures import Future
+
     from tpulint.analysis.interpreter.observer import Observer
     from tpulint.analysis.resolver.files import Asked
     from tpulint.analysis.resolver.import_graph import ImportGraph

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tpulint.analysis.disabled_estimators import names_estimators
+from tpulint.analysis.estimator_homes import names_estimators
 from tpulint.analysis.names.api_names import missing_somewhere
 from tpulint.analysis.names.target_release import keeps_keras_2
 from tpulint.analysis.options import Settings

@@ -72,7 +72,7 @@ def this_analyzer() -> Analyzer:
 
 def recorded(batch: Batch, job: Job) -> RecordingDisk:
     """Return a disk that was asked for what, by its imports, the reading of a program asks."""
-    from tpulint.analysis.disabled_estimators import home_of
+    from tpulint.analysis.estimator_homes import home_of
     from tpulint.analysis.names.target_release import Targets
     from tpulint.analysis.resolver.files import Files
     from tpulint.analysis.resolver.import_graph import ImportGraph

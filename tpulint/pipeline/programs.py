@@ -22,7 +22,7 @@ def split_into_programs(batch: Batch, prefiltered: Prefiltered, graph: ImportGra
     """Return the seeds by program; a program that reaches no file to report on is left out."""
     if not prefiltered.seeds:
         return []
-    from tpulint.analysis.disabled_estimators import by_home
+    from tpulint.analysis.estimator_homes import by_home
     from tpulint.analysis.resolver.import_graph import connected
     from tpulint.analysis.resolver.soft_programs import SoftPlacement
 
