@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tpulint.analysis.names.api_names import Spelled
+from tpulint.analysis.names.spelling_search import Spelled
 from tpulint.diagnostics.renames import shown
 from tpulint.finding import HOST_LANE, Certainty, Span, Step
 from tpulint.knowledge import names

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.names.api_names import Spelled, having_of
+from tpulint.analysis.names.api_names import having_of
+from tpulint.analysis.names.spelling_search import Spelled
 from tpulint.finding import Applicability, Edit, Fix, Location
 from tpulint.queries.absent_names import Absent, newest, successor
 from tpulint.syntax.api_spellings import IMPORT, METHOD

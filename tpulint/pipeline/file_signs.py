@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tpulint.analysis.estimator_homes import names_estimators
 from tpulint.analysis.names.api_names import missing_somewhere
+from tpulint.analysis.names.spelling_search import NamesInFile
 from tpulint.analysis.names.target_release import keeps_keras_2
 from tpulint.analysis.options import Settings
 from tpulint.analysis.soft_placement import SIGN, is_script, placement_in
@@ -21,8 +22,7 @@ class FileSigns(NamedTuple):
 
     seam: it shows the seam. estimators: it does, and names a TPUEstimator. marked: it may hold
     suppressions. script: it is run as a program. placement: the certainty with which it turns
-    soft placement on. missing: names in it that some release of TensorFlow lacks, in code or in
-    words. keras_2: it may choose Keras 2, where some are missing.
+    soft placement on. names: what it names of TensorFlow.
     """
 
     seam: bool = False
@@ -30,8 +30,7 @@ class FileSigns(NamedTuple):
     marked: bool = False
     script: bool = False
     placement: str | None = None
-    missing: tuple[str, ...] = ()
-    keras_2: bool = False
+    names: NamesInFile = NamesInFile()
 
 
 def signs_in(data: bytes, settings: Settings) -> FileSigns:
@@ -45,6 +44,5 @@ def signs_in(data: bytes, settings: Settings) -> FileSigns:
         tpus and may_name_own_codes(data),
         is_script(data),
         placement_in(data) if SIGN in data else None,
-        missing,
-        bool(missing) and keeps_keras_2(data),
+        NamesInFile(missing, bool(missing) and keeps_keras_2(data)),
     )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tpulint.analysis.names.spelling_search import NamesInFile
 from tpulint.pipeline.file_signs import FileSigns
 from tpulint.pipeline.kept_entry import KeptEntry
 from tpulint.pipeline.run_cache import stamp
 
 if TYPE_CHECKING:
     from tpulint.pipeline.batch import Batch
+    from tpulint.syntax.api_spellings import FileSpellings
 
 FOLDER = "signs"
 NONE = FileSigns()  # of most files
@@ -56,7 +58,25 @@ def signs_of(
     marked: bool = False,
     script: bool = False,
     placement: str | None = None,
-    missing: Iterable[str] = (),
-    keras_2: bool = False,
+    names: Iterable[Any] = (),
 ) -> FileSigns:
-    return FileSigns(seam, estimators, marked, script, placement, tuple(missing), keras_2)
+    return FileSigns(seam, estimators, marked, script, placement, _names_of(*names))
+
+
+def _names_of(
+    missing: Iterable[str] = (), keras_2: bool = False, spellings: Iterable[Any] | None = None
+) -> NamesInFile:
+    found = None if spellings is None else _spellings_of(*spellings)
+    return NamesInFile(tuple(missing), keras_2, found)
+
+
+def _spellings_of(
+    names: Iterable[list[Any]], aliases: Mapping[str, Iterable[str]], asks: bool
+) -> FileSpellings:
+    from tpulint.syntax.api_spellings import FileSpellings, SpelledName
+
+    found = (
+        SpelledName(place, tuple(paths), tuple(start), tuple(end), *rest)
+        for place, paths, start, end, *rest in names
+    )
+    return FileSpellings(tuple(found), {each: tuple(aliases[each]) for each in aliases}, asks)

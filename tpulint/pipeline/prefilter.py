@@ -8,7 +8,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tpulint.analysis.names.api_names import Spelled, SpellingSearch
+from tpulint.analysis.names.spelling_search import Spelled, SpellingSearch
 from tpulint.analysis.options import Settings
 from tpulint.disk import DISK
 from tpulint.finding import Finding, Location, Span
@@ -61,9 +61,9 @@ def prefilter(
     for filename in filenames:
         try:
             its = known.get(filename) or signs_in(read(filename), settings)
-            if its.missing:
-                rest = its.missing, its.keras_2, partial(read, filename)
-                its = its._replace(missing=spelling.look(filename, *rest))
+            if its.names.missing:
+                names = spelling.look(filename, its.names, partial(read, filename))
+                its = its._replace(names=names)
             if its != known.get(filename):
                 searched.append((filename, its))
         except OSError as error:

@@ -96,8 +96,9 @@ class InputsOnDisk:
     def _stated(self, files: list[str]) -> str:
         """The hash of the contents of files, and of the names that the run has for them."""
         if self._shown is None:
-            self._shown = {self.relative(os.path.abspath(each)): each for each in self._names}
-        rows = [[path, self._shown.get(path), self._content(path)] for path in files]
+            self._shown = {os.path.abspath(each): each for each in self._names}
+        shown = (self._shown.get(os.path.abspath(path)) for path in files)
+        rows = [[path, name, self._content(path)] for path, name in zip(files, shown, strict=True)]
         return hashlib.sha256(repr(rows).encode("utf-8", "surrogateescape")).hexdigest()
 
     def _content(self, path: str) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.names.api_names import Spelled, having_of, is_missing
+from tpulint.analysis.names.api_names import having_of, is_missing
+from tpulint.analysis.names.spelling_search import Spelled
 from tpulint.finding import Certainty
 from tpulint.knowledge import names
 from tpulint.knowledge.renames import methods, renamed

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tpulint.analysis.names.spelling_search import Spelled
 from tpulint.analysis.options import Settings
 from tpulint.codes import CODES
 from tpulint.pipeline import driver, executor
@@ -18,6 +19,7 @@ from tpulint.pipeline.executor import ProcessExecutor
 from tpulint.pipeline.file_signs import FileSigns
 from tpulint.pipeline.prefilter import NOTHING, Prefiltered
 from tpulint.pipeline.progress import Progress
+from tpulint.syntax import api_spellings
 
 SEAM = "import net\nimport tensorflow as tf\ny = tf.compat.v1.tpu.rewrite(tf.abs, [[1.0]])\n"
 EARLIER = time.time() - 100
@@ -30,11 +32,13 @@ class Seen:
     def __init__(self) -> None:
         self.searched: list[str] = []
         self.graphs: list[object] = []
+        self.spelled: tuple[Spelled, ...] = ()
 
     def prefilter(
         self, batch: Batch, filenames: object, known: Mapping[str, FileSigns] = NOTHING
     ) -> Prefiltered:
         found = driver.prefilter_files(batch, batch.filenames, known)
+        self.spelled = found.spelled
         self.searched += (os.path.basename(name) for name, _ in found.searched)
         return found
 
@@ -104,6 +108,19 @@ def test_an_edit_that_changes_the_programs(
 ) -> None:
     write(project, files, age=1)
     assert [each.size for each in check(project)[0]] == sizes
+
+
+def test_a_wrong_name_is_found_again_without_its_file(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = "import tensorflow as tf\nx = tf.tpu.no_such_name\ny = tf.tpu.experimental\n"
+    write(project, {"wrong.py": wrong})
+    _, first = check(project)
+    assert [each.name.written for each in first.spelled] == ["tf.tpu.no_such_name"]
+    monkeypatch.setattr(api_spellings, "spelled", None)  # which reads a file
+    _, second = check(project)
+    assert second.spelled == first.spelled
+    assert second.searched == []
 
 
 def test_a_new_file_can_be_what_an_import_means(project: Path) -> None:

@@ -11,7 +11,7 @@ from tpulint.analysis.domain.context import DATA
 from tpulint.analysis.domain.events import Access, ApiCall, Cluster, Computation, Context, Use
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import Value
-from tpulint.analysis.names.api_names import Spelled
+from tpulint.analysis.names.spelling_search import Spelled
 from tpulint.analysis.names.target_release import Targets
 
 

@@ -1,23 +1,16 @@
-"""Names of TensorFlow that the releases a file is written for do not have.
+"""Names of TensorFlow in the bytes of a file, and the releases that have them.
 
-A file is first searched as bytes: one expression finds how it imports TensorFlow, another
-the dotted names of the watched part of the API, and each is looked up in the table. Only
-a file with a name that is missing somewhere is parsed, and only if its code has the name: most
-such names are in its documentation.
+One expression finds how the file imports TensorFlow, another the dotted names of the watched part
+of the API, and each is looked up in the table.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
 
-from tpulint.analysis.names.target_release import Target, Targets
-from tpulint.finding import Location, Span
-
-if TYPE_CHECKING:
-    from tpulint.syntax.api_spellings import SpelledName
+from tpulint.analysis.names.target_release import Target
 
 PACKAGE = b"tensorflow"
 # The text that may follow `tf.` for a name to be in the table (scripts/names.py).
@@ -29,66 +22,9 @@ _IMPORT = re.compile(rb"import tensorflow((?:\.\w+)*)(?:[ \t]+as[ \t]+(\w+))?")
 _LISTED = re.compile(rb"(\w+)(?:\s+as\s+(\w+))?\s*(?:,|\)|\\?\s*$|#)", re.MULTILINE)
 
 
-class Spelled(NamedTuple):
-    """A name as a file spells it, and what it can stand for.
-
-    having: the releases that have it; target: those that the file is written for. `aliases`
-    are the file's own names for modules, `asks` whether it asks for the version anywhere.
-    """
-
-    name: SpelledName
-    span: Span
-    having: int
-    target: Target
-    aliases: dict[str, tuple[str, ...]]
-    asks: bool
-
-
-class SpellingSearch:
-    """A search of every file's bytes; `found` are the names that are missing somewhere."""
-
-    def __init__(self, configured: str | None) -> None:
-        self.targets = Targets(configured)
-        self.found: list[Spelled] = []
-
-    def look(
-        self, filename: str, missing: tuple[str, ...], keras_2: bool, read: Callable[[], bytes]
-    ) -> tuple[str, ...]:
-        """Keep what the file names and its releases do not have.
-
-        missing: the names in it that some release lacks. keras_2: it may choose Keras 2.
-        Return those that its code has, as far as that had to be found out.
-        """
-        from tpulint.source import UnreadableSource, read_source
-        from tpulint.syntax.text_scan import code_of
-
-        target = self.targets.of(filename).of_file(keras_2)
-        if not lacks_one(target, missing):
-            return missing
-        try:
-            text = read_source(filename, read()).text
-        except UnreadableSource:
-            return missing
-        in_code = tuple(missing_somewhere(code_of(text).encode()))
-        if lacks_one(target, in_code):
-            self._read(filename, text, target)
-        return in_code
-
-    def _read(self, filename: str, text: str, of_file: Target) -> None:
-        from tpulint.knowledge.renames import method_names
-        from tpulint.syntax.api_spellings import spelled
-
-        spelling = spelled(text, PACKAGE.decode(), method_names())
-        if spelling is None:
-            return
-        for name in spelling.names:
-            having = functools.reduce(int.__or__, map(having_of, name.paths))
-            target = of_file.of_name(name.paths[0])
-            if is_missing(having, target):
-                span = Span(filename, Location(*name.start), Location(*name.end))
-                self.found.append(
-                    Spelled(name, span, having, target, spelling.aliases, spelling.asks)
-                )
+def having_any_of(paths: tuple[str, ...]) -> int:
+    """Return the releases that have one of the dotted names."""
+    return functools.reduce(int.__or__, map(having_of, paths))
 
 
 def lacks_one(target: Target, names: Iterable[str]) -> bool:
@@ -105,6 +41,7 @@ def missing_somewhere(data: bytes) -> Iterator[str]:
         yield from (path for path in candidates(data) if having_of(path) != every)
 
 
+@functools.lru_cache(maxsize=4096)
 def having_of(path: str) -> int:
     """The releases that have a dotted name, or the method of that name."""
     from tpulint.knowledge import names
