@@ -119,6 +119,7 @@ OPTIMIZES = {
     "tf.tpu.CrossShardOptimizer(Scaled())": "",
     "library.optimizer": "",
     "lambda rate: library.made(rate)": "",
+    "tf.train.AdamOptimizer() if params else None": "definite",
     "None": "",
 }
 

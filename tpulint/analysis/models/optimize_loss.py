@@ -26,6 +26,8 @@ def answer(this: Call) -> Value | None:
     _count(this)
     computation = this.frame.context.computation
     for each in alternatives(optimizer):
+        if each == NONE:  # which it refuses
+            continue
         receiver = _made(this, each)
         if computation is not None and not this.frame.context.muted:
             update = ApiCall("?.minimize", this.site, this.frame.context, (), receiver, UNKNOWN)
