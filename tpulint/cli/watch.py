@@ -18,7 +18,7 @@ from tpulint.cli.request import request_of
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES
 from tpulint.pipeline import driver
-from tpulint.pipeline.run_cache import stamp
+from tpulint.pipeline.stamps import stamp
 
 PAUSE = 0.5  # seconds
 CLEAR = "\x1bc"

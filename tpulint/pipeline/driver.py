@@ -32,6 +32,7 @@ from tpulint.pipeline.request import STDIN, Request, settings_of
 from tpulint.pipeline.resolve import resolved
 from tpulint.pipeline.run_cache import RunCache
 from tpulint.pipeline.sources import read_sources
+from tpulint.pipeline.stamps import Stamps
 from tpulint.pipeline.task import Task, changed_since, find_files, in_shard
 
 if TYPE_CHECKING:
@@ -121,14 +122,15 @@ def analyze_batch(batch: Batch, task: Task, warm: Warm | None) -> Analysis:
         with uncollected():
             return run_steps(executor.batch, executor)
     timed = task.request.timed
-    cache = RunCache(batch)
+    stamps = Stamps()
+    cache = RunCache(batch, stamps)
     known = None if timed else cache.recall()
     if known is not None:
         return known
     if timed:  # what is recalled takes no time
         batch = batch._replace(cache=None)
     processes = processes_of(task.request.config.jobs)
-    with ProcessExecutor(batch, processes, task.progress) as process_executor:
+    with ProcessExecutor(batch, processes, task.progress, stamps) as process_executor:
         found = run_steps(batch, with_cluster(process_executor, batch, task))
     cache.remember(found)
     return found

@@ -23,6 +23,7 @@ from tpulint.pipeline.kept_programs import KeptPrograms
 from tpulint.pipeline.kept_signs import KeptSigns
 from tpulint.pipeline.prefilter import NOTHING, Prefiltered, merge
 from tpulint.pipeline.progress import Progress
+from tpulint.pipeline.stamps import Stamps
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor as Pool
@@ -85,11 +86,14 @@ class ProcessExecutor:
     A context manager: the processes end with it.
     """
 
-    def __init__(self, batch: Batch, processes: int, progress: Progress) -> None:
+    def __init__(
+        self, batch: Batch, processes: int, progress: Progress, stamps: Stamps | None = None
+    ) -> None:
+        stamps = stamps or Stamps()
         self._batch = batch
         self._kept = KeptPrograms(batch)
-        self._signs = KeptSigns(batch)
-        self._division = KeptDivision(batch)
+        self._signs = KeptSigns(batch, stamps)
+        self._division = KeptDivision(batch, stamps)
         self._processes = 1 if batch.given else processes
         self._progress = progress
         self._stack = ExitStack()

@@ -10,10 +10,11 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.pipeline import kept_entry
 from tpulint.pipeline.batch import Job
 from tpulint.pipeline.kept_entry import KeptEntry
 from tpulint.pipeline.program_inputs import counting, names_in
-from tpulint.pipeline.run_cache import stamp
+from tpulint.pipeline.stamps import Stamps
 
 if TYPE_CHECKING:
     from tpulint.analysis.resolver.files import Asked
@@ -40,19 +41,19 @@ class Division(NamedTuple):
     imported: dict[str, tuple[str | None, tuple[str, ...]]]
     jobs: tuple[Job, ...]
 
-    @property
-    def unchanged(self) -> dict[str, tuple[str, ...]]:
+    def unchanged(self, stamps: Stamps) -> dict[str, tuple[str, ...]]:
         """The imports of the files that are as they were."""
         rows = self.imported.items()
-        return {path: found for path, (before, found) in rows if before == stamp(path)}
+        return {path: found for path, (before, found) in rows if before == stamps.of(path)}
 
 
 class KeptDivision:
     """The programs among the files of a batch, on disk."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, stamps: Stamps) -> None:
         self._files = _hash([batch.filenames, sorted(batch.context)])
-        self.entry = KeptEntry(batch, FOLDER)
+        self._stamps = stamps
+        self.entry = KeptEntry(batch, FOLDER, stamps)
         self._last: Division | None = None
 
     def recall(self, prefiltered: Prefiltered) -> list[Job] | None:
@@ -63,13 +64,13 @@ class KeptDivision:
         self._last = last
         if last.signs != self._hash_of_signs(prefiltered):
             return None
-        known = last.unchanged
+        known = last.unchanged(self._stamps)
         changed = [path for path in last.imported if path not in known]
         is_same = not changed or (len(changed) <= FEW and self._import_the_same(changed, last))
         return list(last.jobs) if is_same else None
 
     def _import_the_same(self, paths: list[str], last: Division) -> bool:
-        """Return whether these files import what they did; then keep their new stamps."""
+        """Return whether these files import what they did; then many get their new stamps."""
         from tpulint.analysis.resolver.files import Files
         from tpulint.analysis.resolver.import_graph import ImportGraph
 
@@ -77,12 +78,14 @@ class KeptDivision:
         if any(graph.imported(each) != last.imported[each][1] for each in paths):
             return False
         imported = {**{path: found for path, (_, found) in last.imported.items()}, **graph.known}
-        self.entry.leave(lambda: self._encoded(last.signs, graph.asked, imported, last.jobs))
+        if len(paths) > kept_entry.LEFT:
+            self.entry.leave(lambda: self._encoded(last.signs, graph.asked, imported, last.jobs))
         return True
 
     def imported(self) -> tuple[dict[str, tuple[str, ...]], Asked | None]:
         """Return what unchanged files import, and what was asked to find that."""
-        return ({}, None) if self._last is None else (self._last.unchanged, self._last.asked)
+        last = self._last
+        return ({}, None) if last is None else (last.unchanged(self._stamps), last.asked)
 
     def remember(self, prefiltered: Prefiltered, graph: ImportGraph, jobs: list[Job]) -> None:
         """Keep the programs that were found by the import graph."""

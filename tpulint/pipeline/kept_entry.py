@@ -11,13 +11,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from tpulint.pipeline.program_inputs import TICK
-from tpulint.pipeline.run_cache import read_entry, stamp, write_entry
+from tpulint.pipeline.run_cache import read_entry, write_entry
+from tpulint.pipeline.stamps import Stamps
 from tpulint.pipeline.version import package_hash
 
 if TYPE_CHECKING:
     from tpulint.pipeline.batch import Batch
 
 T = TypeVar("T")
+LEFT = 20  # changed files that the next check looks at again: that costs less than to write
 BYTES = 64 * 1024 * 1024  # of all entries in a folder; the oldest go first
 
 
@@ -27,7 +29,8 @@ class KeptEntry:
     Without a cache there is none. One that cannot be read is none.
     """
 
-    def __init__(self, batch: Batch, folder: str) -> None:
+    def __init__(self, batch: Batch, folder: str, stamps: Stamps) -> None:
+        self._stamps = stamps
         self._begun = time.time_ns() - TICK
         self._folder = ""
         if batch.cache is not None and batch.may_keep_findings:
@@ -63,7 +66,7 @@ class KeptEntry:
 
     def stamp(self, path: str) -> str | None:
         """Return the stamp of a file; one that never comes back if it may be changing now."""
-        found = stamp(path)
+        found = self._stamps.of(path)
         is_settled = found is None or int(found.rpartition(":")[2]) < self._begun
         return found if is_settled else ""
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tpulint.analysis.names.spelling_search import NamesInFile
+from tpulint.pipeline import kept_entry
 from tpulint.pipeline.file_signs import FileSigns
 from tpulint.pipeline.kept_entry import KeptEntry
-from tpulint.pipeline.run_cache import stamp
+from tpulint.pipeline.stamps import Stamps
 
 if TYPE_CHECKING:
     from tpulint.pipeline.batch import Batch
@@ -21,8 +22,9 @@ NONE = FileSigns()  # of most files
 class KeptSigns:
     """The signs in the files of a batch, on disk: a row a file, with its stamp."""
 
-    def __init__(self, batch: Batch) -> None:
-        self.entry = KeptEntry(batch, FOLDER)
+    def __init__(self, batch: Batch, stamps: Stamps) -> None:
+        self.entry = KeptEntry(batch, FOLDER, stamps)
+        self._stamps = stamps
         self._filenames = batch.filenames
         self._rows: dict[str, list[object]] = {}
 
@@ -34,14 +36,14 @@ class KeptSigns:
         if not isinstance(data, dict):
             raise TypeError("no rows by file")
         kept = [(each, data[each]) for each in self._filenames if each in data]
-        kept = [(each, row) for each, row in kept if row[0] == stamp(each)]
+        kept = [(each, row) for each, row in kept if row[0] == self._stamps.of(each)]
         self._rows = dict(kept)
         return {each: signs_of(*row[1:]) for each, row in kept}
 
     def remember(self, searched: Iterable[tuple[str, FileSigns]]) -> None:
-        """Keep the signs in files that were searched, and those that were recalled."""
+        """Keep the signs in files that were searched, if they are many or the first."""
         new = dict(searched)
-        if new:
+        if len(new) > kept_entry.LEFT or (new and not self._rows):
             self.entry.leave(lambda: {**self._rows, **self._rows_of(new)})
 
     def _rows_of(self, signs: Mapping[str, FileSigns]) -> dict[str, list[object]]:

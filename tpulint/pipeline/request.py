@@ -89,6 +89,11 @@ def settings_of(config: Config) -> Settings:
     return Settings(config.wrappers, config.assume_tpu, config.target_tensorflow)
 
 
-def one_a_folder(filenames: Iterable[str]) -> Iterable[str]:
+def one_a_folder(filenames: Iterable[str]) -> tuple[str, ...]:
     """One file of each directory: the others have the same configuration."""
-    return {os.path.dirname(each): each for each in filenames}.values()
+    return _one_a_folder(tuple(filenames))
+
+
+@functools.lru_cache(maxsize=2)
+def _one_a_folder(filenames: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple({os.path.dirname(each): each for each in filenames}.values())

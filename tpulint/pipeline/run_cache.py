@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch
 from tpulint.pipeline.rows import finding_of, row_of
+from tpulint.pipeline.stamps import Stamps
 from tpulint.pipeline.version import package_hash
 
 RUNS = "runs"
@@ -25,8 +25,9 @@ KEPT = 32
 class RunCache:
     """The findings of the last checks of a batch, on disk."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, stamps: Stamps) -> None:
         self._batch = batch
+        self._stamps = stamps
         self._folder = ""
         if batch.cache is not None and batch.may_keep_findings:
             self._folder = os.path.join(batch.cache, RUNS)
@@ -34,7 +35,7 @@ class RunCache:
     @cached_property
     def _key(self) -> str | None:
         batch = self._batch
-        return key_of(batch.filenames, batch.context, batch.codes, batch.settings)
+        return key_of(batch, self._stamps)
 
     def recall(self) -> Analysis | None:
         """Return the findings of the same check before, if its imported files have not changed."""
@@ -42,7 +43,7 @@ class RunCache:
             return None
         try:
             data = read_entry(self._folder, self._key)
-            if any(stamp(path) != known for path, known in data["imported"]):
+            if any(self._stamps.of(path) != known for path, known in data["imported"]):
                 return None
             findings = [finding_of(row) for row in data["findings"]]
             known = Analysis(findings, data["messages"], marked=data["marked"])
@@ -60,7 +61,7 @@ class RunCache:
         data = {
             "findings": [row_of(each) for each in found.findings],
             "messages": found.messages,
-            "imported": [[path, stamp(path)] for path in sorted(set(found.imported))],
+            "imported": [[path, self._stamps.of(path)] for path in sorted(set(found.imported))],
             "marked": found.marked,
             "skipped": dict(found.skipped),
         }
@@ -102,31 +103,20 @@ def encoded(data: object) -> bytes:
     return json.dumps(data, separators=(",", ":")).encode()
 
 
-def key_of(
-    filenames: Sequence[str], context: Collection[str], codes: Iterable[str], settings: object
-) -> str | None:
+def key_of(batch: Batch, stamps: Stamps) -> str | None:
     """Return the name of a check; None where a file has just gone."""
     import hashlib
 
-    head = [sys.version, package_hash(), sorted(codes), settings, os.getcwd()]
+    head = [sys.version, package_hash(), sorted(batch.codes), batch.settings, os.getcwd()]
     digest = hashlib.sha256(repr(head).encode())
-    digest.update(str(len(filenames)).encode())
-    digest.update(repr(sorted(context)).encode("utf-8", "surrogateescape"))
-    for filename in sorted(filenames):
-        found = stamp(filename)
+    digest.update(str(len(batch.filenames)).encode())
+    digest.update(repr(sorted(batch.context)).encode("utf-8", "surrogateescape"))
+    for filename in sorted(batch.filenames):
+        found = stamps.of(filename)
         if found is None:
             return None
         digest.update(f"{filename}\0{found}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
-
-
-def stamp(path: str) -> str | None:
-    """Return the size and time of a file, None where there is none."""
-    try:
-        seen = os.stat(path)
-    except OSError:
-        return None
-    return f"{seen.st_size}:{seen.st_mtime_ns}"
 
 
 def _prune(folder: str) -> None:

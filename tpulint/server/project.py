@@ -21,7 +21,7 @@ from tpulint.pipeline import driver
 from tpulint.pipeline.discover import SUFFIXES, shown
 from tpulint.pipeline.explain.way_in import left_out
 from tpulint.pipeline.request import Request, codes_by
-from tpulint.pipeline.run_cache import stamp
+from tpulint.pipeline.stamps import stamp
 from tpulint.pipeline.warm import Superseded, Warm
 from tpulint.pipeline.warm_programs import ReadProgram
 from tpulint.server.settings import ClientSettings
