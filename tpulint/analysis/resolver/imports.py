@@ -14,6 +14,7 @@ _IMPORT = re.compile(rb"import(?<!\wimport)[ \t(]")
 _FROM = re.compile(rb"(?:^|[:;])[ \t]*from[ \t]+(\.*)[ \t]*([\w.]*)[ \t]+$")
 _PLAIN = re.compile(rb"(?:^|[:;])[ \t]*$")
 _LISTED = re.compile(rb"[ \t]*(\([^)]*\)|(?:[^\n#;\\]|\\\r?\n)*)")
+_ENDS = (b":", b";")  # of what stands before a statement in its row
 _COMMENT = re.compile(rb"#[^\n]*")
 _NAME = re.compile(rb"(?:^|,)[\s(\\]*([\w.]+|\*)")
 
@@ -34,10 +35,12 @@ def imports(data: bytes) -> Iterator[ImportedNames]:
 def statements(data: bytes) -> Iterator[Written]:
     """Yield what may be an import statement, as it is written: before `import`, and after it."""
     for found in _IMPORT.finditer(data):
-        begin = data.rfind(b"\n", 0, found.start()) + 1
+        before = data[data.rfind(b"\n", 0, found.start()) + 1 : found.start()]
+        if before.strip() and not (b"from" in before or before.rstrip().endswith(_ENDS)):
+            continue  # the word is in prose, or in a string
         listed = _LISTED.match(data, found.start() + len(b"import"))
         assert listed is not None
-        yield data[begin : found.start()], listed.group(1)
+        yield before, listed.group(1)
 
 
 @functools.lru_cache(maxsize=1 << 14)  # most modules import what many others do

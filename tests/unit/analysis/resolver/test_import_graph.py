@@ -6,7 +6,7 @@ import pytest
 
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph, connected
-from tpulint.analysis.resolver.imports import ImportedNames, imports
+from tpulint.analysis.resolver.imports import ImportedNames, imports, statements
 
 STATEMENTS = {
     b"import a.b as c, d\n": [ImportedNames("a.b", 0, ()), ImportedNames("d", 0, ())],
@@ -22,6 +22,14 @@ STATEMENTS = {
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_each_way_to_write_an_import(text: bytes) -> None:
     assert list(imports(text)) == STATEMENTS[text]
+
+
+@pytest.mark.parametrize(
+    "prose", [b"# to import (all of this\n", b"they import x\n", b"x; y import z\n"]
+)
+def test_what_stands_before_the_word_says_that_it_is_no_statement(prose: bytes) -> None:
+    """Nothing of it is looked for then: a bracket in prose may never be closed."""
+    assert not list(statements(prose * 1000))
 
 
 def meant(path: str, dotted: str, *others: str) -> str | None:
