@@ -107,7 +107,7 @@ class ImportGraph:
         module = locate(path, dotted, level)
         if module is not None:
             yield module
-        if module is None or module.endswith(PACKAGE):
+        if module is None or module.endswith(os.sep + PACKAGE):
             for name in names:
                 inner = locate(path, f"{dotted}.{name}" if dotted else name, level)
                 if inner is not None:
