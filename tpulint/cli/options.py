@@ -151,8 +151,9 @@ def add_version(version: Parser) -> None:
 def add_run(command: Parser) -> None:
     """Its own options come first; from SCRIPT or -m on, all words are the program's."""
     command.usage = (
-        "tpulint run [--replicas N | --topology SPEC] [--hosts N] [--deadline SECONDS] "
-        "[--report FORMAT] [--report-file FILE] (SCRIPT | NOTEBOOK | -m MODULE) [ARGS...]"
+        "tpulint run [--replicas N | --topology SPEC] [--hosts N [--processes] | --workers "
+        "ADDRESSES] [--deadline SECONDS] [--report FORMAT] [--report-file FILE] "
+        "(SCRIPT | NOTEBOOK | -m MODULE) [ARGS...]"
     )
     add = command.add_argument
     machine = command.add_mutually_exclusive_group()
@@ -160,7 +161,14 @@ def add_run(command: Parser) -> None:
     machine.add_argument(
         "--topology", metavar="SPEC", help="chips and cores per chip, such as 2x2x2"
     )
-    add("--hosts", type=int, metavar="N", default=1, help="the hosts that share the cores (1)")
+    hosts = command.add_mutually_exclusive_group()
+    hosts.add_argument("--hosts", type=int, metavar="N", help="the hosts that share the cores (1)")
+    hosts.add_argument(
+        "--workers",
+        metavar="ADDRESSES",
+        help="the hosts, as HOST:PORT,HOST:PORT: each is a `tpulint worker`",
+    )
+    add("--processes", action="store_true", help="start a process for each of the hosts")
     add("--deadline", type=float, metavar="SECONDS", help="the time limit of one step")
     add("--report", choices=("text", "html"), default="text", help="the report's format")
     add("--report-file", metavar="FILE", help="write the report to FILE instead of standard error")
@@ -175,6 +183,13 @@ def add_run(command: Parser) -> None:
     command.set_defaults(run=run_program)
 
 
+def add_worker(command: Parser) -> None:
+    command.add_argument(
+        "--port", type=int, metavar="PORT", default=8470, help="the port to serve at (8470)"
+    )
+    command.set_defaults(run=run_worker)
+
+
 def run_check(options: argparse.Namespace) -> int:
     from tpulint.cli.command import check
 
@@ -185,6 +200,12 @@ def run_program(options: argparse.Namespace) -> int:
     from tpulint.cli.run.command import run
 
     return run(options)
+
+
+def run_worker(options: argparse.Namespace) -> int:
+    from tpulint.cli.run.worker import worker
+
+    return worker(options.port)
 
 
 def run_explain(options: argparse.Namespace) -> int:
@@ -277,5 +298,6 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "config": ("show every key of the configuration", add_config),
     "clean": ("remove the cache", add_clean),
     "generate-shell-completion": ("print a completion script for a shell", add_completion),
+    "worker": ("be a host of a pod, for `tpulint run --workers`", add_worker),
     "version": ("show the version", add_version),
 }

@@ -26,6 +26,7 @@ from tpulint.runtime.results import marked_graph
 from tpulint.runtime.sharding import batch_parallel, shard, split_compile_and_shard
 from tpulint.runtime.stepping import options
 from tpulint.runtime.tensorflow_internals import core, training_loop
+from tpulint.runtime.workers.local import start_workers
 
 _install()
 
@@ -53,6 +54,7 @@ __all__ = [
     "errors",
     "experimental",
     "experimental_map_outside_compilation",
+    "start_workers",
     "marked_graph",
     "options",
     "outside_compilation",

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate.placed import note_computation
 from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
 from tpulint.runtime.fetching import guard_fetches
@@ -36,6 +37,7 @@ def run(request: ReplicateRequest, mode: Mode, options: Options) -> tuple[Outcom
         return None
     check(outcome.context, outcome.marked, request.device_assignment)
     warn_of_idle_padding(request, outcome)
+    note_computation()
     if mode == "graph":
         guard_fetches(outcome.marked.graph)
     with apart_from_the_users_nodes():

@@ -21,6 +21,9 @@ from tpulint.runtime.emulate.system import (
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.replicate import split_compile_and_replicate
+from tpulint.runtime.workers.addresses import parts_of
+from tpulint.runtime.workers.connecting import prepare
+from tpulint.runtime.workers.lost import lost_hosts_disconnected
 
 
 @contextmanager
@@ -30,6 +33,7 @@ def emulated_tpu(
     topology: str | None = None,
     cores_per_replica: int = 1,
     hosts: int = 1,
+    workers: Sequence[str] = (),
 ) -> Iterator[None]:
     """Let unmodified TensorFlow code in the context find a TPU, and run on this CPU.
 
@@ -41,23 +45,37 @@ def emulated_tpu(
     x, chips in y, and cores a chip ("XxYxZxCORES" for three dimensions, "XxY" for one core a chip).
     Otherwise the program's own device assignment sets the cores per replica. `hosts` share the
     cores in equal parts: with more than one it is a pod, to whose hosts the program connects as to
-    other machines. The TPU is there in all threads of the process; a second one inside takes its
-    place. At the end, also after an error, everything is restored.
+    other machines. They are in this process, unless `workers` has the address ("host:port") of a
+    `tpulint worker` for each of them. The TPU is there in all threads of the process; a second one
+    inside takes its place. At the end, also after an error, everything is restored, but the
+    connection to workers stays: values that are with them can still be read.
 
     Raises:
         ValueError: both sizes are given, or there is no core or host, or `topology` is invalid, or
-            the hosts cannot share it in equal parts.
+            the hosts cannot share it in equal parts, or `workers` are not as many addresses.
     """
+    hosts = _number_of_hosts(hosts, workers)
     system = system_of(num_replicas, topology, cores_per_replica, hosts)
     patches = _patches() if current_system() is None else ()
     with (
-        tfi.pod_emulated(hosts, system.num_cores // hosts),
+        tfi.pod_emulated(hosts, system.num_cores // hosts, workers),
         tfi.install(patches),
+        lost_hosts_disconnected(workers),
         tfi.device_scope_restored(),
         emulating(system),
         embeddings.embedding_engine(),
     ):
         yield
+
+
+def _number_of_hosts(hosts: int, workers: Sequence[str]) -> int:
+    if isinstance(workers, str):
+        raise ValueError(f"workers are a list of addresses, not {workers!r}")
+    for address in workers:
+        parts_of(address)
+    if workers and hosts not in (1, len(workers)):
+        raise ValueError(f"{hosts} hosts cannot be {len(workers)} workers")
+    return len(workers) or hosts
 
 
 _EMBEDDINGS = tfi.EmbeddingOperations(
@@ -76,12 +94,12 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
     functions = Functions()
     return (
         tfi.cores_listed(),
-        tfi.clusters_connected(),
+        tfi.clusters_connected(prepare),
         tfi.hosts_in_this_process(),
         tfi.pipelines_of_hosts_seen(refuse_python),
         tfi.soft_placement(),
         tfi.function_definitions_observed(functions.see),
-        tfi.cores_reported(functions),
+        tfi.cores_reported(functions, functions.holds_computation),
         tfi.emulated_devices_placed(),
         tfi.packed_variables_unpacked(),
         tfi.first_copies_taken(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -110,6 +110,7 @@ def running(
     topology: str | None,
     deadline: float | None = None,
     hosts: int = 1,
+    workers: Sequence[str] = (),
 ) -> Iterator[Watch]:
     """Emulate a TPU in the context, and watch the computations that run on it.
 
@@ -120,7 +121,7 @@ def running(
             share them.
     """
     with (
-        emulated_tpu(num_replicas, topology=topology, hosts=hosts),
+        emulated_tpu(num_replicas, topology=topology, hosts=hosts, workers=workers),
         tfi.cancellable_calls() as cancel,
         options(deadline=deadline),
     ):

@@ -55,10 +55,14 @@ def request_of(options: argparse.Namespace) -> RunRequest:
     replicas = options.replicas
     if replicas is not None and replicas < 1:
         raise ConfigError("--replicas: must be a whole number from 1")
-    if options.hosts < 1:
+    workers = tuple(options.workers.split(",")) if options.workers is not None else ()
+    hosts = len(workers) or (1 if options.hosts is None else options.hosts)
+    if hosts < 1:
         raise ConfigError("--hosts: must be a whole number from 1")
+    if options.processes and options.hosts is None:
+        raise ConfigError("--processes: give the number of --hosts, too")
     if replicas is None and options.topology is None:
-        replicas = REPLICAS * options.hosts
+        replicas = REPLICAS * hosts
     if options.deadline is not None and not options.deadline > 0:
         raise ConfigError("--deadline: must be more than 0 seconds")
     file = options.report_file or (PAGE if options.report == "html" else None)
@@ -66,5 +70,5 @@ def request_of(options: argparse.Namespace) -> RunRequest:
         file = os.path.abspath(file)
         if os.path.isdir(file) or not os.path.isdir(os.path.dirname(file)):
             raise ConfigError(f"--report-file: {options.report_file}: no place for a file")
-    machine = Machine(replicas, options.topology, options.hosts)
+    machine = Machine(replicas, options.topology, hosts, workers, options.processes)
     return RunRequest(program, machine, options.deadline, options.report, file)

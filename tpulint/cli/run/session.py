@@ -23,11 +23,16 @@ if TYPE_CHECKING:
 
 
 class Machine(NamedTuple):
-    """The TPU that a run is on: so many replicas or a topology, on so many hosts."""
+    """The TPU that a run is on: so many replicas or a topology, on so many hosts.
+
+    They are in this process, or those at the addresses `workers`, or processes to be started.
+    """
 
     replicas: int | None
     topology: str | None
     hosts: int
+    workers: tuple[str, ...] = ()
+    processes: bool = False
 
     def __str__(self) -> str:
         replicas = "1 replica" if self.replicas == 1 else f"{self.replicas} replicas"
@@ -69,9 +74,12 @@ class RunSession:
         """Start the emulator: TensorFlow has just been imported."""
         try:
             from tpulint.runtime.run_statistics import running
+            from tpulint.runtime.workers.local import start_workers
 
-            replicas, topology, hosts = self.request.machine
-            machine = running(replicas, topology, self.request.deadline, hosts)
+            replicas, topology, hosts, workers, processes = self.request.machine
+            if processes:
+                workers = start_workers(hosts)
+            machine = running(replicas, topology, self.request.deadline, hosts, workers)
             self.watch = self.interrupts.watch = self.open.enter_context(machine)
         except Exception as error:
             raise CannotRun from error

@@ -31,8 +31,12 @@ def name_results(results: Sequence[Any], device_assignment: Any) -> None:
         for tensor in tf.nest.flatten(result, expand_composites=True):
             if isinstance(tensor, tf.Tensor) and not tfi.is_eager_tensor(tensor):
                 _cores_in(tensor.graph)[tensor.name] = tfi.canonical_device(device)
+
+
+def note_computation() -> None:
+    """Note that the graph that is being built, and those around it, hold a TPU computation."""
     for graph in tfi.graphs_outwards(tfi.default_graph()):
-        _cores_in(graph)  # it holds a computation, if only one without results
+        _cores_in(graph)
 
 
 class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]]):
@@ -42,6 +46,10 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
         super().__init__()
         self._holding: set[str] = set()
         self._cores: dict[str, list[Core]] = {}
+
+    def holds_computation(self, name: str) -> bool:
+        """Return whether the function `name` holds a TPU computation, or calls one that does."""
+        return name in self._holding
 
     def see(self, name: str, graph: Any, attrs: dict[str, Any]) -> None:
         """Record the cores of a function's outputs as it is made.

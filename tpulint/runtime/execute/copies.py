@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.schedule.variables import TouchedVariable
@@ -29,9 +30,10 @@ class Copy:
 def make_copies(
     variables: Iterable[TouchedVariable],
     images: Sequence[TensorMap],
+    cores: Sequence[int],
     waits_for: Sequence[Operation],
 ) -> tuple[list[Copy], list[Operation]]:
-    """Return copies of `variables` for each replica, and the operations that fill them."""
+    """Return copies of `variables` for each replica, on `cores`, and what fills them."""
     made: list[Copy] = []
     filled: list[Operation] = []
     for variable in variables:
@@ -39,11 +41,13 @@ def make_copies(
         original = images[0].tensors[variable.handle]
         with tf.control_dependencies(waits_for):
             value = _read(original, dtype)
-        copies = tuple(_new(dtype) for _ in images)
-        for here, copy in zip(images, copies):
-            here.device_tensors[variable.handle] = copy
-            filled.append(_assign(copy, value))
-        made.append(Copy(variable, original, copies))
+        copies = []
+        for here, core in zip(images, cores, strict=True):
+            with tensorflow_internals.on_host_of_core(core):
+                copy = here.device_tensors[variable.handle] = _new(dtype)
+                filled.append(_assign(copy, value))
+            copies.append(copy)
+        made.append(Copy(variable, original, tuple(copies)))
     return made, filled
 
 

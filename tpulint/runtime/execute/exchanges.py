@@ -18,7 +18,7 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.collectives import results, sums_of
 from tpulint.runtime.execute.functions import function_of_all_steps
-from tpulint.runtime.execute.queues import empty, empty_all, put, queue, take
+from tpulint.runtime.execute.queues import empty, empty_all, one_of, put, queue, take
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph, token_after
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.extract.sites import RegionSite
@@ -106,9 +106,9 @@ class Exchanges:
         number = self._number[site]
         dtypes = _dtypes(self._meetings[number])
         queues = in_this_graph(images.queues)
-        given = put(_one_of(queues, 2 * number), [tf.constant(True), *values])
+        given = put(one_of(queues, 2 * number), [tf.constant(True), *values])
         with tf.control_dependencies([given]):
-            return take(_one_of(queues, 2 * number + 1), dtypes)[1:]
+            return take(one_of(queues, 2 * number + 1), dtypes)[1:]
 
     def _server(self, one: Meeting, group: Sequence[int]) -> Callable[..., Tensor]:
         """Return the function that serves `group` at the exchange of `one`, given its queues.
@@ -195,7 +195,3 @@ def _serve(
 def _dtypes(meeting: Meeting) -> tuple[tf.DType, ...]:
     """Return the dtypes of what goes through a queue: the signal to go on, and the parts."""
     return (tf.bool, *(one.op.outputs[0].dtype.base_dtype for one in meeting.collectives))
-
-
-def _one_of(queues: Tensor, place: int) -> Tensor:
-    return tf.raw_ops.Gather(params=queues, indices=place)

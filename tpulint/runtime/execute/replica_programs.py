@@ -24,6 +24,7 @@ from tpulint.runtime.execute.tensor_map import (
     no_iteration,
     token_after,
 )
+from tpulint.runtime.extract.feeds import cores_of_replicas
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Tensor
 from tpulint.runtime.extract.replica_names import replica_names
@@ -75,11 +76,12 @@ def run_replicas(
         begun = [*probes.begin(), *deadline.begin(), *failures.begin()]
         first = tf.group(ready, begun, mutex.acquire())
     composer = Composer(names, access_schedule, rendezvous, exchanges, probes, deadline, fed)
-    replicas = Replicas(composer, images)
+    cores = cores_of_replicas(program.marked, logical_core=0)
+    replicas = Replicas(composer, images, cores)
     watching = deadline.watch([first])
     serving = exchanges.run([first, *cleared])
     started = [first, *replicas.run(scheduled.before, [first])]
-    copies, filled = make_copies(scheduled.copied, images, started)
+    copies, filled = make_copies(scheduled.copied, images, cores, started)
     held = replicas.run(scheduled.during, [*started, *filled, *cleared])
     released = [*held, *write_back(copies, held)]
     ended = [*released, *replicas.run(scheduled.after, released)]

@@ -21,10 +21,11 @@ from tpulint.runtime.schedule.plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """The replicas of a step; `images` has the images of each one's tensors."""
+    """The replicas of a step: the images of each one's tensors, and its first core."""
 
     composer: Composer
     images: tuple[TensorMap, ...]
+    cores: tuple[int, ...]
 
     def run(self, planned: Plan, waits_for: Sequence[Operation]) -> list[Operation]:
         """Run `planned` in all replicas; return for each an operation that runs last."""
@@ -37,7 +38,8 @@ class Replicas:
     def _in_place(self, planned: Plan, waits_for: Sequence[Operation]) -> Operation:
         (images,) = self.images
         images.entry = tuple(waits_for)
-        self.composer.build(planned, images)
+        with tensorflow_internals.on_host_of_core(self.cores[0]):
+            self.composer.build(planned, images)
         with tf.control_dependencies([*waits_for, *images.effects]):
             return tf.no_op()
 
@@ -77,8 +79,8 @@ class Replicas:
         ]
         function = tensorflow_internals.wrapped(program, [tensor.dtype for tensor in given[0]])
         done = []
-        for images, arguments in zip(self.images, given):
-            with tf.control_dependencies(waits_for):
+        for core, images, arguments in zip(self.cores, self.images, given, strict=True):
+            with tf.control_dependencies(waits_for), tensorflow_internals.on_host_of_core(core):
                 token, *outputs = function(*arguments)
             for tensor, output in zip(region.outputs, outputs):
                 images.tensors[tensor.name] = output

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import Operation, Tensor
 
 _names = itertools.count()
@@ -22,6 +23,7 @@ class StepMutex:
     A run that fails gives it up: the lock goes with its tensors.
     """
 
+    @tensorflow_internals.on_coordinator()
     def __init__(self, needed: bool) -> None:
         self._lock: Tensor | None = None
         if needed:

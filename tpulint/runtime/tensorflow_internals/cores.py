@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,9 @@ from tpulint.runtime.tensorflow_internals.modules import (
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
 from tpulint.runtime.tensorflow_internals.pods import (
+    COORDINATORS_CPU,
     host_of,
+    hosts_are_apart,
     is_emulated,
     is_there,
     on_pod,
@@ -50,14 +53,17 @@ def set_core(values: Any, device: str | None) -> None:
 
 
 @contextlib.contextmanager
-def cores_reported(functions: OutputCores) -> Iterator[None]:
+def cores_reported(
+    functions: OutputCores, holds_computation: Callable[[str], bool]
+) -> Iterator[None]:
     """Let tensors made under `tf.device("/device:TPU:1")` in the context report that device.
 
-    The outputs of a function report the devices that `functions` gives.
+    The outputs of a function report the devices that `functions` gives. A function that
+    `holds_computation` runs in this process, which sends each host its part, wherever it is called.
     """
     kind = ops.EagerTensor
     with contextlib.ExitStack() as places:
-        for name, new in _executing(functions).items():
+        for name, new in _executing(functions, holds_computation).items():
             places.enter_context(patched(f"tensorflow.python.pywrap_tfe.{name}", new))
         for name in ("device", "backing_device"):
             own = asked_for_or(kind.__dict__[name])
@@ -66,12 +72,14 @@ def cores_reported(functions: OutputCores) -> Iterator[None]:
         yield
 
 
-def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
+def _executing(
+    functions: OutputCores, holds_computation: Callable[[str], bool]
+) -> dict[str, Callable[..., Any]]:
     fast, slow = pywrap_tfe.TFE_Py_FastPathExecute, pywrap_tfe.TFE_Py_Execute
     cancelable = pywrap_tfe.TFE_Py_ExecuteCancelable
 
     def say(results: Any, operation: Any, device: str | None, arguments: Sequence[Any]) -> Any:
-        name = operation.decode() if isinstance(operation, bytes) else operation
+        name = _name(operation)
         is_function = name in functions or eager_context.context().has_function(name)
         if device and is_emulated(device) and (on_pod(device) or not is_function):
             set_core(results, host_of(device) if is_function else device)
@@ -88,23 +96,22 @@ def _executing(functions: OutputCores) -> dict[str, Callable[..., Any]]:
         _through_optional(operation, arguments, results)
         return results
 
-    def execute(handle: Any, device: Any, operation: Any, *args: Any) -> Any:
-        found = slow(handle, _here(device), operation, *args)
-        return say(found, operation, device, args[0])
-
-    def execute_cancelable(handle: Any, device: Any, operation: Any, *args: Any) -> Any:
-        found = cancelable(handle, _here(device), operation, *args)
+    def run(with_: Any, handle: Any, device: Any, operation: Any, *args: Any) -> Any:
+        if hosts_are_apart() and holds_computation(_name(operation)):
+            found = with_(handle, COORDINATORS_CPU, operation, *args)
+        else:
+            found = with_(handle, run_by(device) if is_there(device) else device, operation, *args)
         return say(found, operation, device, args[0])
 
     return {
         "TFE_Py_FastPathExecute": fast_path_execute,
-        "TFE_Py_Execute": execute,
-        "TFE_Py_ExecuteCancelable": execute_cancelable,
+        "TFE_Py_Execute": functools.partial(run, slow),
+        "TFE_Py_ExecuteCancelable": functools.partial(run, cancelable),
     }
 
 
-def _here(device: Any) -> Any:
-    return run_by(device) if is_there(device) else device
+def _name(operation: Any) -> str:
+    return operation.decode() if isinstance(operation, bytes) else operation
 
 
 def _through_optional(operation: str, arguments: Sequence[Any], results: Any) -> None:

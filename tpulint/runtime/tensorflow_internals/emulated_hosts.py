@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,23 +29,34 @@ _CONTEXT = "tensorflow.python.eager.context.Context"
 
 
 @contextlib.contextmanager
-def clusters_connected() -> Iterator[None]:
-    """Let programs in the context connect to the hosts of the pod; those are in this process."""
+def clusters_connected(prepare: Callable[[Any, tuple[str, ...]], None]) -> Iterator[None]:
+    """Let programs in the context connect to the hosts of the pod.
 
-    def set_server_def(server_def: Any, *_: Any, **__: Any) -> None:
-        pod = current_pod()
-        jobs = {job.name for job in server_def.cluster.job} - {server_def.job_name, COORDINATOR}
-        pod.job = min(jobs, default=pod.job)
-        pod.is_connected = True
+    If those are processes, `prepare` is called first, with the ServerDef and their addresses.
+    """
+    context, connecting = eager_context.Context, ("set_server_def", "update_server_def")
+
+    def connected(connect: Callable[..., None]) -> Callable[..., None]:
+        def connect_to_hosts(self: Any, server_def: Any, *args: Any, **kwargs: Any) -> None:
+            pod = current_pod()
+            jobs = {job.name for job in server_def.cluster.job} - {server_def.job_name, COORDINATOR}
+            pod.job = min(jobs, default=pod.job)
+            if pod.workers:
+                prepare(server_def, pod.workers)
+                connect(self, server_def, *args, **kwargs)
+            pod.is_connected = True
+
+        return connect_to_hosts
 
     def configure_coordination_service(*_: Any, **__: Any) -> None:
-        """Do nothing: there is nothing to coordinate in one process."""
+        """Do nothing: there is nothing to coordinate."""
 
-    target = f"{_CONTEXT}.configure_coordination_service"
-    with (
-        patched("tensorflow.python.eager.context.set_server_def", set_server_def),
-        patched(target, configure_coordination_service),
-    ):
+    with contextlib.ExitStack() as patches:
+        for name in connecting:
+            new = connected(getattr(context, name))
+            patches.enter_context(patched(f"{_CONTEXT}.{name}", new))
+        target = f"{_CONTEXT}.configure_coordination_service"
+        patches.enter_context(patched(target, configure_coordination_service))
         yield
 
 

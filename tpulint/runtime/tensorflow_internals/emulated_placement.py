@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import ops, session
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.pods import run_by
+from tpulint.runtime.tensorflow_internals.pods import run_by, run_here
 
 PLACED = "_tpulint_core"
 """The attribute of an operation or tensor that holds the device that was asked for."""
@@ -82,7 +82,7 @@ def _place_jobs_here(graph: Any, device_of: Any) -> None:
         for op in graph.get_operations():
             asked_for = device_of(op)
             if asked_for:
-                here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", run_by(asked_for))
+                here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", run_here(asked_for))
                 _place(op, asked_for, here)
         setattr(graph, _VERSION, graph.version)
 

@@ -45,7 +45,8 @@ def cores_listed() -> Iterator[None]:
             names = [f"/device:TPU:{core}" for core in range(pod.cores_per_host)]
         else:
             names = pod.devices if pod.is_connected else []
-        listed = [_LogicalDevice(name, name.split(":")[-2]) for name in names]
+        known = {device.name for device in found}  # the hosts of a pod that are processes
+        listed = [_LogicalDevice(name, name.split(":")[-2]) for name in names if name not in known]
         return found + [each for each in listed if device_type in (None, each.device_type)]
 
     def list_physical_devices(self: Any, device_type: str | None = None) -> list[Any]:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
 from tpulint.runtime.tensorflow_internals.modules import eager_context, ops, script_ops
+from tpulint.runtime.tensorflow_internals.pods import on_coordinator
 
 Graph = Any
 Tensor = Any
@@ -58,10 +59,13 @@ def _share_function(source: Graph, target: Graph, name: str) -> None:
     raise KeyError(name)
 
 
+@on_coordinator()
 def python_function(
     function: Callable[..., Any], given: Sequence[Tensor], dtypes: Sequence[Any]
 ) -> list[Tensor]:
     """Return tensors of `dtypes` that `function` computes; it lives as long as this graph.
+
+    It is called in this process, on whatever host the operations around it are.
 
     `tf.numpy_function` ties it to the outermost graph, which for a tf.function never goes.
     """

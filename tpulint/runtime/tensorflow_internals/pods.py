@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import pydev
 
@@ -14,6 +16,7 @@ LOCAL = "localhost"
 COORDINATOR = "coordinator"
 _PORT = 8470
 _HERE = "/job:localhost/replica:0/task:0"
+COORDINATORS_CPU = f"{_HERE}/device:CPU:0"
 _CORE = re.compile(r"device:TPU(_SYSTEM)?:[\d*]+")
 
 
@@ -21,7 +24,8 @@ _CORE = re.compile(r"device:TPU(_SYSTEM)?:[\d*]+")
 class Pod:
     """The hosts of the emulated TPU, and the job by which the program knows them.
 
-    One host is this process; several are tasks of a job, to which the program connects.
+    One host is this process; several are tasks of a job, to which the program connects. They are
+    in this process, too, or each is a TensorFlow server at one of the addresses `workers`.
     """
 
     num_hosts: int
@@ -29,16 +33,18 @@ class Pod:
     job: str = "worker"
     is_connected: bool = False
     name: str = "emulated"
+    workers: tuple[str, ...] = ()
 
     @property
     def is_remote(self) -> bool:
         """Return whether the hosts are other machines to the program."""
-        return self.num_hosts > 1
+        return self.num_hosts > 1 or bool(self.workers)
 
     @property
     def addresses(self) -> list[str]:
-        """Return the address of each host, which programs print; nothing is there."""
-        return [f"localhost:{_PORT + host}" for host in range(self.num_hosts)]
+        """Return the address of each host; if the hosts are in this process, nothing is there."""
+        made_up = [f"localhost:{_PORT + host}" for host in range(self.num_hosts)]
+        return list(self.workers) or made_up
 
     @property
     def devices(self) -> list[str]:
@@ -54,19 +60,24 @@ class Pod:
         """Return the name of a host, without a device."""
         return f"/job:{self.job}/replica:0/task:{number}" if self.is_remote else _HERE
 
+    def host_of_core(self, number: int) -> str:
+        """Return the name of the host of a core."""
+        return self.host(number // self.cores_per_host)
+
     def core(self, number: int) -> str:
         """Return the name of a core."""
-        host, ordinal = divmod(number, self.cores_per_host)
-        return f"{self.host(host)}/device:TPU:{ordinal}"
+        return f"{self.host_of_core(number)}/device:TPU:{number % self.cores_per_host}"
 
 
 _pods: list[Pod] = []
 
 
 @contextlib.contextmanager
-def pod_emulated(num_hosts: int, cores_per_host: int) -> Iterator[None]:
-    """Let the devices in the context be those of `num_hosts` hosts."""
-    pod = Pod(num_hosts, cores_per_host)
+def pod_emulated(
+    num_hosts: int, cores_per_host: int, workers: Sequence[str] = ()
+) -> Iterator[None]:
+    """Let the devices in the context be those of `num_hosts` hosts, at the addresses `workers`."""
+    pod = Pod(num_hosts, cores_per_host, workers=tuple(workers))
     _pods.append(pod)
     try:
         yield
@@ -93,7 +104,7 @@ def remote_host_of_core(core: int) -> str | None:
     """Return the name of the host that has `core` of the emulated pod; None if it has one host."""
     if not _pods or not current_pod().is_remote:
         return None
-    return current_pod().host(core // current_pod().cores_per_host)
+    return current_pod().host_of_core(core)
 
 
 def job_of_cores() -> str:
@@ -127,12 +138,45 @@ def is_there(device: str | None) -> bool:
     return bool(device) and on_pod(device or "") and current_pod().is_connected
 
 
+def hosts_are_apart() -> bool:
+    """Return whether what is built or run now runs in the processes of the hosts.
+
+    A session and its graph are this process's.
+    """
+    connected = bool(_pods) and bool(current_pod().workers) and current_pod().is_connected
+    return connected and bool(tf.compat.v1.executing_eagerly_outside_functions())
+
+
 def run_by(device: str) -> str:
+    """Return the device that runs what is placed on `device`: of its host's process, or of this."""
+    if on_pod(device) and hosts_are_apart():
+        spec = _spec(device)
+        there = spec.replace(job=current_pod().job, replica=0, task=spec.task or 0)
+        return _CORE.sub("device:CPU:0", there.to_string())
+    return run_here(device)
+
+
+def run_here(device: str) -> str:
     """Return the device of this process that runs what is placed on `device`."""
     if on_pod(device):
         spec = _spec(device)
         device = spec.replace(job=LOCAL, replica=0, task=0).to_string()
     return _CORE.sub("device:CPU:0", device)
+
+
+@contextlib.contextmanager
+def on_coordinator() -> Iterator[None]:
+    """Place what is built in the context in this process, if the hosts are apart from it."""
+    with tf.device(COORDINATORS_CPU) if hosts_are_apart() else contextlib.nullcontext():
+        yield
+
+
+@contextlib.contextmanager
+def on_host_of_core(core: int) -> Iterator[None]:
+    """Place what is built in the context on the host of `core`, if that is a process of its own."""
+    pod = current_pod() if hosts_are_apart() else None
+    with tf.device(f"{pod.host_of_core(core)}/device:CPU:0") if pod else contextlib.nullcontext():
+        yield
 
 
 def host_of(device: str) -> str:

@@ -1,0 +1,1 @@
+"""The hosts of an emulated pod as processes: TensorFlow servers, which programs connect to."""

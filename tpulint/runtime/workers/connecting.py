@@ -1,0 +1,28 @@
+"""The connection of a program to hosts of a pod that are processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime.workers.addresses import answers, own_address_towards
+
+
+def prepare(server_def: Any, workers: Sequence[str]) -> None:
+    """Make this process known, in the ServerDef, by an address that the `workers` can reach.
+
+    TensorFlow's is always localhost.
+
+    Raises:
+        tf.errors.UnavailableError: one of them does not answer; TensorFlow would wait for it.
+    """
+    for address in workers:
+        if not answers(address):
+            message = f"No host of the pod answers at {address}: is `tpulint worker` running there?"
+            raise tf.errors.UnavailableError(None, None, message)
+    for job in server_def.cluster.job:
+        if job.name == server_def.job_name:
+            port = int(job.tasks[server_def.task_index].rpartition(":")[2])
+            job.tasks[server_def.task_index] = own_address_towards(tuple(workers), port)
