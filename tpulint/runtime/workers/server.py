@@ -6,6 +6,7 @@ its address from standard output, and with which it ends.
 
 from __future__ import annotations
 
+import os
 import sys
 
 import tensorflow as tf
@@ -39,6 +40,7 @@ def main() -> None:
     """Serve at a free port, and end with the process that holds the other end of the input."""
     print(serve(0), flush=True)
     sys.stdin.read()
+    os._exit(0)  # TensorFlow's server would hold up the end of the interpreter
 
 
 if __name__ == "__main__":

@@ -1,0 +1,222 @@
+"""Pods whose hosts are processes; test_processes runs this in a network of its own."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager import cancellation
+
+import tpulint.runtime as tpu
+from tpulint.runtime.workers import local
+
+
+@pytest.fixture(scope="module")
+def workers() -> tuple[str, ...]:
+    return tpu.start_workers(4)
+
+
+@contextmanager
+def connected(workers: Any, cores: int = 4) -> Iterator[Any]:
+    """Yield a TPUStrategy on all cores of the pod of `workers`, or of one host in this process."""
+    with tpu.emulated_tpu(cores, workers=workers):
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("my-pod")
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        yield tf.distribute.TPUStrategy(resolver)
+
+
+def process_id(_: Any = None) -> Any:
+    """Return the number of the process that runs the operations."""
+    return tf.strings.to_number(
+        tf.strings.split(tf.io.read_file("/proc/self/stat"), " ")[0], tf.int32
+    )
+
+
+def trained(strategy: Any, steps: int = 4) -> list[float]:
+    """Return the losses of a small model, the same whatever the number of hosts."""
+    with strategy.scope():
+        weight = tf.Variable([[0.5], [-0.25]])
+        optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.5)
+    rows = tf.random.stateless_uniform([32, 2], [3, 4])
+    data = tf.data.Dataset.from_tensor_slices(rows.numpy()).batch(8, drop_remainder=True)
+
+    @tf.function
+    def step(batch: Any) -> Any:
+        def replica_fn(x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                error = x @ weight - tf.reduce_sum(x, 1, keepdims=True)
+                loss = tf.reduce_sum(error**2) / 8.0
+            gradients = tape.gradient(loss, [weight])
+            optimizer.apply_gradients(zip(gradients, [weight]))
+            return loss
+
+        return strategy.reduce("SUM", strategy.run(replica_fn, args=(batch,)), axis=None)
+
+    batches = iter(strategy.experimental_distribute_dataset(data))
+    return [float(step(next(batches))) for _ in range(steps)]
+
+
+def test_replicas_and_host_clusters_run_on_their_hosts(workers: tuple[str, ...]) -> None:
+    numbers = [process.pid for process in local._processes[-4:]]
+    with connected(workers) as strategy:
+
+        @tf.function
+        def step() -> Any:
+            return strategy.run(
+                lambda: tf.compat.v1.tpu.outside_compilation(process_id, tf.constant(0)) + 0
+            )
+
+        assert [int(one) for one in step().values] == numbers
+
+
+def test_the_losses_are_those_of_one_host(workers: tuple[str, ...]) -> None:
+    losses = []
+    for hosts in (0, 1, 2, 4):
+        with connected(workers[:hosts]) as strategy:
+            losses.append(trained(strategy))
+    assert losses[0][0] > losses[0][-1]
+    np.testing.assert_allclose(losses[1:], [losses[0]] * 3, rtol=1e-5)
+
+
+def test_values_of_a_pod_can_be_read_after_it(workers: tuple[str, ...]) -> None:
+    with connected(workers[:2]) as strategy:
+        result = strategy.run(tf.function(lambda: tf.constant([1.0, 2.0]) * 2.0))
+    assert [one.numpy().tolist() for one in result.values] == [[2.0, 4.0]] * 4
+
+
+def test_python_in_the_pipeline_of_each_host_is_the_rules_error(workers: tuple[str, ...]) -> None:
+    def examples(_: Any) -> Any:
+        rows = tf.data.Dataset.range(8)
+        return rows.map(lambda x: tf.py_function(lambda y: y, [x], tf.int64))
+
+    with (
+        connected(workers[:2]) as strategy,
+        pytest.raises(tpu.HostOnlyInputError, match="/job:worker/replica:0/task"),
+    ):
+        iter(strategy.distribute_datasets_from_function(examples))
+
+
+def test_a_session_is_of_this_process(workers: tuple[str, ...]) -> None:
+    tf1 = tf.compat.v1
+    with tpu.emulated_tpu(4, workers=workers), tf.Graph().as_default():
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+        (results,) = tf1.tpu.batch_parallel(lambda x: x * 2.0, [tf.range(4.0)], num_shards=4)
+        with tf1.Session(resolver.master()) as session:
+            session.run(tf1.tpu.initialize_system(job="worker"))
+            assert session.run(results).tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
+def endless(strategy: Any) -> Any:
+    """Return a step in which the replicas meet without end, or once if it is given False."""
+
+    @tf.function
+    def step(goes_on: Any) -> Any:
+        def replica_fn(goes_on: Any) -> Any:
+            x = tf.constant(0.5)
+            for _ in tf.range(tf.where(goes_on, 2**30, 1)):
+                x = tf.distribute.get_replica_context().all_reduce("MEAN", x * 1.0)
+            return x
+
+        return strategy.run(replica_fn, args=(goes_on,))
+
+    return step
+
+
+@contextmanager
+def pod_that_loses_a_host() -> Iterator[tuple[Any, Any]]:
+    """Yield the step `endless` on a pod of its own, and the process of its second host."""
+    with connected(tpu.start_workers(2)) as strategy:
+        victim = local._processes[-1]
+        step = endless(strategy)
+        assert [float(one) for one in step(tf.constant(False)).values] == [0.5] * 4
+        yield step, victim
+        victim.kill()
+
+
+@pytest.mark.parametrize("way", ["killed", "frozen"])
+def test_a_host_that_is_lost_ends_the_step(way: str, monkeypatch: Any) -> None:
+    """A killed one in five seconds; for one that stands still there is patience (here 2 s)."""
+    monkeypatch.setattr("tpulint.runtime.workers.addresses.SILENT", 2.0)
+    lost_at: list[float] = []
+
+    def lose(victim: subprocess.Popen[str]) -> None:
+        time.sleep(1.0)
+        lost_at.append(time.monotonic())
+        victim.send_signal(signal.SIGKILL if way == "killed" else signal.SIGSTOP)
+
+    with pod_that_loses_a_host() as (step, victim):
+        threading.Thread(target=lose, args=(victim,)).start()
+        with pytest.raises(tf.errors.UnavailableError):
+            step(tf.constant(True))
+        taken = time.monotonic() - lost_at[0]
+        assert taken < (5.0 if way == "killed" else 30.0)
+        with pytest.raises(tf.errors.UnavailableError):
+            step(tf.constant(False))
+
+
+def test_a_step_that_is_cancelled_ends_on_all_hosts(workers: tuple[str, ...]) -> None:
+    with connected(workers[:2]) as strategy:
+        step = endless(strategy)
+        manager = cancellation.CancellationManager()
+        function = manager.get_cancelable_function(step.get_concrete_function(tf.constant(True)))
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                function(tf.constant(True))
+            except tf.errors.OpError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        time.sleep(1.0)
+        manager.start_cancel()
+        thread.join(20)
+        assert not thread.is_alive()
+        assert isinstance(errors[0], tf.errors.CancelledError)
+        assert float(step(tf.constant(False)).values[3]) == 0.5
+
+
+def test_a_host_that_is_not_there_is_an_error_at_once(workers: tuple[str, ...]) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("localhost", 0))
+        address = f"localhost:{nobody.getsockname()[1]}"
+        message = f"No host of the pod answers at {address}"
+        with (
+            pytest.raises(tf.errors.UnavailableError, match=message),
+            connected([workers[0], address]),
+        ):
+            pass
+
+
+def test_the_hosts_end_with_the_process_that_started_them() -> None:
+    program = (
+        "import os, tpulint.runtime as tpu; tpu.start_workers(1);"
+        "from tpulint.runtime.workers import local; print(local._processes[0].pid, flush=True);"
+        "os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False)
+    number, until = int(killed.stdout), time.monotonic() + 20
+    while is_running(number) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not is_running(number)
+
+
+def is_running(number: int) -> bool:
+    """Return whether the process of that number is there, and no zombie."""
+    try:
+        return " Z " not in Path(f"/proc/{number}/stat").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,96 @@
+"""Pods whose hosts are processes: their tests, each run in a network that has loopback only."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.pods.loopback import REFUSED
+
+ROOT = Path(__file__).parents[3]
+HERE = "tests/runtime/pods"
+
+
+def run_alone(*words: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run Python with `words` in a network of its own, or skip where the system refuses that."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / HERE / "loopback.py"), *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+        env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ},
+    )
+    if done.returncode == REFUSED:
+        pytest.skip("this system lets nobody have a network of his own")
+    return done
+
+
+def pass_alone(*words: str) -> None:
+    """Run tests in a network of their own; they must pass."""
+    done = run_alone(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=100", *words
+    )
+    assert done.returncode == 0, done.stdout[-20_000:]
+
+
+def test_what_hosts_in_processes_do() -> None:
+    pass_alone(f"{HERE}/inside.py")
+
+
+def test_they_do_what_hosts_in_this_process_do() -> None:
+    """But a host has no dataset that is made on another one."""
+    files = [f"tests/runtime/emulate/{name}.py" for name in ("test_hosts", "test_hosts_errors")]
+    pass_alone("-p", "tests.runtime.pods.with_workers", "-k", "not of_each_host", *files)
+
+
+PROGRAM = """\
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("my-pod")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+print(resolver.cluster_spec().as_dict()["worker"])
+
+@tf.function
+def step():
+    return strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("SUM", 1.0))
+
+print(strategy.extended.num_hosts, "hosts,", float(step().values[-1]))
+"""
+
+COMMANDS = """\
+import subprocess, sys
+
+tpulint = [sys.executable, "-m", "tpulint"]
+workers = [
+    subprocess.Popen([*tpulint, "worker", "--port", port], stdout=subprocess.PIPE, text=True)
+    for port in ("9001", "9002")
+]
+for worker in workers:
+    print(worker.stdout.readline(), end="", flush=True)
+for how in (["--workers", "localhost:9001,127.0.0.1:9002"], ["--hosts", "2", "--processes"]):
+    print(subprocess.call([*tpulint, "run", *how, "--replicas", "4", "program.py"]), flush=True)
+print(subprocess.call([*tpulint, "worker", "--port", "9001"]), flush=True)
+for worker in workers:
+    worker.kill()
+"""
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "commands.py").write_text(COMMANDS, encoding="utf-8")
+    done = run_alone("commands.py", folder=tmp_path)
+    lines = done.stdout.splitlines()
+    assert lines[:2] == [f"tpulint: a host of a pod is at port {port}" for port in (9001, 9002)]
+    assert lines[2:5] == ["['localhost:9001', '127.0.0.1:9002']", "2 hosts, 4.0", "0"], done.stderr
+    assert lines[5].startswith("['localhost:")
+    assert lines[6:] == ["2 hosts, 4.0", "0", "2"], done.stderr
+    assert "on 4 replicas, 2 hosts: exit status 0" in done.stderr
+    assert "tpulint: worker: no server can listen at port 9001" in done.stderr
