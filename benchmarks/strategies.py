@@ -21,10 +21,16 @@ SECONDS = 900
 NAMES = {"resnet": "ResNet-20 on 32x32 images", "transformer": "a transformer of 4 layers"}
 
 
-def measured(model: str, strategy: str, replicas: int, hosts: int = 1) -> dict[str, float]:
-    """Return the figures of one run, as strategy_program.py prints them."""
-    sizes = [str(replicas), str(hosts)]
-    command = [sys.executable, "-m", "benchmarks.strategy_program", model, strategy, *sizes]
+def measured(
+    model: str, strategy: str, replicas: int, hosts: int = 1, *, apart: bool = False
+) -> dict[str, float]:
+    """Return the figures of one run, as strategy_program.py prints them.
+
+    The hosts are processes where they are `apart`, which only loopback connects.
+    """
+    more = [str(replicas), str(hosts), *(["apart"] if apart else [])]
+    alone = [str(ROOT / "scripts" / "loopback.py")] if apart else []
+    command = [sys.executable, *alone, "-m", "benchmarks.strategy_program", model, strategy, *more]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=True
     )
@@ -59,9 +65,10 @@ def many_replicas() -> Iterator[Row]:
 
 def pods() -> Iterator[Row]:
     """A step of the transformer, the replicas on one host and on several."""
-    alone, *several = (
-        (hosts, measured("transformer", "tpu", REPLICAS, hosts)) for hosts in (1, 2, 4)
-    )
-    for hosts, found in several:
-        what = f"a step of {NAMES['transformer']}, {REPLICAS} replicas on {hosts} hosts"
-        yield compared(what, found["step"], alone[1]["step"], "on one host", 1.2)
+    alone = measured("transformer", "tpu", REPLICAS)
+    for apart, limit in ((False, 1.2), (True, 2.5)):
+        for hosts in (2, 4):
+            found = measured("transformer", "tpu", REPLICAS, hosts, apart=apart)
+            what = f"a step of {NAMES['transformer']}, {REPLICAS} replicas on {hosts} hosts"
+            what += ", each a process" * apart
+            yield compared(what, found["step"], alone["step"], "on one host", limit)

@@ -150,7 +150,9 @@ def main(arguments: list[str]) -> None:
         if kind == "tpu":
             import tpulint.runtime
 
-            stack.enter_context(tpulint.runtime.emulated_tpu(num_replicas=count, hosts=hosts))
+            workers = tpulint.runtime.start_workers(hosts) if arguments[4:] == ["apart"] else ()
+            machine = tpulint.runtime.emulated_tpu(count, hosts=hosts, workers=workers)
+            stack.enter_context(machine)
             resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")
             tf.config.experimental_connect_to_cluster(resolver)
             tf.tpu.experimental.initialize_tpu_system(resolver)

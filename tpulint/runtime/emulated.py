@@ -95,7 +95,7 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
     return (
         tfi.cores_listed(),
         tfi.clusters_connected(prepare),
-        tfi.hosts_in_this_process(),
+        tfi.hosts_placed(),
         tfi.pipelines_of_hosts_seen(refuse_python),
         tfi.soft_placement(),
         tfi.function_definitions_observed(functions.see),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -16,10 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.eager import cancellation
+from tensorflow.python.eager import cancellation, context
 
 import tpulint.runtime as tpu
 from tpulint.runtime.workers import local
+from tpulint.runtime.workers.addresses import own_address_towards
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +161,7 @@ def test_a_host_that_is_lost_ends_the_step(way: str, monkeypatch: Any) -> None:
 
     with pod_that_loses_a_host() as (step, victim):
         threading.Thread(target=lose, args=(victim,)).start()
-        with pytest.raises(tf.errors.UnavailableError):
+        with pytest.raises(tf.errors.UnavailableError, match="/job:worker/replica:0/task:1"):
             step(tf.constant(True))
         taken = time.monotonic() - lost_at[0]
         assert taken < (5.0 if way == "killed" else 30.0)
@@ -199,6 +202,19 @@ def test_a_host_that_is_not_there_is_an_error_at_once(workers: tuple[str, ...]) 
             connected([workers[0], address]),
         ):
             pass
+
+
+def test_hosts_on_another_machine_reach_this_one(workers: tuple[str, ...]) -> None:
+    """The other machine is this one, by an address that the system calls another one's."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loopback:
+        for what, ip in ((0x8916, "10.9.8.7"), (0x891C, "255.255.255.0")):  # SIOCSIFADDR, -NETMASK
+            number = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(ip))
+            fcntl.ioctl(loopback, what, struct.pack("16s16s", b"lo:1", number))
+    there = [one.replace("localhost", "10.9.8.99") for one in workers[:2]]
+    assert own_address_towards(tuple(there), 5) == "10.9.8.7:5"
+    with connected(there) as strategy:
+        assert [float(one) for one in endless(strategy)(tf.constant(False)).values] == [0.5] * 4
+        assert "10.9.8.7:" in str(context.get_server_def())
 
 
 def test_the_hosts_end_with_the_process_that_started_them() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.pods.loopback import REFUSED
+from scripts.loopback import REFUSED
 
 ROOT = Path(__file__).parents[3]
 HERE = "tests/runtime/pods"
@@ -18,7 +18,7 @@ HERE = "tests/runtime/pods"
 def run_alone(*words: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run Python with `words` in a network of its own, or skip where the system refuses that."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / HERE / "loopback.py"), *words],
+        [sys.executable, str(ROOT / "scripts" / "loopback.py"), *words],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -65,8 +65,23 @@ def step():
 print(strategy.extended.num_hosts, "hosts,", float(step().values[-1]))
 """
 
+ENDLESS = """\
+@tf.function
+def endless():
+    def replica_fn():
+        x = tf.constant(0.5)
+        for _ in tf.range(2**30):
+            x = tf.distribute.get_replica_context().all_reduce("MEAN", x * 1.0)
+        return x
+
+    return strategy.run(replica_fn)
+
+print("begins", flush=True)
+endless()
+"""
+
 COMMANDS = """\
-import subprocess, sys
+import signal, subprocess, sys, time
 
 tpulint = [sys.executable, "-m", "tpulint"]
 workers = [
@@ -78,6 +93,12 @@ for worker in workers:
 for how in (["--workers", "localhost:9001,127.0.0.1:9002"], ["--hosts", "2", "--processes"]):
     print(subprocess.call([*tpulint, "run", *how, "--replicas", "4", "program.py"]), flush=True)
 print(subprocess.call([*tpulint, "worker", "--port", "9001"]), flush=True)
+how = ["--workers", "localhost:9001,localhost:9002", "--replicas", "4"]
+endless = subprocess.Popen([*tpulint, "run", *how, "endless.py"], stdout=subprocess.PIPE, text=True)
+endless.stdout.readline()
+time.sleep(1.0)
+endless.send_signal(signal.SIGINT)
+print(endless.wait(20), flush=True)
 for worker in workers:
     worker.kill()
 """
@@ -85,12 +106,13 @@ for worker in workers:
 
 def test_the_commands(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "endless.py").write_text(PROGRAM.partition("print(")[0] + ENDLESS, encoding="utf-8")
     (tmp_path / "commands.py").write_text(COMMANDS, encoding="utf-8")
     done = run_alone("commands.py", folder=tmp_path)
     lines = done.stdout.splitlines()
     assert lines[:2] == [f"tpulint: a host of a pod is at port {port}" for port in (9001, 9002)]
     assert lines[2:5] == ["['localhost:9001', '127.0.0.1:9002']", "2 hosts, 4.0", "0"], done.stderr
     assert lines[5].startswith("['localhost:")
-    assert lines[6:] == ["2 hosts, 4.0", "0", "2"], done.stderr
+    assert lines[6:] == ["2 hosts, 4.0", "0", "2", "130"], done.stderr
     assert "on 4 replicas, 2 hosts: exit status 0" in done.stderr
     assert "tpulint: worker: no server can listen at port 9001" in done.stderr

@@ -1,4 +1,4 @@
-"""The hosts of an emulated pod: tasks of a job, which this process runs."""
+"""The hosts of an emulated pod: tasks of a job, which this process or others run."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def device_scope_restored() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def hosts_in_this_process() -> Iterator[None]:
-    """Run in this process what is placed on a host of the pod in the context.
+def hosts_placed() -> Iterator[None]:
+    """Let the process that is a host of the pod run what is placed there, in the context.
 
     The program sees the device scopes that it enters; TensorFlow's C++ sees where it runs.
     """
@@ -123,7 +123,7 @@ def hosts_in_this_process() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _ContextHere:
-    """The part of TensorFlow's context that makes a constant, on a device of this process."""
+    """The part of TensorFlow's context that makes a constant, on a device that it knows."""
 
     device_name: str
 

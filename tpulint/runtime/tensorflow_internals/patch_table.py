@@ -107,7 +107,7 @@ _CORES = "eager tensors report the emulated core that they are on"
 _PLACED = "operations of graphs that are placed on emulated cores run on the CPU, and report them"
 _UNTUNED = "a pipeline that feeds several cores ends at once, and not after its tuning thread"
 _EMBEDDING = "the embedding tables are in the host's memory: the operations have no kernel on a CPU"
-_HOSTS = "the hosts of a pod are in this process, and the program sees them as other machines"
+_HOSTS = "the hosts of a pod are processes, or this one, and the program sees them as machines"
 _ONE_CORE = "a replica is on one core, which cannot switch to programs for single shards"
 
 _EMULATED = (
