@@ -54,7 +54,6 @@ __all__ = [
     "errors",
     "experimental",
     "experimental_map_outside_compilation",
-    "start_workers",
     "marked_graph",
     "options",
     "outside_compilation",
@@ -64,6 +63,7 @@ __all__ = [
     "shard",
     "split_compile_and_replicate",
     "split_compile_and_shard",
+    "start_workers",
     "training_loop",
     *errors.__all__,
 ]

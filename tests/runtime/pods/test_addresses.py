@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 from typing import Any
 
@@ -60,6 +61,12 @@ def test_workers_that_make_no_pod_are_refused(asked_for: Any, why: str) -> None:
 def test_there_is_at_least_one_worker() -> None:
     with pytest.raises(ValueError, match="at least one host, not 0"):
         tpu.start_workers(0)
+
+
+def test_a_worker_that_does_not_start_is_an_error(monkeypatch: Any) -> None:
+    monkeypatch.setattr("sys.executable", shutil.which("false"))
+    with pytest.raises(RuntimeError, match="a process for a host of the pod has not started"):
+        tpu.start_workers(2)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,11 @@ class Machine(NamedTuple):
     workers: tuple[str, ...] = ()
     processes: bool = False
 
+    @property
+    def is_pod(self) -> bool:
+        """Return whether the hosts are other machines to the program."""
+        return self.hosts > 1 or bool(self.workers) or self.processes
+
     def __str__(self) -> str:
         replicas = "1 replica" if self.replicas == 1 else f"{self.replicas} replicas"
         cores = f"topology {self.topology}" if self.topology else replicas
@@ -168,7 +173,7 @@ class RunSession:
                 *self.notes,
                 *(self.explained.messages if self.explained else ()),
                 *missing_estimator(self.ended.error),
-                *unconnected(self.ended.error, request.machine.hosts),
+                *unconnected(self.ended.error, on_a_pod=request.machine.is_pod),
             ),
             self.explained.checked if self.explained else None,
         )

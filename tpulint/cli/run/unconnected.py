@@ -9,11 +9,11 @@ from tpulint.cli.run.failure import chain_of
 _NOT_FOUND = "TPUs not found in the cluster"
 
 
-def unconnected(error: BaseException | None, hosts: int) -> Iterator[str]:
+def unconnected(error: BaseException | None, *, on_a_pod: bool) -> Iterator[str]:
     """One line on how to connect, where TensorFlow finds none of the pod's hosts."""
-    if hosts > 1 and any(str(each).startswith(_NOT_FOUND) for each in chain_of(error)):
+    if on_a_pod and any(str(each).startswith(_NOT_FOUND) for each in chain_of(error)):
         yield (
-            f"The {hosts} hosts of a pod are other machines, and the program has not connected to "
+            "The hosts of a pod are other machines, and the program has not connected to "
             "them: tf.config.experimental_connect_to_cluster(resolver). Many programs leave it out "
             "where the TPU's name is '' or 'local'; give another name"
         )

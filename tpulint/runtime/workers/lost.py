@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import stat
 import threading
 from collections.abc import Iterator, Sequence
 
@@ -45,8 +46,16 @@ def _watch(address: str, ended: threading.Event) -> None:
 
 
 def _disconnect(peers: frozenset[tuple[str, int]]) -> None:
-    for descriptor in os.listdir("/dev/fd"):
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(descriptor))) as one:
-            host, port, *_ = one.getpeername()
-            if (host.removeprefix("::ffff:"), port) in peers:  # IPv4 in a socket of IPv6
-                one.shutdown(socket.SHUT_RDWR)
+    for descriptor in map(int, os.listdir("/dev/fd")):
+        with contextlib.suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                with socket.socket(fileno=os.dup(descriptor)) as connection:
+                    if _peer_of(connection) in peers:
+                        connection.shutdown(socket.SHUT_RDWR)
+
+
+def _peer_of(connection: socket.socket) -> tuple[str, int] | None:
+    if connection.family not in (socket.AF_INET, socket.AF_INET6):
+        return None
+    host, port, *_ = connection.getpeername()
+    return host.removeprefix("::ffff:"), port  # an address of IPv4 on a socket of IPv6
