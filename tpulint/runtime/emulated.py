@@ -61,6 +61,7 @@ def emulated_tpu(
         tfi.pod_emulated(hosts, system.num_cores // hosts, workers),
         tfi.install(patches),
         lost_hosts_disconnected(workers),
+        tfi.functions_left_alone(),
         tfi.device_scope_restored(),
         emulating(system),
         embeddings.embedding_engine(),

@@ -121,6 +121,27 @@ def test_a_session_is_of_this_process(workers: tuple[str, ...]) -> None:
             assert session.run(results).tolist() == [0.0, 2.0, 4.0, 6.0]
 
 
+def test_killed_a_step_with_branches(workers: tuple[str, ...]) -> None:
+    """With TensorFlow 2.15 the hosts refused the functions of a released program (ResNet)."""
+    with connected(workers[:2]) as strategy:
+        with strategy.scope():
+            total = tf.Variable(0.0)
+
+        @tf.function
+        def steps(count: Any) -> None:
+            def replica_fn() -> None:
+                more = tf.distribute.get_replica_context().all_reduce("SUM", 1.0 + 0.0 * total)
+                rate = tf.case([(total < 8.0, lambda: 0.5), (total < 16.0, lambda: 0.25)])
+                total.assign_add(tf.cond(total < 8.0, lambda: more, lambda: more * rate))
+
+            for _ in tf.range(count):
+                strategy.run(replica_fn)
+
+        for _ in range(2):
+            steps(tf.constant(3))
+        assert [float(one) for one in total.values] == [12.0] * 4
+
+
 def endless(strategy: Any) -> Any:
     """Return a step in which the replicas meet without end, or once if it is given False."""
 

@@ -61,6 +61,25 @@ def clusters_connected(prepare: Callable[[Any, tuple[str, ...]], None]) -> Itera
 
 
 @contextlib.contextmanager
+def functions_left_alone() -> Iterator[None]:
+    """Let TensorFlow change no function in the context, if the hosts are processes.
+
+    They would refuse a function of which they have another version: with 2.12 and 2.15 those that
+    Grappler has optimized, if they hold others. With 2.21 they accept both.
+    """
+    context, options = eager_context.context(), "_optimizer_experimental_options"
+    before = dict(getattr(context, options))
+    release = tuple(map(int, tf.__version__.split(".")[:2]))
+    if current_pod().workers and release < (2, 21):
+        context.set_optimizer_experimental_options({"disable_meta_optimizer": True})
+    try:
+        yield
+    finally:
+        getattr(context, options).clear()
+        context.set_optimizer_experimental_options(before)
+
+
+@contextlib.contextmanager
 def device_scope_restored() -> Iterator[None]:
     """Leave at the end the device scope that a program has entered by connecting to a pod."""
     context = eager_context.context()
