@@ -12,7 +12,7 @@ import pytest
 from scripts.loopback import REFUSED
 
 ROOT = Path(__file__).parents[3]
-HERE = "tests/runtime/pods"
+HERE = "tests/runtime/workers"
 
 
 def run_alone(*words: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -46,7 +46,7 @@ def test_what_hosts_in_processes_do() -> None:
 def test_they_do_what_hosts_in_this_process_do() -> None:
     """But a host has no dataset that is made on another one."""
     files = [f"tests/runtime/emulate/{name}.py" for name in ("test_hosts", "test_hosts_errors")]
-    pass_alone("-p", "tests.runtime.pods.with_workers", "-k", "not of_each_host", *files)
+    pass_alone("-p", "tests.runtime.workers.with_workers", "-k", "not of_each_host", *files)
 
 
 PROGRAM = """\
