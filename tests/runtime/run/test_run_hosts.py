@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.run.test_run_programs import ROOT, tpulint
 
 PIPELINE = """\
@@ -43,11 +45,14 @@ def test_a_program_without_hosts_of_its_own_says_the_same_on_several() -> None:
     assert on_one.stdout == on_two.stdout
 
 
-def test_a_program_that_has_not_connected_to_the_pod_learns_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hosts", [["--hosts", "2"], ["--workers", "localhost:1"]])
+def test_a_program_that_has_not_connected_to_the_pod_learns_so(
+    hosts: list[str], tmp_path: Path
+) -> None:
     alone = PIPELINE.replace("grpc://10.0.0.2:8470", "local")
     alone = "".join(line for line in alone.splitlines(True) if "experimental_connect" not in line)
     (tmp_path / "program.py").write_text(alone, encoding="utf-8")
-    done = tpulint(tmp_path, "run", "--hosts", "2", "--replicas", "4", "program.py")
+    done = tpulint(tmp_path, "run", *hosts, "--replicas", "4", "program.py")
     assert done.returncode == 1
     assert "NotFoundError: TPUs not found in the cluster" in done.stderr
     assert done.stderr.count("has not connected to them") == 1

@@ -18,15 +18,8 @@ from tpulint.runtime.tensorflow_internals.modules import (
     tpu_util,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.pods import (
-    COORDINATORS_CPU,
-    host_of,
-    hosts_are_apart,
-    is_emulated,
-    is_there,
-    on_pod,
-    run_by,
-)
+from tpulint.runtime.tensorflow_internals.pods import host_of, is_emulated, is_there, on_pod
+from tpulint.runtime.tensorflow_internals.processes import COORDINATORS_CPU, hosts_are_apart, run_by
 
 _IN_OPTIONAL = "_tpulint_cores_in"
 

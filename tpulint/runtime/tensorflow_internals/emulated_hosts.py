@@ -17,13 +17,8 @@ from tpulint.runtime.tensorflow_internals.modules import (
     ops,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.pods import (
-    COORDINATOR,
-    current_pod,
-    is_there,
-    on_pod,
-    run_by,
-)
+from tpulint.runtime.tensorflow_internals.pods import COORDINATOR, current_pod, is_there, on_pod
+from tpulint.runtime.tensorflow_internals.processes import run_by
 
 _CONTEXT = "tensorflow.python.eager.context.Context"
 

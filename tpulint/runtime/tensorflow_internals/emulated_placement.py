@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import ops, session
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.pods import run_by, run_here
+from tpulint.runtime.tensorflow_internals.processes import run_by, run_here
 
 PLACED = "_tpulint_core"
 """The attribute of an operation or tensor that holds the device that was asked for."""

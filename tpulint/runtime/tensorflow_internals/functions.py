@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
 from tpulint.runtime.tensorflow_internals.modules import eager_context, ops, script_ops
-from tpulint.runtime.tensorflow_internals.pods import on_coordinator
+from tpulint.runtime.tensorflow_internals.processes import on_coordinator
 
 Graph = Any
 Tensor = Any

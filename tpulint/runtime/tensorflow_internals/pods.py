@@ -8,16 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import tensorflow as tf
-
 from tpulint.runtime.tensorflow_internals.modules import pydev
 
 LOCAL = "localhost"
 COORDINATOR = "coordinator"
 _PORT = 8470
 _HERE = "/job:localhost/replica:0/task:0"
-COORDINATORS_CPU = f"{_HERE}/device:CPU:0"
-_CORE = re.compile(r"device:TPU(_SYSTEM)?:[\d*]+")
+CORE = re.compile(r"device:TPU(_SYSTEM)?:[\d*]+")
 
 
 @dataclass
@@ -85,6 +82,11 @@ def pod_emulated(
         _pods.remove(pod)
 
 
+def is_connected_to_workers() -> bool:
+    """Return whether the program is connected to hosts that are other processes."""
+    return bool(_pods) and bool(current_pod().workers) and current_pod().is_connected
+
+
 def current_pod() -> Pod:
     """Return the hosts of the innermost emulated TPU."""
     return _pods[-1]
@@ -114,7 +116,7 @@ def job_of_cores() -> str:
 
 def is_emulated(device: str) -> bool:
     """Return whether `device` is a core, or one of a host that is a machine of its own."""
-    return bool(_CORE.search(device)) or on_pod(device)
+    return bool(CORE.search(device)) or on_pod(device)
 
 
 def is_master(target: str | None) -> bool:
@@ -128,7 +130,7 @@ def on_pod(device: str) -> bool:
     """Return whether `device` is of one of several hosts; a task without a job is theirs."""
     if not device or not _pods or not current_pod().is_remote:
         return False
-    spec = _spec(device)
+    spec = spec_of(device)
     is_task = spec.job == current_pod().job or (spec.job is None and spec.task is not None)
     return is_task and (spec.task or 0) < current_pod().num_hosts
 
@@ -138,53 +140,13 @@ def is_there(device: str | None) -> bool:
     return bool(device) and on_pod(device or "") and current_pod().is_connected
 
 
-def hosts_are_apart() -> bool:
-    """Return whether what is built or run now runs in the processes of the hosts.
-
-    A session and its graph are this process's.
-    """
-    connected = bool(_pods) and bool(current_pod().workers) and current_pod().is_connected
-    return connected and bool(tf.compat.v1.executing_eagerly_outside_functions())
-
-
-def run_by(device: str) -> str:
-    """Return the device that runs what is placed on `device`: of its host's process, or of this."""
-    if on_pod(device) and hosts_are_apart():
-        spec = _spec(device)
-        there = spec.replace(job=current_pod().job, replica=0, task=spec.task or 0)
-        return _CORE.sub("device:CPU:0", there.to_string())
-    return run_here(device)
-
-
-def run_here(device: str) -> str:
-    """Return the device of this process that runs what is placed on `device`."""
-    if on_pod(device):
-        spec = _spec(device)
-        device = spec.replace(job=LOCAL, replica=0, task=0).to_string()
-    return _CORE.sub("device:CPU:0", device)
-
-
-@contextlib.contextmanager
-def on_coordinator() -> Iterator[None]:
-    """Place what is built in the context in this process, if the hosts are apart from it."""
-    with tf.device(COORDINATORS_CPU) if hosts_are_apart() else contextlib.nullcontext():
-        yield
-
-
-@contextlib.contextmanager
-def on_host_of_core(core: int) -> Iterator[None]:
-    """Place what is built in the context on the host of `core`, if that is a process of its own."""
-    pod = current_pod() if hosts_are_apart() else None
-    with tf.device(f"{pod.host_of_core(core)}/device:CPU:0") if pod else contextlib.nullcontext():
-        yield
-
-
 def host_of(device: str) -> str:
     """Return the CPU of the host that has `device`."""
-    found: str = _spec(device).replace(device_type="CPU", device_index=0).to_string()
+    found: str = spec_of(device).replace(device_type="CPU", device_index=0).to_string()
     return found
 
 
 @functools.lru_cache(maxsize=4096)
-def _spec(device: str) -> pydev.DeviceSpec:
+def spec_of(device: str) -> pydev.DeviceSpec:
+    """Return the parts of the name of a device."""
     return pydev.DeviceSpec.from_string(device)
