@@ -76,7 +76,8 @@ def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
     def registers_the_kernels() -> Any:
         return tf.constant(1.0) + 1.0
 
-    with tensorflow_internals.eager_mode():
+    # In this process, whose kernels they are, also where the program is connected to others.
+    with tensorflow_internals.eager_mode(), tf.device(tensorflow_internals.COORDINATORS_CPU):
         registers_the_kernels.get_concrete_function()()  # also where functions run eagerly
     found: dict[str, list[list[tuple[str, frozenset[int]]]]] = {}
     for kernel in tensorflow_internals.registered_kernels():
