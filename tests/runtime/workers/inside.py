@@ -115,15 +115,18 @@ def test_python_in_the_pipeline_of_each_host_is_the_rules_error(workers: tuple[s
 def test_a_session_is_of_this_process(workers: tuple[str, ...]) -> None:
     """Also that of a program which has connected to the hosts."""
     tf1 = tf.compat.v1
-    with connected(workers) as strategy, tf.Graph().as_default():
-        (results,) = tf1.tpu.batch_parallel(lambda x: x * 2.0, [tf.range(4.0)], num_shards=4)
-        with tf.device("/job:worker/replica:0/task:1/device:CPU:0"):
-            number = process_id()
-        resolver = strategy.extended._tpu_cluster_resolver
-        with tf1.Session(resolver.master()) as session:
-            session.run(tf1.tpu.initialize_system(job="worker"))
-            assert session.run(results).tolist() == [0.0, 2.0, 4.0, 6.0]
-            assert session.run(number) == os.getpid()
+    with connected(workers) as strategy:
+        with tf.Graph().as_default() as graph:
+            (results,) = tf1.tpu.batch_parallel(lambda x: x * 2.0, [tf.range(4.0)], num_shards=4)
+            start = tf1.tpu.initialize_system(job="worker")
+            with tf.device("/job:worker/replica:0/task:1/device:CPU:0"):
+                number = process_id()
+        master = strategy.extended._tpu_cluster_resolver.master()
+        session = tf1.Session(master, graph=graph)
+        session.run(start)
+        assert session.run(results).tolist() == [0.0, 2.0, 4.0, 6.0]
+        assert session.run(number) == os.getpid()
+        session.close()
 
 
 def test_killed_a_step_with_branches(workers: tuple[str, ...]) -> None:

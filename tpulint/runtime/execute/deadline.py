@@ -63,7 +63,6 @@ class Deadline:
         with tf.control_dependencies(waits_for):
             return [call_python(lambda: self._ended.set())]
 
-    @tensorflow_internals.on_coordinator()
     def watch(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that run until the step has ended, and fail when it takes too long."""
         if not self.watches:
