@@ -1,0 +1,11 @@
+"""The tests of hosts in this process, with hosts that are processes."""
+
+from __future__ import annotations
+
+from tests.runtime.workers.alone import pass_alone
+
+
+def test_they_do_what_hosts_in_this_process_do() -> None:
+    """But a host has no dataset that is made on another one."""
+    files = [f"tests/runtime/emulate/{name}.py" for name in ("test_hosts", "test_hosts_errors")]
+    pass_alone("-p", "tests.runtime.workers.with_workers", "-k", "not of_each_host", *files)
