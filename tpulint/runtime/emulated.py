@@ -23,7 +23,7 @@ from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.replicate import split_compile_and_replicate
 from tpulint.runtime.workers.addresses import parts_of
 from tpulint.runtime.workers.connecting import prepare
-from tpulint.runtime.workers.lost import lost_hosts_disconnected
+from tpulint.runtime.workers.lost import lost_host
 
 
 @contextmanager
@@ -60,7 +60,6 @@ def emulated_tpu(
     with (
         tfi.pod_emulated(hosts, system.num_cores // hosts, workers),
         tfi.install(patches),
-        lost_hosts_disconnected(workers),
         tfi.functions_left_alone(),
         tfi.device_scope_restored(),
         emulating(system),
@@ -96,6 +95,7 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
     return (
         tfi.cores_listed(),
         tfi.clusters_connected(prepare),
+        tfi.no_wait_for_lost_hosts(lost_host),
         tfi.hosts_placed(),
         tfi.pipelines_of_hosts_seen(refuse_python),
         tfi.soft_placement(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,10 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 import tpulint.runtime as tpu
+from tests.runtime.strategies import pod
 
 HOST = "/job:worker/replica:0/task:{}/device:CPU:0"
 CORE = "/job:worker/replica:0/task:{}/device:TPU:{}"
-
-
-@contextmanager
-def pod(hosts: int, cores: int = 4) -> Iterator[Any]:
-    """Yield a TPUStrategy on all cores."""
-    with tpu.emulated_tpu(cores, hosts=hosts):
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("my-tpu")
-        tf.config.experimental_connect_to_cluster(resolver)
-        tf.tpu.experimental.initialize_tpu_system(resolver)
-        yield tf.distribute.TPUStrategy(resolver)
 
 
 def local(strategy: Any, value: Any) -> list[Any]:

@@ -26,7 +26,7 @@ def run_alone(*words: str, folder: Path = ROOT) -> subprocess.CompletedProcess[s
         env={"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ},
     )
     if done.returncode == REFUSED:
-        pytest.skip("this system lets nobody have a network of his own")
+        pytest.skip("needs a network namespace, which this system refuses")
     return done
 
 

@@ -22,6 +22,7 @@ import tensorflow as tf
 from tensorflow.python.eager import cancellation, context
 
 import tpulint.runtime as tpu
+from tests.runtime.strategies import pod
 from tpulint.runtime.workers import local
 from tpulint.runtime.workers.addresses import own_address_towards
 
@@ -29,16 +30,6 @@ from tpulint.runtime.workers.addresses import own_address_towards
 @pytest.fixture(scope="module")
 def workers() -> tuple[str, ...]:
     return tpu.start_workers(4)
-
-
-@contextmanager
-def connected(workers: Any, cores: int = 4) -> Iterator[Any]:
-    """Yield a TPUStrategy on all cores of the pod of `workers`, or of one host in this process."""
-    with tpu.emulated_tpu(cores, workers=workers):
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver("my-pod")
-        tf.config.experimental_connect_to_cluster(resolver)
-        tf.tpu.experimental.initialize_tpu_system(resolver)
-        yield tf.distribute.TPUStrategy(resolver)
 
 
 def process_id(_: Any = None) -> Any:
@@ -74,7 +65,7 @@ def trained(strategy: Any, steps: int = 4) -> list[float]:
 
 def test_replicas_and_host_clusters_run_on_their_hosts(workers: tuple[str, ...]) -> None:
     numbers = [process.pid for process in local._processes[-4:]]
-    with connected(workers) as strategy:
+    with pod(workers=workers) as strategy:
 
         @tf.function
         def step() -> Any:
@@ -88,14 +79,14 @@ def test_replicas_and_host_clusters_run_on_their_hosts(workers: tuple[str, ...])
 def test_the_losses_are_those_of_one_host(workers: tuple[str, ...]) -> None:
     losses = []
     for hosts in (0, 1, 2, 4):
-        with connected(workers[:hosts]) as strategy:
+        with pod(workers=workers[:hosts]) as strategy:
             losses.append(trained(strategy))
     assert losses[0][0] > losses[0][-1]
     np.testing.assert_allclose(losses[1:], [losses[0]] * 3, rtol=1e-5)
 
 
 def test_values_of_a_pod_can_be_read_after_it(workers: tuple[str, ...]) -> None:
-    with connected(workers[:2]) as strategy:
+    with pod(workers=workers[:2]) as strategy:
         result = strategy.run(tf.function(lambda: tf.constant([1.0, 2.0]) * 2.0))
     assert [one.numpy().tolist() for one in result.values] == [[2.0, 4.0]] * 4
 
@@ -106,7 +97,7 @@ def test_python_in_the_pipeline_of_each_host_is_the_rules_error(workers: tuple[s
         return rows.map(lambda x: tf.py_function(lambda y: y, [x], tf.int64))
 
     with (
-        connected(workers[:2]) as strategy,
+        pod(workers=workers[:2]) as strategy,
         pytest.raises(tpu.HostOnlyInputError, match="/job:worker/replica:0/task"),
     ):
         iter(strategy.distribute_datasets_from_function(examples))
@@ -115,7 +106,7 @@ def test_python_in_the_pipeline_of_each_host_is_the_rules_error(workers: tuple[s
 def test_a_session_is_of_this_process(workers: tuple[str, ...]) -> None:
     """Also that of a program which has connected to the hosts."""
     tf1 = tf.compat.v1
-    with connected(workers) as strategy:
+    with pod(workers=workers) as strategy:
         with tf.Graph().as_default() as graph:
             (results,) = tf1.tpu.batch_parallel(lambda x: x * 2.0, [tf.range(4.0)], num_shards=4)
             start = tf1.tpu.initialize_system(job="worker")
@@ -131,7 +122,7 @@ def test_a_session_is_of_this_process(workers: tuple[str, ...]) -> None:
 
 def test_killed_a_step_with_branches(workers: tuple[str, ...]) -> None:
     """With TensorFlow 2.15 the hosts refused the functions of a released program (ResNet)."""
-    with connected(workers[:2]) as strategy:
+    with pod(workers=workers[:2]) as strategy:
         with strategy.scope():
             total = tf.Variable(0.0)
 
@@ -169,7 +160,7 @@ def endless(strategy: Any) -> Any:
 @contextmanager
 def pod_that_loses_a_host() -> Iterator[tuple[Any, Any]]:
     """Yield the step `endless` on a pod of its own, and the process of its second host."""
-    with connected(tpu.start_workers(2)) as strategy:
+    with pod(workers=tpu.start_workers(2)) as strategy:
         victim = local._processes[-1]
         step = endless(strategy)
         assert [float(one) for one in step(tf.constant(False)).values] == [0.5] * 4
@@ -199,7 +190,7 @@ def test_a_host_that_is_lost_ends_the_step(way: str, monkeypatch: Any) -> None:
 
 
 def test_a_step_that_is_cancelled_ends_on_all_hosts(workers: tuple[str, ...]) -> None:
-    with connected(workers[:2]) as strategy:
+    with pod(workers=workers[:2]) as strategy:
         step = endless(strategy)
         manager = cancellation.CancellationManager()
         function = manager.get_cancelable_function(step.get_concrete_function(tf.constant(True)))
@@ -228,7 +219,7 @@ def test_a_host_that_is_not_there_is_an_error_at_once(workers: tuple[str, ...]) 
         message = f"No host of the pod answers at {address}"
         with (
             pytest.raises(tf.errors.UnavailableError, match=message),
-            connected([workers[0], address]),
+            pod(workers=[workers[0], address]),
         ):
             pass
 
@@ -241,7 +232,7 @@ def test_hosts_on_another_machine_reach_this_one(workers: tuple[str, ...]) -> No
             fcntl.ioctl(loopback, what, struct.pack("16s16s", b"lo:1", number))
     there = [one.replace("localhost", "10.9.8.99") for one in workers[:2]]
     assert own_address_towards(tuple(there), 5) == "10.9.8.7:5"
-    with connected(there) as strategy:
+    with pod(workers=there) as strategy:
         assert [float(one) for one in endless(strategy)(tf.constant(False)).values] == [0.5] * 4
         assert "10.9.8.7:" in str(context.get_server_def())
 

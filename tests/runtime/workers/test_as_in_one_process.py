@@ -6,10 +6,7 @@ from tests.runtime.workers.alone import pass_alone
 
 
 def test_they_do_what_hosts_in_this_process_do() -> None:
-    """But a host has no dataset that is made on another one.
-
-    Left out is also a test that reads a dataset to its end: it failed once in a dozen runs.
-    """
+    """But a host has no dataset that is made on another one."""
     files = [f"tests/runtime/emulate/{name}.py" for name in ("test_hosts", "test_hosts_errors")]
     pass_alone(
         "-p",

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 
+import pytest
+
+from tpulint.runtime.workers import lost
 from tpulint.runtime.workers.lost import _disconnect
 
 
@@ -27,3 +31,21 @@ def test_only_the_connections_to_the_host_are_closed() -> None:
         one_end.sendall(b"other")
         assert other_end.recv(5) == b"other"
         assert len(os.listdir("/dev/fd")) == descriptors
+
+
+def test_false_a_host_that_misses_one_question_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered, ended = iter([True, False, True, False, False, True]), threading.Event()
+    asked: list[bool] = []
+    closed_after: list[int] = []
+
+    def answers(_: str) -> bool:
+        asked.append(next(answered))
+        if len(asked) == 6:
+            ended.set()
+        return asked[-1]
+
+    monkeypatch.setattr(lost, "_PAUSE", 0.0)
+    monkeypatch.setattr(lost, "answers", answers)
+    monkeypatch.setattr(lost, "_disconnect", lambda _: closed_after.append(len(asked)))
+    lost._watch("localhost:1", ended)
+    assert closed_after == [5]

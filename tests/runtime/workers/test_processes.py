@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.runtime.workers.alone import pass_alone
 
 
-def test_what_hosts_in_processes_do() -> None:
-    pass_alone("tests/runtime/workers/inside.py")
+@pytest.mark.parametrize("chosen", ["lost", "not lost"])
+def test_what_hosts_in_processes_do(chosen: str) -> None:
+    """Hang: a process that had lost a host in a step did not end, as TensorFlow waited for it."""
+    pass_alone("tests/runtime/workers/inside.py", "-k", chosen)

@@ -18,7 +18,7 @@ def emulated_tpu(*given: Any, hosts: int = 1, **named: Any) -> AbstractContextMa
         return _in_this_process(*given, hosts=hosts, **named)
     if not _workers:
         _workers.extend(tpu.start_workers(HOSTS))
-    return _in_this_process(*given, workers=_workers[:hosts], **named)
+    return _in_this_process(*given, **{**named, "workers": _workers[:hosts]})
 
 
 def pytest_configure() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,9 @@ def clusters_connected(prepare: Callable[[Any, tuple[str, ...]], None]) -> Itera
             jobs = {job.name for job in server_def.cluster.job} - {server_def.job_name, COORDINATOR}
             pod.job = min(jobs, default=pod.job)
             if pod.workers:
+                # A function that goes later would be removed from hosts that never had it, and the
+                # error would be told with whatever comes next.
+                gc.collect()
                 prepare(server_def, pod.workers)
                 connect(self, server_def, *args, **kwargs)
             pod.is_connected = True
@@ -52,6 +56,26 @@ def clusters_connected(prepare: Callable[[Any, tuple[str, ...]], None]) -> Itera
             patches.enter_context(patched(f"{_CONTEXT}.{name}", new))
         target = f"{_CONTEXT}.configure_coordination_service"
         patches.enter_context(patched(target, configure_coordination_service))
+        yield
+
+
+@contextlib.contextmanager
+def no_wait_for_lost_hosts(lost_host: Callable[[], str | None]) -> Iterator[None]:
+    """Let no program wait for all that its hosts do when one of them, `lost_host()`, is lost.
+
+    TensorFlow would wait for ever: also at the end of the program, for which a TPUStrategy that is
+    made in the context asks.
+    """
+    wait = eager_context.async_wait
+
+    def async_wait() -> None:
+        address = lost_host()
+        if address is not None:
+            message = f"The host of the pod at {address} does not answer"
+            raise tf.errors.UnavailableError(None, None, message)
+        wait()
+
+    with patched("tensorflow.python.eager.context.async_wait", async_wait):
         yield
 
 

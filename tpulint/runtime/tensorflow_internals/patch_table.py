@@ -132,6 +132,11 @@ _EMULATED = (
     Patch(f"{_EAGER}.context.Context.set_server_def", _HOSTS, When.EMULATED),
     Patch(f"{_EAGER}.context.Context.update_server_def", _HOSTS, When.EMULATED),
     Patch(f"{_EAGER}.context.Context.configure_coordination_service", _HOSTS, When.EMULATED),
+    Patch(
+        f"{_EAGER}.context.async_wait",
+        "nothing waits for a host of a pod that is lost, also not at the end of the program",
+        When.EMULATED,
+    ),
     Patch(f"{_EAGER}.context.Context.device_name", _HOSTS, When.EMULATED),
     Patch(f"{_EAGER}.context.Context._set_device", _HOSTS, When.EMULATED),
     Patch(f"{_FRAMEWORK}.constant_op.convert_to_eager_tensor", _HOSTS, When.EMULATED),

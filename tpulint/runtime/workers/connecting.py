@@ -8,12 +8,13 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.workers.addresses import answers, own_address_towards
+from tpulint.runtime.workers.lost import disconnect_when_lost
 
 
 def prepare(server_def: Any, workers: Sequence[str]) -> None:
     """Make this process known, in the ServerDef, by an address that the `workers` can reach.
 
-    TensorFlow's is always localhost.
+    TensorFlow's is always localhost. From now on it is watched that they answer.
 
     Raises:
         tf.errors.UnavailableError: one of them does not answer; TensorFlow would wait for it.
@@ -26,3 +27,4 @@ def prepare(server_def: Any, workers: Sequence[str]) -> None:
         if job.name == server_def.job_name:
             port = int(job.tasks[server_def.task_index].rpartition(":")[2])
             job.tasks[server_def.task_index] = own_address_towards(tuple(workers), port)
+    disconnect_when_lost(workers)
