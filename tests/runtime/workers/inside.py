@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,12 @@ from tensorflow.python.eager import cancellation, context
 
 import tpulint.runtime as tpu
 from tests.runtime.strategies import pod
+from tests.runtime.workers.network import (
+    has_interface_to_nowhere,
+    interface_to_nowhere,
+    set_up,
+    take_down,
+)
 from tpulint.runtime.workers import local
 from tpulint.runtime.workers.addresses import own_address_towards
 
@@ -163,35 +167,57 @@ def endless(strategy: Any) -> Any:
 
 
 @contextmanager
-def pod_that_loses_a_host() -> Iterator[tuple[Any, Any]]:
-    """Yield the step `endless` on a pod of its own, and the process of its second host."""
-    with pod(workers=tpu.start_workers(2)) as strategy:
-        victim = local._processes[-1]
-        step = endless(strategy)
-        assert [float(one) for one in step(tf.constant(False)).values] == [0.5] * 4
-        yield step, victim
-        victim.kill()
+def here() -> Iterator[Sequence[str]]:
+    yield tpu.start_workers(2)
 
 
-@pytest.mark.parametrize("way", ["killed", "frozen"])
-def test_a_host_that_is_lost_ends_the_step(way: str, monkeypatch: Any) -> None:
-    """A killed one in five seconds; for one that stands still there is patience (here 2 s)."""
+@contextmanager
+def two_machines() -> Iterator[Sequence[str]]:
+    """Yield the addresses of new hosts; the second one's machine is gone when lo:2 is down."""
+    with interface_to_nowhere("nowhere"):
+        set_up("nowhere", "10.9.7.1", "255.255.255.0")
+        set_up("lo:2", "10.9.7.99", "255.255.255.255")
+        ports = [address.rpartition(":")[2] for address in tpu.start_workers(2)]
+        yield [f"10.9.7.1:{ports[0]}", f"10.9.7.99:{ports[1]}"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "lose", "seconds"),
+    [
+        pytest.param(here, lambda victim: victim.kill(), 5.0, id="killed"),
+        pytest.param(
+            two_machines,
+            lambda _: take_down("lo:2"),
+            15.0,
+            id="gone",
+            marks=pytest.mark.skipif(not has_interface_to_nowhere(), reason="needs /dev/net/tun"),
+        ),
+        pytest.param(here, lambda victim: victim.send_signal(signal.SIGSTOP), 30.0, id="frozen"),
+    ],
+)
+def test_a_host_that_is_lost_ends_the_step(
+    hosts: Any, lose: Any, seconds: float, monkeypatch: Any
+) -> None:
+    """Hang: gRPC waited 20 seconds for a machine that was gone (now 5 where nothing else runs)."""
     monkeypatch.setattr("tpulint.runtime.workers.addresses.SILENT", 2.0)
     lost_at: list[float] = []
 
-    def lose(victim: subprocess.Popen[str]) -> None:
+    def lose_the_second(victim: subprocess.Popen[str]) -> None:
         time.sleep(1.0)
         lost_at.append(time.monotonic())
-        victim.send_signal(signal.SIGKILL if way == "killed" else signal.SIGSTOP)
+        lose(victim)
 
-    with pod_that_loses_a_host() as (step, victim):
-        threading.Thread(target=lose, args=(victim,)).start()
+    with hosts() as workers, pod(workers=workers) as strategy:
+        victim = local._processes[-1]
+        step = endless(strategy)
+        assert [float(one) for one in step(tf.constant(False)).values] == [0.5] * 4
+        threading.Thread(target=lose_the_second, args=(victim,)).start()
         with pytest.raises(tf.errors.UnavailableError, match="/job:worker/replica:0/task:1"):
             step(tf.constant(True))
-        taken = time.monotonic() - lost_at[0]
-        assert taken < (5.0 if way == "killed" else 30.0)
+        assert time.monotonic() - lost_at[0] < seconds
         with pytest.raises(tf.errors.UnavailableError):
             step(tf.constant(False))
+        victim.kill()
 
 
 def test_a_step_that_is_cancelled_ends_on_all_hosts(workers: tuple[str, ...]) -> None:
@@ -231,10 +257,7 @@ def test_a_host_that_is_not_there_is_an_error_at_once(workers: tuple[str, ...]) 
 
 def test_hosts_on_another_machine_reach_this_one(workers: tuple[str, ...]) -> None:
     """The other machine is this one, by an address that the system calls another one's."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loopback:
-        for what, ip in ((0x8916, "10.9.8.7"), (0x891C, "255.255.255.0")):  # SIOCSIFADDR, -NETMASK
-            number = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(ip))
-            fcntl.ioctl(loopback, what, struct.pack("16s16s", b"lo:1", number))
+    set_up("lo:1", "10.9.8.7", "255.255.255.0")
     there = [one.replace("localhost", "10.9.8.99") for one in workers[:2]]
     assert own_address_towards(tuple(there), 5) == "10.9.8.7:5"
     with pod(workers=there) as strategy:

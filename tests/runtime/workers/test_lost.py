@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import socket
 import threading
@@ -33,19 +35,32 @@ def test_only_the_connections_to_the_host_are_closed() -> None:
         assert len(os.listdir("/dev/fd")) == descriptors
 
 
+def test_a_connection_that_nobody_accepts_is_closed() -> None:
+    """As to a machine that is gone: a full queue of connections leaves the next ones unanswered."""
+    with socket.socket() as server, contextlib.ExitStack() as connections:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(4):
+            last = connections.enter_context(socket.socket())
+            last.setblocking(False)
+            last.connect_ex(server.getsockname())
+        with pytest.raises(OSError, match="not connected"):
+            last.getpeername()
+        _disconnect(frozenset({server.getsockname()}))
+        assert last.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNRESET
+
+
 def test_false_a_host_that_misses_one_question_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    answered, ended = iter([True, False, True, False, False, True]), threading.Event()
-    asked: list[bool] = []
+    questions, ended = [True, False, True, False, False], threading.Event()
     closed_after: list[int] = []
 
-    def answers(_: str) -> bool:
-        asked.append(next(answered))
-        if len(asked) == 6:
+    def disconnect(_: frozenset[tuple[str, int]]) -> None:
+        closed_after.append(len(questions))
+        if len(closed_after) == 3:
             ended.set()
-        return asked[-1]
 
     monkeypatch.setattr(lost, "_PAUSE", 0.0)
-    monkeypatch.setattr(lost, "answers", answers)
-    monkeypatch.setattr(lost, "_disconnect", lambda _: closed_after.append(len(asked)))
+    monkeypatch.setattr(lost, "answers", lambda _: questions.pop(0))
+    monkeypatch.setattr(lost, "_disconnect", disconnect)
     lost._watch("localhost:1", ended)
-    assert closed_after == [5]
+    assert closed_after == [0, 0, 0]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import socket
 
-UNREACHABLE = 3.0
-"""Seconds in which a machine has to accept a connection, which its system does by itself."""
-SILENT = 30.0
+UNREACHABLE = 1.5
+"""Seconds in which a machine has to accept a connection, which its system does by itself.
+
+A packet that was lost is sent again after one second.
+"""
+SILENT = 15.0
 """Seconds in which a server has to say its first word; it may be short of processors."""
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 """The preface of a client of HTTP/2, with empty settings (RFC 9113, section 3.4)."""

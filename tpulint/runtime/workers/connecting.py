@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.workers.addresses import answers, own_address_towards
-from tpulint.runtime.workers.lost import disconnect_when_lost
+from tpulint.runtime.workers.lost import disconnect_when_lost, leave_connections_alone
 
 
 def prepare(server_def: Any, workers: Sequence[str]) -> None:
@@ -19,6 +19,7 @@ def prepare(server_def: Any, workers: Sequence[str]) -> None:
     Raises:
         tf.errors.UnavailableError: one of them does not answer; TensorFlow would wait for it.
     """
+    leave_connections_alone()
     for address in workers:
         if not answers(address):
             message = f"No host of the pod answers at {address}: is `tpulint worker` running there?"

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import stat
 import threading
 from collections.abc import Sequence
 
+import psutil
+
 from tpulint.runtime.workers.addresses import answers, resolved
 
-_PAUSE = 1.0
+_PAUSE = 0.5
 """Seconds between two questions to a host."""
 _UNANSWERED = 2
 """The questions in a row without an answer after which a host is lost; a busy one may miss one."""
@@ -28,16 +29,20 @@ def disconnect_when_lost(addresses: Sequence[str]) -> None:
     """From now on, close this process's connections to a host that answers no more.
 
     What waits for it then fails with TensorFlow's `UnavailableError`. This lasts until the process
-    ends or is connected to others.
+    ends or is to be connected to others.
     """
-    for ended in _connected.values():
-        ended.set()
-    _connected.clear()
     for address in addresses:
         ended = _connected[address] = threading.Event()
         threading.Thread(
             target=_watch, args=(address, ended), daemon=True, name=f"tpulint host {address}"
         ).start()
+
+
+def leave_connections_alone() -> None:
+    """End what `disconnect_when_lost` has begun."""
+    for ended in _connected.values():
+        ended.set()
+    _connected.clear()
 
 
 def lost_host() -> str | None:
@@ -49,22 +54,24 @@ def _watch(address: str, ended: threading.Event) -> None:
     peers = resolved(address)  # now, as a network that is gone resolves no name
     unanswered = 0
     while not ended.wait(_PAUSE):
-        unanswered = 0 if answers(address) else unanswered + 1
         if unanswered >= _UNANSWERED:
-            _disconnect(peers)
+            _disconnect(peers)  # again and again: what is tried next would wait, too
+        else:
+            unanswered = 0 if answers(address) else unanswered + 1
 
 
 def _disconnect(peers: frozenset[tuple[str, int]]) -> None:
-    for descriptor in map(int, os.listdir("/dev/fd")):
-        with contextlib.suppress(OSError):
-            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
-                with socket.socket(fileno=os.dup(descriptor)) as connection:
-                    if _peer_of(connection) in peers:
-                        connection.shutdown(socket.SHUT_RDWR)
+    """Close the connections to `peers`, also those which are still being made.
 
-
-def _peer_of(connection: socket.socket) -> tuple[str, int] | None:
-    if connection.family not in (socket.AF_INET, socket.AF_INET6):
-        return None
-    host, port, *_ = connection.getpeername()
-    return host.removeprefix("::ffff:"), port  # an address of IPv4 on a socket of IPv6
+    gRPC would wait 20 seconds for a machine that is gone to accept one.
+    """
+    for socket_ in psutil.Process().net_connections("tcp"):
+        if not socket_.raddr:
+            continue
+        # An address of IPv4 on a socket of IPv6 begins with "::ffff:".
+        if (socket_.raddr.ip.removeprefix("::ffff:"), socket_.raddr.port) in peers:
+            with (
+                contextlib.suppress(OSError),
+                socket.socket(fileno=os.dup(socket_.fd)) as connection,
+            ):
+                connection.shutdown(socket.SHUT_RDWR)
