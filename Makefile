@@ -5,7 +5,7 @@ PYTEST_ARGS ?=
 FUZZ_PROGRAMS ?= 20000
 # Nothing may hang: a test has five minutes, and a worker that dies ends the run with its test's
 # name (pytest-xdist would start another and, with loadfile, wait for ever).
-WORKERS = -n 2 --dist loadfile --max-worker-restart 0 --timeout 300 --timeout-method thread
+WORKERS = -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --timeout 300 --timeout-method thread
 export TPULINT_CORPUS ?= $(HOME)/.cache/tpulint-corpus
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -25,12 +25,11 @@ test-newest: .venv/ready
 
 # The runtime touches TensorFlow's private modules, so it is tested at both ends of the range:
 # with the newest release above, and here with the oldest that this Python still installs: there
-# with fewer generated programs, and without the commands of pods, as most of what they can find
-# has nothing to do with the release.
+# with fewer generated programs, as most of what they can find has nothing to do with the release.
 test-oldest: export TPULINT_FUZZ_PROGRAMS ?= 50
 test-oldest: .venv-oldest/ready
-	.venv-oldest/bin/python -m pytest $(WORKERS) tests/runtime $(PYTEST_ARGS) \
-	  --ignore tests/runtime/workers/test_commands.py
+	.venv-oldest/bin/python -m pytest $(WORKERS) tests/runtime -m "not any_release" \
+	  $(PYTEST_ARGS)
 
 # What is drawn is looked at in headless Chromium, which pip does not install; TPULINT_SCREENSHOTS
 # is where the screenshots go.

@@ -12,6 +12,7 @@ whose loaders say how they read; what is typed in by hand is in the TOML files b
 
 from __future__ import annotations
 
+import functools
 import sys
 import sysconfig
 from collections.abc import Mapping
@@ -94,6 +95,7 @@ def names_of(release: releases.Release, wheels: Path) -> dict[str, Fact]:
     return facts_of(packages, releases.roots(release.version, packages))
 
 
+@functools.cache
 def newest_names() -> dict[str, Fact]:
     """The names of the release that is installed."""
     packages = releases.installed(SITE)

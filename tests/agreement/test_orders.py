@@ -16,7 +16,7 @@ from tpulint import rules
 from tpulint.finding import Certainty
 from tpulint.runtime.errors import DeadlockError, StaleVariableWarning
 
-PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "1000")) // 20
+PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "500")) // 20
 DIFFERED = (158, 161, 166, 205, 219, 247, 340, 345, 445, 476, 584, 1070)
 """Programs on which a half was wrong once: a false or missed alarm, or an error of the runtime."""
 SECONDS = 60.0

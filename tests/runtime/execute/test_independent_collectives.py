@@ -9,6 +9,8 @@ from tensorflow.python.ops import control_flow_util
 
 import tpulint.runtime as tpu
 
+pytestmark = pytest.mark.any_release
+
 VARIABLES = 12
 STEPS = 10
 RATE, MOMENTUM = 0.05, 0.9

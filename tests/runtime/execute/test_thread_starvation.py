@@ -54,6 +54,7 @@ def test_hang_found_by_reading_a_python_function_that_runs_a_step(through: str) 
     assert "TPU101" not in told
 
 
+@pytest.mark.any_release
 def test_the_step_can_be_run_anew_when_it_has_failed() -> None:
     program = """
 step(tf.constant(1.0))
@@ -67,6 +68,7 @@ print(float(step(tf.constant(1.0))))
     assert message_of(program, 1).split("\n")[:3] == ["failed ''", "[4.0, 4.0]", "2.0"]
 
 
+@pytest.mark.any_release
 def test_with_enough_threads_it_runs() -> None:
     program = "print(ran(lambda x: step(tf.constant(x)).numpy()))"
     assert message_of(program, 8) == "[7.0, 7.0]\n"
@@ -91,6 +93,7 @@ def test_functions_in_a_session_have_threads_of_their_own() -> None:
     assert message_of(program, 1) == "[7.0, 7.0]\n"
 
 
+@pytest.mark.any_release
 def test_a_python_function_may_take_its_time() -> None:
     """It holds the only thread for longer than a hang is watched, and computes nothing."""
     program = """
@@ -102,6 +105,7 @@ print(ran(slow))
     assert message_of(program, 1) == "[4.0, 4.0]\n"
 
 
+@pytest.mark.any_release
 def test_what_a_python_function_raises_in_the_last_thread_comes_out() -> None:
     program = """
 def fails(x):

@@ -10,7 +10,7 @@ from tests.runtime.oracle.building import control_flow
 from tests.runtime.oracle.effects import computation, effects_and_value
 from tests.runtime.oracle.programs import MODES
 
-PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "1000")) // 100
+PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "500")) // 100
 
 
 @pytest.mark.parametrize("mode", MODES)

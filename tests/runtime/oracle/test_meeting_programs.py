@@ -28,8 +28,8 @@ from tests.runtime.oracle.meeting_schedules import reported
 from tpulint.runtime.mark.scratch_graph import ScratchGraph
 
 FUZZ = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "0"))
-PROGRAMS = FUZZ or 500
-VALUED = FUZZ or 150
+PROGRAMS = FUZZ or 300
+VALUED = FUZZ or 100
 SCHEDULED = range(10)
 TOGETHER = 25
 """The programs that one test runs."""

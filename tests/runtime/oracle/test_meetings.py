@@ -13,6 +13,8 @@ from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
 
+pytestmark = pytest.mark.any_release
+
 SEEDS = range(8)
 SECONDS = 40.0
 ONE_THREAD = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1, use_per_session_threads=True)

@@ -14,7 +14,7 @@ from tests.runtime.oracle.compare import difference
 from tests.runtime.oracle.programs import MODES, program
 from tests.runtime.oracle.values import difference_of_values
 
-PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "500"))
+PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "200"))
 CHUNKS = 20
 
 

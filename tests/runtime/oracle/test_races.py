@@ -102,7 +102,7 @@ def test_a_read_beside_a_write(
             assert np.allclose(ours, theirs), (each, ours, theirs)
 
 
-GENERATED = [(seed, OLD) for seed in (*range(26), 27, 82, 117, 132, 321)]
+GENERATED = [(seed, OLD) for seed in (*range(14), 27, 82, 117, 132, 321)]
 GENERATED += [(seed, MODES[1]) for seed in (1, 4, 7, 9, 11)]
 
 

@@ -55,6 +55,7 @@ def run(folder: Path, program: str, **environment: str) -> subprocess.CompletedP
     )
 
 
+@pytest.mark.any_release
 def test_the_user_reads_one_short_message(tmp_path: Path) -> None:
     program = BROKEN.format(module="program", name="extract")
     done = run(tmp_path, program)

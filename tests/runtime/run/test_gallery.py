@@ -14,6 +14,8 @@ from scripts.gallery_page import PAGE, page
 from scripts.gallery_records import records_of, write_batches
 from scripts.gallery_runs import Result, make_data, result_of
 
+pytestmark = pytest.mark.any_release
+
 SMALLEST = "guide-distributed-keras"
 SECONDS = 240
 

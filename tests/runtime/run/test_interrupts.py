@@ -108,7 +108,7 @@ def step(n):
 step(tf.constant(1))
 print("on", flush=True)
 while not stops:
-    step(tf.constant(20000))
+    step(tf.constant(1000))
 print("stops after a step", flush=True)
 """
 

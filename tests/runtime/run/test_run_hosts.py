@@ -9,6 +9,8 @@ import pytest
 
 from tests.runtime.run.test_run_programs import ROOT, tpulint
 
+pytestmark = pytest.mark.any_release
+
 PIPELINE = """\
 import tensorflow as tf
 

@@ -199,6 +199,7 @@ def test_keras_fits(tmp_path: Path) -> None:
     assert re.search(r"keras_fit\.py:\d+, 8 steps\n +device +16 ", done.stderr), done.stderr
 
 
+@pytest.mark.any_release
 def test_a_package_is_run_and_what_crosses_is_counted() -> None:
     asked = ["-m", "examples.sound_vocabulary.score", "--cores", "2"]
     done = tpulint(ROOT, "run", "--topology", "1x1x2", *asked)
@@ -208,6 +209,7 @@ def test_a_package_is_run_and_what_crosses_is_counted() -> None:
     assert re.search(r"host cluster 0 +2 +0 +512 +0 .*score\.py:\d+", done.stderr), done.stderr
 
 
+@pytest.mark.any_release
 def test_a_fault_is_reported_with_the_message_of_the_check() -> None:
     asked = ["-m", "examples.nested_vocabulary.score", "--cores", "2"]
     done = tpulint(ROOT, "run", "--replicas", "2", *asked)
@@ -236,6 +238,7 @@ def test_a_fault_is_reported_with_the_message_of_the_check() -> None:
     ],
     ids=["unseen and caught", "a warning", "TensorFlow's own error", "in a thread", "hidden"],
 )
+@pytest.mark.any_release
 def test_the_report_of_a_fault(tmp_path: Path, program: str, status: int, words: str) -> None:
     (tmp_path / "program.py").write_text(program, encoding="utf-8")
     done = tpulint(tmp_path, "run", "--replicas", "2", "program.py")
@@ -243,6 +246,7 @@ def test_the_report_of_a_fault(tmp_path: Path, program: str, status: int, words:
     assert len(re.findall(words, done.stderr)) == 1, done.stderr
 
 
+@pytest.mark.any_release
 def test_a_machine_that_cannot_be_is_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(STRATEGY, encoding="utf-8")
     done = tpulint(tmp_path, "run", "--topology", "2x", "program.py")
@@ -263,6 +267,7 @@ def test_a_step_that_waits_forever_ends_at_the_deadline(tmp_path: Path) -> None:
     assert "[TPU" not in done.stderr  # why it waits is not known, so no rule is named
 
 
+@pytest.mark.any_release
 def test_the_report_lists_the_clusters_that_had_not_ended(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(FAILING, encoding="utf-8")
     done = tpulint(tmp_path, "run", "--replicas", "2", "--deadline", "5", "program.py")
@@ -276,6 +281,7 @@ def test_the_report_lists_the_clusters_that_had_not_ended(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.any_release
 def test_the_findings_in_the_files_that_ran(tmp_path: Path) -> None:
     """Also of a program that ends well."""
     (tmp_path / "program.py").write_text("import helper\n" + METRICS, encoding="utf-8")
@@ -287,6 +293,7 @@ def test_the_findings_in_the_files_that_ran(tmp_path: Path) -> None:
     assert done.stderr.count("TPU702") == 1
 
 
+@pytest.mark.any_release
 def test_a_system_that_nobody_initialized_is_refused(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(FORGOTTEN, encoding="utf-8")
     done = tpulint(tmp_path, "run", "--replicas", "2", "program.py")
@@ -337,6 +344,7 @@ tf.function(double)()
 """
 
 
+@pytest.mark.any_release
 def test_the_report_names_cells_of_a_notebook(tmp_path: Path) -> None:
     cells = [{"cell_type": "code", "source": source, "metadata": {}} for source in (TRAINING, STEP)]
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.runtime.workers.alone import pass_alone
+
+pytestmark = pytest.mark.any_release
 
 
 def test_they_do_what_hosts_in_this_process_do() -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.workers.alone import run_alone
+
+pytestmark = pytest.mark.any_release
 
 PROGRAM = """\
 import tensorflow as tf
