@@ -1,53 +1,14 @@
-"""The connections to a host that is lost are closed, and no others."""
+"""When a host is lost."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import os
-import socket
+import importlib
+import sys
 import threading
 
 import pytest
 
 from tpulint.runtime.workers import lost
-from tpulint.runtime.workers.lost import _disconnect
-
-
-def test_only_the_connections_to_the_host_are_closed() -> None:
-    server = socket.create_server(("localhost", 0))
-    address = server.getsockname()[:2]
-    lost, kept = (socket.create_connection(address) for _ in range(2))
-    dual = socket.socket(socket.AF_INET6)
-    dual.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-    one_end, other_end = socket.socketpair()
-    with server, lost, kept, dual, one_end, other_end:
-        dual.connect((f"::ffff:{address[0]}", address[1]))
-        descriptors = len(os.listdir("/dev/fd"))
-        _disconnect(frozenset({("127.0.0.1", 1), ("10.0.0.1", address[1])}))
-        kept.sendall(b"still there")
-        _disconnect(frozenset({address}))
-        for connection in (lost, kept, dual):
-            connection.settimeout(5.0)
-            assert connection.recv(1) == b""
-        one_end.sendall(b"other")
-        assert other_end.recv(5) == b"other"
-        assert len(os.listdir("/dev/fd")) == descriptors
-
-
-def test_a_connection_that_nobody_accepts_is_closed() -> None:
-    """As to a machine that is gone: a full queue of connections leaves the next ones unanswered."""
-    with socket.socket() as server, contextlib.ExitStack() as connections:
-        server.bind(("127.0.0.1", 0))
-        server.listen(0)
-        for _ in range(4):
-            last = connections.enter_context(socket.socket())
-            last.setblocking(False)
-            last.connect_ex(server.getsockname())
-        with pytest.raises(OSError, match="not connected"):
-            last.getpeername()
-        _disconnect(frozenset({server.getsockname()}))
-        assert last.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNRESET
 
 
 def test_false_a_host_that_misses_one_question_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +22,14 @@ def test_false_a_host_that_misses_one_question_is_not_lost(monkeypatch: pytest.M
 
     monkeypatch.setattr(lost, "_PAUSE", 0.0)
     monkeypatch.setattr(lost, "answers", lambda _: questions.pop(0))
-    monkeypatch.setattr(lost, "_disconnect", disconnect)
-    lost._watch("localhost:1", ended)
+    lost._watch("localhost:1", ended, disconnect)
     assert closed_after == [0, 0, 0]
+
+
+def test_only_hosts_that_are_processes_need_psutil(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    for name in ("connections", "lost", "connecting"):
+        monkeypatch.delitem(sys.modules, f"tpulint.runtime.workers.{name}", raising=False)
+    importlib.import_module("tpulint.runtime.workers.connecting")
+    with pytest.raises(ModuleNotFoundError, match="psutil"):
+        lost.disconnect_when_lost(["localhost:1"])

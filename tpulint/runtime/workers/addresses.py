@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+Peers = frozenset[tuple[str, int]]
+"""Pairs of IP address and port."""
 UNREACHABLE = 1.5
 """Seconds in which a machine has to accept a connection, which its system does by itself.
 
@@ -38,7 +40,7 @@ def answers(address: str) -> bool:
         return False
 
 
-def resolved(address: str) -> frozenset[tuple[str, int]]:
+def resolved(address: str) -> Peers:
     """Return the pairs of IP address and port that `address` means."""
     host, port = parts_of(address)
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

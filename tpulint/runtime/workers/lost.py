@@ -6,15 +6,10 @@ or the process stands still, it waits for ever.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-import psutil
-
-from tpulint.runtime.workers.addresses import answers, resolved
+from tpulint.runtime.workers.addresses import Peers, answers, resolved
 
 _PAUSE = 0.5
 """Seconds between two questions to a host."""
@@ -30,11 +25,19 @@ def disconnect_when_lost(addresses: Sequence[str]) -> None:
 
     What waits for it then fails with TensorFlow's `UnavailableError`. This lasts until the process
     ends or is to be connected to others.
+
+    Raises:
+        ModuleNotFoundError: psutil is not installed, which nothing else needs.
     """
+    from tpulint.runtime.workers.connections import close_connections
+
     for address in addresses:
         ended = _connected[address] = threading.Event()
         threading.Thread(
-            target=_watch, args=(address, ended), daemon=True, name=f"tpulint host {address}"
+            target=_watch,
+            args=(address, ended, close_connections),
+            daemon=True,
+            name=f"tpulint host {address}",
         ).start()
 
 
@@ -50,28 +53,11 @@ def lost_host() -> str | None:
     return next((address for address in tuple(_connected) if not answers(address)), None)
 
 
-def _watch(address: str, ended: threading.Event) -> None:
+def _watch(address: str, ended: threading.Event, close: Callable[[Peers], None]) -> None:
     peers = resolved(address)  # now, as a network that is gone resolves no name
     unanswered = 0
     while not ended.wait(_PAUSE):
         if unanswered >= _UNANSWERED:
-            _disconnect(peers)  # again and again: what is tried next would wait, too
+            close(peers)  # again and again: what is tried next would wait, too
         else:
             unanswered = 0 if answers(address) else unanswered + 1
-
-
-def _disconnect(peers: frozenset[tuple[str, int]]) -> None:
-    """Close the connections to `peers`, also those which are still being made.
-
-    gRPC would wait 20 seconds for a machine that is gone to accept one.
-    """
-    for socket_ in psutil.Process().net_connections("tcp"):
-        if not socket_.raddr:
-            continue
-        # An address of IPv4 on a socket of IPv6 begins with "::ffff:".
-        if (socket_.raddr.ip.removeprefix("::ffff:"), socket_.raddr.port) in peers:
-            with (
-                contextlib.suppress(OSError),
-                socket.socket(fileno=os.dup(socket_.fd)) as connection,
-            ):
-                connection.shutdown(socket.SHUT_RDWR)
