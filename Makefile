@@ -5,7 +5,8 @@ PYTEST_ARGS ?=
 FUZZ_PROGRAMS ?= 20000
 # Nothing may hang: a test has five minutes, and a worker that dies ends the run with its test's
 # name (pytest-xdist would start another and, with loadfile, wait for ever).
-WORKERS = -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --timeout 300 --timeout-method thread
+WORKERS = -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 \
+  --timeout 300 --timeout-method thread
 export TPULINT_CORPUS ?= $(HOME)/.cache/tpulint-corpus
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1

@@ -1,6 +1,6 @@
-"""The order of the test files: those that take minutes come first.
+"""The order of the test files among workers of pytest-xdist: those that take minutes come first.
 
-A worker of pytest-xdist that takes one of them last leaves the others idle until the end.
+A worker that takes one of them last leaves the others idle until the end.
 """
 
 from __future__ import annotations
@@ -20,5 +20,6 @@ FIRST = (
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.path.relative_to(TESTS).as_posix().startswith(FIRST))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not item.path.relative_to(TESTS).as_posix().startswith(FIRST))

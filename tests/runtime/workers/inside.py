@@ -220,6 +220,18 @@ def test_a_host_that_is_lost_ends_the_step(
         victim.kill()
 
 
+def test_a_lost_host_is_waited_for_no_more_and_the_others_can_be_used() -> None:
+    with here() as workers:
+        with pod(workers=workers):
+            local._processes[-1].kill()
+            local._processes[-1].wait()
+            with pytest.raises(tf.errors.UnavailableError, match="does not answer"):
+                context.async_wait()
+        with pod(workers=workers[:1]) as strategy:
+            assert [float(one) for one in endless(strategy)(tf.constant(False)).values] == [0.5] * 4
+            context.async_wait()
+
+
 def test_a_step_that_is_cancelled_ends_on_all_hosts(workers: tuple[str, ...]) -> None:
     with pod(workers=workers[:2]) as strategy:
         step = endless(strategy)
