@@ -28,6 +28,8 @@ TEXTS = (
     STEP.format(imports=""),
     STEP.format(imports="\nfrom shared import clipping"),
     "x = (\n",
+    "import tensorflow as tf\ntf.config.set_soft_device_placement(True)\n",
+    "from shared import clipping\nimport layers\n",
     "from alpha.layers import step\nfrom beta import layers\n",
 )
 NAMES = (

@@ -44,6 +44,7 @@ class Analysis:
         self.marked = list(marked)  # files that may hold suppressions
         self.skipped: Counter[str] = Counter()  # functions not followed, by the reason
         self.inputs: ProgramInputs | None = None  # of one program that was read
+        self.followed: set[str] = set()  # files that programs were read from, by absolute path
         self.times: defaultdict[str, float] = defaultdict(float)  # seconds by rule
 
     def add(self, other: Analysis) -> None:
@@ -54,6 +55,9 @@ class Analysis:
         self.notes += other.notes
         self.read = self.read or other.read
         self.imported += other.imported
+        self.followed |= other.followed
+        if other.inputs is not None:
+            self.followed |= other.inputs.files
         self.marked += other.marked
         self.skipped.update(other.skipped)
         for code, seconds in other.times.items():

@@ -16,9 +16,11 @@ from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job, in_order
 from tpulint.pipeline.check_result import CheckResult
 from tpulint.pipeline.collector import uncollected
+from tpulint.pipeline.edits_beside import recall_beside
 from tpulint.pipeline.executor import Executor, ProcessExecutor, processes_of
 from tpulint.pipeline.failure import ProgramFailure, describe
 from tpulint.pipeline.file_signs import FileSigns
+from tpulint.pipeline.kept_signs import KeptSigns
 from tpulint.pipeline.prefilter import NOTHING, Prefiltered, prefilter
 from tpulint.pipeline.program_analysis import (
     BuiltProgram,
@@ -123,14 +125,14 @@ def analyze_batch(batch: Batch, task: Task, warm: Warm | None) -> Analysis:
             return run_steps(executor.batch, executor)
     timed = task.request.timed
     stamps = Stamps()
-    cache = RunCache(batch, stamps)
-    known = None if timed else cache.recall()
+    cache, signs = RunCache(batch, stamps), KeptSigns(batch, stamps)
+    known = None if timed else cache.recall() or recall_beside(cache, signs, batch.settings)
     if known is not None:
         return known
     if timed:  # what is recalled takes no time
         batch = batch._replace(cache=None)
     processes = processes_of(task.request.config.jobs)
-    with ProcessExecutor(batch, processes, task.progress, stamps) as process_executor:
+    with ProcessExecutor(batch, processes, task.progress, stamps, signs) as process_executor:
         found = run_steps(batch, with_cluster(process_executor, batch, task))
     cache.remember(found)
     return found

@@ -87,12 +87,17 @@ class ProcessExecutor:
     """
 
     def __init__(
-        self, batch: Batch, processes: int, progress: Progress, stamps: Stamps | None = None
+        self,
+        batch: Batch,
+        processes: int,
+        progress: Progress,
+        stamps: Stamps | None = None,
+        signs: KeptSigns | None = None,
     ) -> None:
         stamps = stamps or Stamps()
         self._batch = batch
         self._kept = KeptPrograms(batch)
-        self._signs = KeptSigns(batch, stamps)
+        self._signs = signs or KeptSigns(batch, stamps)
         self._division = KeptDivision(batch, stamps)
         self._processes = 1 if batch.given else processes
         self._progress = progress
@@ -165,7 +170,7 @@ class ProcessExecutor:
         if self._pool is not None:
             for job in sorted(left, key=lambda job: -job.size):
                 futures[job] = _submitted(self._pool, _elsewhere, step, job)
-        self._signs.entry.write()  # the processes are at work now
+        self._signs.write()  # the processes are at work now
         self._division.entry.write()
         return self._results(jobs, known, futures, step)
 

@@ -5,6 +5,7 @@ They depend on these bytes and on the configuration alone, so that they can be k
 
 from __future__ import annotations
 
+import hashlib
 from typing import NamedTuple
 
 from tpulint.analysis.estimator_homes import names_estimators
@@ -12,6 +13,7 @@ from tpulint.analysis.names.api_names import missing_somewhere
 from tpulint.analysis.names.spelling_search import NamesInFile
 from tpulint.analysis.names.target_release import keeps_keras_2
 from tpulint.analysis.options import Settings
+from tpulint.analysis.resolver.imports import statements
 from tpulint.analysis.soft_placement import SIGN, is_script, placement_in
 from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
 from tpulint.syntax.prefilter import names_a_tpu, passes
@@ -20,11 +22,13 @@ from tpulint.syntax.prefilter import names_a_tpu, passes
 class FileSigns(NamedTuple):
     """The signs in one file.
 
-    seam: it shows the seam. estimators: it does, and names a TPUEstimator. marked: it may hold
-    suppressions. script: it is run as a program. placement: the certainty with which it turns
-    soft placement on. names: what it names of TensorFlow.
+    imports: the hash of its import statements, "" where it has none. seam: it shows the seam.
+    estimators: it does, and names a TPUEstimator. marked: it may hold suppressions. script: it is
+    run as a program. placement: the certainty with which it turns soft placement on. names: what
+    it names of TensorFlow.
     """
 
+    imports: str = ""
     seam: bool = False
     estimators: bool = False
     marked: bool = False
@@ -39,6 +43,7 @@ def signs_in(data: bytes, settings: Settings) -> FileSigns:
     seam = passes(data, settings.wrappers, tpus)
     missing = tuple(missing_somewhere(data))
     return FileSigns(
+        _hash_of_imports(data),
         seam,
         seam and names_estimators(data),
         tpus and may_name_own_codes(data),
@@ -46,3 +51,8 @@ def signs_in(data: bytes, settings: Settings) -> FileSigns:
         placement_in(data) if SIGN in data else None,
         NamesInFile(missing, bool(missing) and keeps_keras_2(data)),
     )
+
+
+def _hash_of_imports(data: bytes) -> str:
+    written = list(statements(data))
+    return hashlib.sha256(repr(written).encode()).hexdigest()[:16] if written else ""

@@ -76,6 +76,7 @@ class KeptPrograms:
             found = Analysis(map(finding_of, data["findings"]), data["messages"])
             found.skipped.update(data["skipped"])
             found.imported += map(os.path.abspath, data["imported"])
+            found.followed.update(map(os.path.abspath, data["inputs"]["files"]))
             found.read = data["read"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None

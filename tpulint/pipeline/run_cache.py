@@ -3,12 +3,15 @@
 A run is remembered under the names, sizes and times of its files, its settings and
 its codes. What was imported from elsewhere is checked when it is recalled. An entry
 that cannot be read is no entry.
+
+An edit of a file that is of no program finds the run before it again (see `edits_beside`).
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -39,10 +42,24 @@ class RunCache:
 
     def recall(self) -> Analysis | None:
         """Return the findings of the same check before, if its imported files have not changed."""
-        if not self._folder or self._key is None or not os.path.isdir(self._folder):
+        return self._recalled(self._key, (), "nothing")
+
+    def recall_before(self, edits: Mapping[str, str]) -> Analysis | None:
+        """Return the findings of the check before some edits, if none is of a program's file.
+
+        `edits` has the stamps that the files had then.
+        """
+        edited = list(map(os.path.abspath, edits))
+        key = key_of(self._batch, self._stamps.before(edits)) if self._folder else None
+        return self._recalled(key, edited, "no program")
+
+    def _recalled(self, key: str | None, edited: Collection[str], same: str) -> Analysis | None:
+        if not self._folder or key is None or not os.path.isdir(self._folder):
             return None
         try:
-            data = read_entry(self._folder, self._key)
+            data = read_entry(self._folder, key)
+            if edited and not set(data["followed"]).isdisjoint(edited):
+                return None
             if any(self._stamps.of(path) != known for path, known in data["imported"]):
                 return None
             findings = [finding_of(row) for row in data["findings"]]
@@ -51,7 +68,7 @@ class RunCache:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
         asked = len(self._batch.filenames) - len(self._batch.context)
-        known.notes.append(f"{asked} files: nothing changed since the last run")
+        known.notes.append(f"{asked} files: {same} changed since the last run")
         return known
 
     def remember(self, found: Analysis) -> None:
@@ -62,6 +79,7 @@ class RunCache:
             "findings": [row_of(each) for each in found.findings],
             "messages": found.messages,
             "imported": [[path, self._stamps.of(path)] for path in sorted(set(found.imported))],
+            "followed": sorted(found.followed),
             "marked": found.marked,
             "skipped": dict(found.skipped),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 
 class Stamps:
@@ -19,6 +20,12 @@ class Stamps:
         if path not in self._known:
             self._known[path] = stamp(path)
         return self._known[path]
+
+    def before(self, edits: Mapping[str, str]) -> Stamps:
+        """Return the stamps as they were when those of some files were the ones in `edits`."""
+        then = Stamps()
+        then._known = {**self._known, **edits}
+        return then
 
 
 def stamp(path: str) -> str | None:
