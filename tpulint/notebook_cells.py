@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import textwrap
 import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -62,9 +61,11 @@ def python_text(cell: str) -> str:
 
 
 def unindented(cell: str) -> str:
-    """The cell without the indent that its first line has, as IPython strips it."""
-    first = next((line for line in cell.split("\n") if line.strip()), "")
-    return textwrap.dedent(cell) if first[:1] in (" ", "\t") else cell
+    """The cell without the indent of its first line, which IPython strips where a line has it."""
+    lines = cell.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip(" \t"))]
+    return "\n".join(line.removeprefix(indent) for line in lines)
 
 
 def passed_over(cell: str) -> str:

@@ -37,6 +37,14 @@ CASES = {
         " `tf.reshape(x, [1])`",
         'rows if params["rows"] else loss',
     ),
+    "one of two scalars": (
+        "record = lambda a: tf.no_op(); "
+        'return spec(mode, loss=loss, host_call=(record, [2.0 * loss if params["rows"] else loss]))',
+        "this value is a scalar, but tensors of"
+        " `host_call` are concatenated over the replicas along their first dimension: pass"
+        " `tf.reshape(x, [1])`",
+        '2.0 * loss if params["rows"] else loss',
+    ),
 }
 
 

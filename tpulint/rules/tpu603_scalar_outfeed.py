@@ -6,7 +6,7 @@ from tpulint.analysis.domain.events import Argument, Cluster, Computation, Tenso
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.scalars import is_scalar
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Choice, options
+from tpulint.analysis.domain.values import options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.fixes.estimators import with_batch_dimension
@@ -27,7 +27,7 @@ def check(program: Program, report: Report) -> None:
             if scalars:
                 whole = len(scalars) == len(options(each.value))
                 sure = whole and broadcast is False and not cluster.context.is_guess
-                _say(computation, cluster, each, sure, report)
+                _say(computation, cluster, each, "is" if whole else "may be", sure, report)
 
 
 def _is_scalar_tensor(value: object) -> bool:
@@ -35,13 +35,17 @@ def _is_scalar_tensor(value: object) -> bool:
 
 
 def _say(
-    computation: Computation, cluster: Cluster, sent: Argument, sure: bool, report: Report
+    computation: Computation,
+    cluster: Cluster,
+    sent: Argument,
+    chosen: str,
+    sure: bool,
+    report: Report,
 ) -> None:
     made = next(tensors(sent.value)).site
     assert made is not None
     culprit = in_argument(sent, next(tensors(sent.value)))
     name = (not culprit.is_holder and culprit.name) or sent.keyword or ""
-    chosen = "may be" if isinstance(sent.value, Choice) else "is"
     report(
         culprit.span,
         f"{f'`{name}`' if name else 'this value'} {chosen} a scalar, but tensors of"
