@@ -39,11 +39,11 @@ CASES = {
     ),
     "one of two scalars": (
         "record = lambda a: tf.no_op(); "
-        'return spec(mode, loss=loss, host_call=(record, [2.0 * loss if params["rows"] else loss]))',
+        'return spec(mode, loss=loss, host_call=(record, [loss * 2.0 if params["a"] else loss]))',
         "this value is a scalar, but tensors of"
         " `host_call` are concatenated over the replicas along their first dimension: pass"
         " `tf.reshape(x, [1])`",
-        '2.0 * loss if params["rows"] else loss',
+        'loss * 2.0 if params["a"] else loss',
     ),
 }
 
