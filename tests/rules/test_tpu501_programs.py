@@ -36,6 +36,19 @@ PROGRAMS = {
             return x
         result = tf.compat.v1.tpu.rewrite(computation, [tf.ones([2])])
     """,
+    # A false alarm as definite: the run that its author means never comes by.
+    "a print for debugging": """
+        import sys
+        import tensorflow.compat.v1 as tf
+        from absl import logging
+        def computation(x):
+            if logging.vlog_is_on(2):
+                tf.print("x", x)  # possible: TPU501
+            if not sys.flags.debug:
+                tf.print("x", x)  # error: TPU501
+            return x
+        result = tf.tpu.rewrite(computation, [tf.ones([2])])
+    """,
     "a summary that nobody merges": """
         import tensorflow.compat.v1 as tf
         def computation(x):

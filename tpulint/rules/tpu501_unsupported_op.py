@@ -9,7 +9,7 @@ from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Conte
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
-from tpulint.analysis.domain.written_tests import is_for_gpu
+from tpulint.analysis.domain.written_tests import is_for_debugging, is_for_gpu
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty
 from tpulint.knowledge.operations import BuiltOperation
@@ -79,6 +79,8 @@ def _surely(
     built: BuiltOperation, call: ApiCall, program: Program, computation: Computation
 ) -> bool:
     """Return whether the operation is there for sure, and has no kernel in any release."""
+    if is_for_debugging(call.context):
+        return False
     if built.writer and not has_writer(program, computation):
         return False  # without a default writer a summary builds nothing
     folded = bool(call.arguments) and all(isinstance(e.value, Const) for e in call.arguments)

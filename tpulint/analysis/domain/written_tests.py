@@ -20,6 +20,7 @@ from tpulint.analysis.domain.values import Strategy
 GPU = re.compile(
     r"(?<![a-z])(?:gpus?|cuda|nccl|mirrored(?:strategy)?|horovod)(?![a-z])", re.IGNORECASE
 )
+DEBUGGING = re.compile(r"debug|vlog|verbos", re.IGNORECASE)
 TPU_FLAG = re.compile(
     r"_*(?:(?:use|uses|using|is|is_on|on|with|run_on|running_on|enable|has|have|found)_tpus?"
     r"|tpus?_(?:devices|cores|available|enabled))"
@@ -59,6 +60,14 @@ def is_for_gpu(context: BaseContext) -> bool:
         return True
     return any(
         GPU.search(text) is not None and taken is (NEGATED.match(text) is None)
+        for text, taken in tests(context)
+    )
+
+
+def is_for_debugging(context: BaseContext) -> bool:
+    """Return whether a test on the way to `context` asks if the program is to say more."""
+    return any(
+        DEBUGGING.search(text) is not None and taken is (NEGATED.match(text) is None)
         for text, taken in tests(context)
     )
 
