@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import tensorflow as tf
 from tensorflow.python.tpu.ops import tpu_ops
@@ -48,6 +49,32 @@ def test_bytes_counts_and_times_of_each_cluster(tmp_path):
     assert {event["args"]["name"] for event in events if event["ph"] == "M"} == {
         f"replica {replica} {side}" for replica in (0, 1) for side in ("device", "host")
     }
+
+
+def test_a_segment_of_the_device_begins_when_its_inputs_are_there():
+    def host(a):
+        return tf.ensure_shape(tf.numpy_function(slow, [a], tf.float32), [])
+
+    def slow(a):
+        time.sleep(0.3)
+        return a
+
+    def long_and_short(x):
+        product = tf.while_loop(lambda i, _: i < 300, lambda i, a: (i + 1, a @ x), (0, x))[1]
+        return tpu.outside_compilation(host, tf.reduce_sum(product)) * 2.0
+
+    @tf.function
+    def step(x):
+        return tpu.rewrite(long_and_short, [x])
+
+    with profile() as seen:
+        step(tf.zeros([300, 300]))
+    by_start = sorted(seen.events, key=lambda event: event.start)
+    assert [event.lane for event in by_start] == ["device", "host cluster 0", "device"]
+    long, waited, short = by_start
+    assert long.end - long.start > 0.01
+    assert waited.end - waited.start > 0.25
+    assert short.start - long.end > 0.25
 
 
 def test_what_goes_through_infeed_and_outfeed():

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.raising import safely
 from tpulint.runtime.extract.region import Operation, Tensor
@@ -30,13 +28,12 @@ def resume() -> None:
 
 
 def call_python(function: Callable[..., Any], given: Sequence[Tensor] = ()) -> Operation:
-    """Return an operation that calls `function` with the values of `given`."""
+    """Return an operation that calls `function`, which waits for nothing, with the values given."""
     called = safely(function)
 
-    def call(*values: Any) -> bool:
+    def call(*values: Any) -> None:
         if _stopped.is_set():
             raise Stopped("the program is being ended")
         called(*values)
-        return True
 
-    return tensorflow_internals.python_function(call, given, [tf.bool])[0].op
+    return tensorflow_internals.own_operation(call, given)

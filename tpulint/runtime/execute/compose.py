@@ -105,7 +105,8 @@ class Composer:
         images.tensors.update(copied.tensors)
         images.operations.update(copied.operations)
         if started:
-            ends(self.probes, planned, segment, own, images, list(copied.operations.values()))
+            made = list(copied.operations.values())
+            ends(self.probes, planned, segment, own, images, made, started)
 
     def _host(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         fault = out_of_reach(planned.region, segment.ops)
@@ -166,7 +167,7 @@ class Composer:
             result.set_shape(tensor.shape)
             images.tensors[tensor.name] = result
         if started:
-            ends(self.probes, planned, segment, own, images, [call])
+            ends(self.probes, planned, segment, own, images, [call], started)
 
     def _fails(
         self,
@@ -217,11 +218,13 @@ class Composer:
         ]
         waits_for = waits_of(planned, op, frozenset({op.name}), images)
         segment = WatchedSegment(feed_lane(op), op.name, place_of_operation(op))
-        waits_for += self.probes.start(segment, images.replica, given, waits_for)
+        started = self.probes.start(segment, images.replica, given, waits_for)
+        waits_for += started
         results, done = self.feeds.build(op, given, waits_for, images)
         images.tensors.update({out.name: one for out, one in zip(op.outputs, results, strict=True)})
         images.operations[op.name] = done
-        images.effects += [done, *self.probes.end(segment, images.replica, results, [done])]
+        ended = self.probes.end(segment, images.replica, results, [done], started)
+        images.effects += [done, *ended]
 
     def _control(self, planned: Plan, op: Operation, images: TensorMap) -> None:
         region = planned.region

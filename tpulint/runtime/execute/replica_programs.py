@@ -58,7 +58,7 @@ def run_replicas(
         )
         for replica in range(program.num_replicas)
     )
-    probes = Probes()
+    probes = Probes(at_once=options.deadline is not None or fed.may_wait)
     deadline = Deadline(options.deadline, rendezvous.waits, fed, probes.started)
     failures = Failures(program.marked.graph)
     shares = [

@@ -10,11 +10,17 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
-from tpulint.runtime.tensorflow_internals.modules import eager_context, ops, script_ops
+from tpulint.runtime.tensorflow_internals.modules import (
+    eager_context,
+    gen_script_ops,
+    ops,
+    script_ops,
+)
 from tpulint.runtime.tensorflow_internals.processes import on_coordinator
 
 Graph = Any
 Tensor = Any
+Operation = Any
 
 
 def function_graph(graph: Graph, name: str) -> Graph:
@@ -73,6 +79,30 @@ def python_function(
     *_, outermost = graphs_outwards(ops.get_default_graph())
     _keep(outermost._py_funcs_used_in_graph.pop())
     return made
+
+
+class OwnFunction:
+    """A Python function of tpulint's own that graphs call for what it does: it waits for nothing.
+
+    So it needs none of what TensorFlow does for the user's: its results are not converted (of one
+    bool that takes longer than most of these functions), and AutoGraph is not asked.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *values: Any) -> list[Any]:
+        self._function(*values)
+        return []
+
+
+@on_coordinator()
+def own_operation(function: Callable[..., Any], given: Sequence[Tensor]) -> Operation:
+    """Return an operation, of no results, that calls an `OwnFunction` in this process."""
+    own = OwnFunction(function)
+    _keep(own)
+    token = script_ops._py_funcs.insert(own)
+    return gen_script_ops.py_func(input=list(given), token=token, Tout=[])
 
 
 def _keep(function: Any) -> None:

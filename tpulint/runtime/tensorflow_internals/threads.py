@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from tpulint.runtime.tensorflow_internals.functions import OwnFunction
 from tpulint.runtime.tensorflow_internals.modules import eager_context, execute, script_ops, session
 from tpulint.runtime.tensorflow_internals.patching import patched
 
@@ -52,11 +53,16 @@ def _num_cores() -> int:
 
 
 def python_functions_run_by(run: Callable[..., Any]) -> AbstractContextManager[None]:
-    """Return a context in which operations call Python functions by `run(call, *args)`."""
+    """Return a context in which operations call Python functions by `run(call, *args)`.
+
+    Not those of tpulint's own.
+    """
     original = script_ops.FuncRegistry.__call__
 
     @functools.wraps(original)
     def __call__(self: Any, token: Any, device: Any, args: Any) -> Any:
+        if isinstance(self.get(token), OwnFunction):
+            return original(self, token, device, args)
         return run(original, self, token, device, args)
 
     return patched("tensorflow.python.ops.script_ops.FuncRegistry.__call__", __call__)

@@ -1,0 +1,43 @@
+"""Python functions of tpulint's own in a graph, beside the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from tpulint.runtime import tensorflow_internals as tfi
+
+
+def test_only_the_users_functions_count_as_those_that_hold_a_thread() -> None:
+    noted: list[int] = []
+    held: list[object] = []
+
+    def run(call: Callable[..., Any], registry: Any, token: Any, *rest: Any) -> Any:
+        held.append(token)
+        return call(registry, token, *rest)
+
+    @tf.function
+    def step() -> Any:
+        tfi.own_operation(lambda value: noted.append(int(value)), [tf.constant(3)])
+        return tf.numpy_function(lambda: 1.0, [], tf.float64)
+
+    with tfi.python_functions_run_by(run):
+        assert float(step()) == 1.0
+    assert noted == [3]
+    assert len(held) == 1
+
+
+@pytest.mark.parametrize("in_function", [True, False])
+def test_what_it_raises_ends_the_step(in_function: bool) -> None:
+    def fail() -> None:
+        raise ValueError("no such thing")
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no such thing"):
+        if in_function:
+            tf.function(lambda: tfi.own_operation(fail, []) and None)()
+        else:
+            with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+                session.run(tfi.own_operation(fail, []))
