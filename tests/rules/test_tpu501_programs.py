@@ -46,6 +46,8 @@ PROGRAMS = {
                 tf.print("x", x)  # possible: TPU501
             if not sys.flags.debug:
                 tf.print("x", x)  # error: TPU501
+            if tf.debugging.is_numeric_tensor(x):
+                tf.print("x", x)  # error: TPU501
             return x
         result = tf.tpu.rewrite(computation, [tf.ones([2])])
     """,

@@ -13,6 +13,7 @@ from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty
 from tpulint.pipeline import driver, kept_entry
+from tpulint.pipeline.stamps import stamp
 
 EARLIER = time.time() - 100
 STEP = """import tensorflow as tf
@@ -32,6 +33,7 @@ FILES = {
     "beside.py": "import math\n\nRADIUS = 1.0\n",
     "wrong.py": "import tensorflow as tf\n\nx = tf.tpu.no_such_name\n",
     "book.ipynb": '{"cells": [{"cell_type": "code", "source": "import math"}]}',
+    "setup.py": "setup(install_requires=['tensorflow>=2.13'])\n",
     "quiet.py": "import layers\n\nx = 1  # noqa: TPU101\n",
 }
 Found = list[tuple[str, int, str]]
@@ -188,7 +190,8 @@ def test_a_broken_entry_is_none(
     text: str, tmp_path: Path, before: Found, analyzed: list[str]
 ) -> None:
     for each in tmp_path.glob(".cache/*signs/*.json"):
-        rows = {str(tmp_path / name): ["1:1", 2, 3, 4, 5, 6, 7, 8, 9] for name in FILES}
+        stamps = {path: stamp(path) for path in (str(tmp_path / name) for name in FILES)}
+        rows = {path: [known, 2, 3, 4, 5, 6, 7, 8, 9] for path, known in stamps.items()}
         each.write_text(repr(rows).replace("'", '"') if text == "rows" else text, encoding="utf-8")
     write(tmp_path, {"beside.py": "import math\n"}, age=1)
     assert check(tmp_path) == before

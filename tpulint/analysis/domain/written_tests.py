@@ -20,7 +20,7 @@ from tpulint.analysis.domain.values import Strategy
 GPU = re.compile(
     r"(?<![a-z])(?:gpus?|cuda|nccl|mirrored(?:strategy)?|horovod)(?![a-z])", re.IGNORECASE
 )
-DEBUGGING = re.compile(r"debug|vlog|verbos", re.IGNORECASE)
+DEBUGGING = re.compile(r"debug(?!ging\.)|vlog|verbos", re.IGNORECASE)
 TPU_FLAG = re.compile(
     r"_*(?:(?:use|uses|using|is|is_on|on|with|run_on|running_on|enable|has|have|found)_tpus?"
     r"|tpus?_(?:devices|cores|available|enabled))"

@@ -58,8 +58,8 @@ def run_replicas(
         )
         for replica in range(program.num_replicas)
     )
-    probes = Probes(at_once=options.deadline is not None or fed.may_wait)
-    deadline = Deadline(options.deadline, rendezvous.waits, fed, probes.started)
+    deadline = Deadline(options.deadline, rendezvous.waits, fed, lambda: probes.started())
+    probes = Probes(at_once=deadline.watches)
     failures = Failures(program.marked.graph)
     shares = [
         scheduled.meetings,
