@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from tpulint.syntax import ir
-from tpulint.syntax.body_ranges import HEADER
+from tpulint.syntax.body_ranges import HEADER, outermost
 from tpulint.syntax.light_nodes import NotParsed, cst
 from tpulint.syntax.lower import counted
-from tpulint.syntax.scopes import LexicalScope
-from tpulint.syntax.statements import Statements
+from tpulint.syntax.lowering.definitions import Definitions
+from tpulint.syntax.lowering.libcst_statements import Statements
+from tpulint.syntax.lowering.python_statements import PythonStatements
+from tpulint.syntax.lowering.scopes import LexicalScope
+from tpulint.syntax.nodes import Block
+from tpulint.syntax.prefilter import shows_seam
+from tpulint.syntax.python_tree import python_tree
 from tpulint.syntax.tree import tree_of
 
 
@@ -18,11 +26,9 @@ def inside(facts: ir.ModuleSummary, function: ir.FunctionCode, text: str) -> ir.
     `facts`. None where libcst does not take what CPython took.
     """
     try:
-        (header,) = tree_of(HEADER + text).body
+        walk, lowered = (_of_libcst if shows_seam(text) else _of_python)(HEADER + text)
     except NotParsed:
         return None
-    assert isinstance(header, cst.FunctionDef)
-    walk = Statements()
     walk.functions, walk.classes = facts.functions, facts.classes
     walk.piece = function.index + 1
     walk.counts[ir.FUNCTION] = 1  # the header's
@@ -30,7 +36,25 @@ def inside(facts: ir.ModuleSummary, function: ir.FunctionCode, text: str) -> ir.
     if function.class_index is not None:
         walk.scopes.append(LexicalScope("class", function.class_index))
     walk.scopes.append(walk.scope_of(function))
-    walk.finish_function(function.index, walk.suite(header.body))
+    walk.finish_function(function, lowered())
     assert function.known is not None
     function.known.counts = counted(walk)
     return function.known
+
+
+def _of_libcst(text: str) -> tuple[Definitions, Callable[[], Block]]:
+    """Return a walk of libcst's tree, and what walks the body."""
+    (header,) = tree_of(text).body
+    assert isinstance(header, cst.FunctionDef)
+    walk = Statements()
+    return walk, partial(walk.suite, header.body)
+
+
+def _of_python(text: str) -> tuple[Definitions, Callable[[], Block]]:
+    """Return a walk of CPython's tree, and what walks the body."""
+    tree = python_tree(text)
+    if tree is None:
+        raise NotParsed
+    (header,) = outermost(tree.body)
+    walk = PythonStatements()
+    return walk, partial(walk.block, header.body)

@@ -158,10 +158,10 @@ class ClassCode:
     bases: list[Expression]
     keywords: list[CallArgument]
     decorators: list[Expression]
-    body: Block
-    methods: list[int]
-    setters: dict[str, list[int]]
-    parent: int | None
+    body: Block = field(default_factory=list)
+    methods: list[int] = field(default_factory=list)
+    setters: dict[str, list[int]] = field(default_factory=dict)
+    parent: int | None = None
     index: int = -1
 
 

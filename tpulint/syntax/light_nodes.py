@@ -55,7 +55,7 @@ class LightNode(SimpleNamespace):
     """A node; None is what may be left out."""
 
     annotation = asname = asynchronous = cause = comma = default = exc = finalbody = guard = None
-    inner_for_in = keyword = lower = module = msg = name = orelse = returns = star_arg = None
+    inner_for_in = keyword = lower = module = msg = name = orelse = returns = star = star_arg = None
     star_kwarg = step = type = upper = value = None
 
 

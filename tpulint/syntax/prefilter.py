@@ -108,6 +108,11 @@ def passes(data: bytes, wrappers: Iterable[str] = (), tpus: bool | None = None) 
     return named and _obtains_a_strategy(data)
 
 
+def shows_seam(text: str) -> bool:
+    """Return whether a piece of a module names the seam."""
+    return passes(text.encode(errors="replace"))
+
+
 def _names_the_seam(data: bytes) -> bool:
     if any(sign in data for sign in SIGNS):
         return True

@@ -13,7 +13,7 @@ import pytest
 from tpulint.syntax import text_scan
 from tpulint.syntax.lazy_module import Pieces
 from tpulint.syntax.lazy_parse import outside
-from tpulint.syntax.literals import literal
+from tpulint.syntax.lowering.literals import literal
 
 SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
 

@@ -72,7 +72,7 @@ def named_tuple(name: Value | None, fields: Value | None, site: Site) -> Class |
     else:
         return None
     body: Block = [AnnotatedAssign(Name(site.place, each), Constant(None), None) for each in names]
-    code = ir.ClassCode(_text(name) or "tuple", site.place, [], [], [], body, [], {}, None)
+    code = ir.ClassCode(_text(name) or "tuple", site.place, [], [], [], body)
     return Class(code, site.module, None, (External("collections.namedtuple"),), {})
 
 

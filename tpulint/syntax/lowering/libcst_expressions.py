@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tpulint.syntax import ir
 from tpulint.syntax.expression_nodes import (
@@ -36,14 +35,15 @@ from tpulint.syntax.expression_nodes import (
     YieldFrom,
 )
 from tpulint.syntax.light_nodes import cst
-from tpulint.syntax.literals import literal
-from tpulint.syntax.nodes import Block, Expression, walk
+from tpulint.syntax.lowering.definitions import Definitions, ExpressionMethod
+from tpulint.syntax.lowering.literals import literal
+from tpulint.syntax.lowering.scopes import DEPTH_LIMIT
+from tpulint.syntax.nodes import Expression
 from tpulint.syntax.places import NOWHERE
-from tpulint.syntax.scopes import DEPTH_LIMIT, LexicalScope, Walk
 from tpulint.syntax.statement_nodes import Return
 
 
-class Expressions(Walk):
+class Expressions(Definitions):
     """One method a kind of expression; `expression` chooses."""
 
     def expression(self, node: cst.CSTNode) -> Expression:
@@ -88,11 +88,7 @@ class Expressions(Walk):
 
     def string(self, node: cst.SimpleString) -> Expression:
         value = literal(node.value)
-        if not isinstance(value, str):
-            return Other([])
-        if value.isidentifier():
-            self.mention(value)
-        return Constant(value)
+        return self.text(value) if isinstance(value, str) else Other([])
 
     def number(self, node: cst.Integer | cst.Float) -> Expression:
         value = literal(node.value)
@@ -104,25 +100,26 @@ class Expressions(Walk):
         while isinstance(rest, cst.ConcatenatedString):
             parts.append(rest.left)
             rest = rest.right
-        lowered = [self.expression(part) for part in [*parts, rest]]
-        texts = [
-            each.value
-            for each in lowered
-            if isinstance(each, Constant) and isinstance(each.value, str)
-        ]
-        if len(texts) == len(lowered):
-            return Constant("".join(texts))
-        return FormattedString(lowered)
+        parts.append(rest)
+        if any(isinstance(part, cst.FormattedString) for part in parts):
+            return FormattedString([each for part in parts for each in self.in_braces(part)])
+        texts = [literal(part.value) for part in parts if isinstance(part, cst.SimpleString)]
+        strings = [each for each in texts if isinstance(each, str)]
+        return self.text("".join(strings)) if len(strings) == len(parts) else Other([])
 
     def formatted(self, node: cst.FormattedString) -> Expression:
+        return FormattedString(self.in_braces(node))
+
+    def in_braces(self, node: cst.BaseExpression) -> list[Expression]:
+        """The expressions in an f-string; there are none in another string."""
         self.in_string += 1
         items = [
             self.expression(part.expression)
-            for part in node.parts
+            for part in (node.parts if isinstance(node, cst.FormattedString) else ())
             if isinstance(part, cst.FormattedStringExpression)
         ]
         self.in_string -= 1
-        return FormattedString(items)
+        return items
 
     def display(self, node: cst.Tuple | cst.List | cst.Set) -> Expression:
         place = self.place(ir.DISPLAY, node)
@@ -148,15 +145,18 @@ class Expressions(Walk):
     def subscript(self, node: cst.Subscript) -> Expression:
         place = self.place(ir.SUBSCRIPT, node)
         base = self.expression(node.value)
-        if len(node.slice) == 1 and not isinstance(node.slice[0].comma, cst.Comma):
-            return Subscript(place, base, self.slice_part(node.slice[0].slice))
+        (first, *others) = node.slice
+        starred = isinstance(first.slice, cst.Index) and first.slice.star is not None
+        if not others and not starred and not isinstance(first.comma, cst.Comma):
+            return Subscript(place, base, self.slice_part(first.slice))
         inner = self.place(ir.DISPLAY, node)
         parts = [self.slice_part(element.slice) for element in node.slice]
         return Subscript(place, base, Display("tuple", inner, parts))
 
     def slice_part(self, node: cst.BaseSlice) -> Expression:
         if isinstance(node, cst.Index):
-            return self.expression(node.value)
+            item = self.expression(node.value)
+            return item if node.star is None else Starred(item)
         assert isinstance(node, cst.Slice)
         bounds = [node.lower, node.upper, node.step]
         return Slice([self.expression(bound) for bound in bounds if bound is not None])
@@ -164,13 +164,9 @@ class Expressions(Walk):
     def lambda_(self, node: cst.Lambda) -> Expression:
         place = self.place(ir.LAMBDA, node)
         parameters = self.parameters(node.params)
-        index = self.new_function("<lambda>", place, parameters, [], is_lambda=True)
-        scope = LexicalScope("function", index)
-        scope.bound.update(parameter_names(parameters))
-        self.scopes.append(scope)
-        body = self.expression(node.body)
-        self.finish_function(index, [Return(NOWHERE, body)])
-        return Lambda(place, index)
+        function = self.new_function("<lambda>", place, parameters, [], is_lambda=True)
+        self.finish_function(function, [Return(NOWHERE, self.expression(node.body))])
+        return Lambda(place, function.index)
 
     def parameters(self, node: cst.Parameters) -> ir.Parameters:
         star = None
@@ -187,39 +183,6 @@ class Expressions(Walk):
             self.expression(node.annotation.annotation)
         default = self.expression(node.default) if node.default is not None else None
         return ir.Parameter(node.name.value, default)
-
-    def new_function(
-        self,
-        name: str,
-        place: int,
-        parameters: ir.Parameters,
-        decorators: list[Expression],
-        *,
-        is_lambda: bool = False,
-        is_async: bool = False,
-    ) -> int:
-        inside = self.scopes[-1]
-        function = ir.FunctionCode(
-            name,
-            place,
-            parameters,
-            decorators,
-            is_async,
-            is_lambda,
-            inside.index if inside.kind == "class" else None,
-            self.enclosing("function"),
-            len(self.functions),
-        )
-        self.functions.append(function)
-        return function.index
-
-    def finish_function(self, index: int, body: Block) -> None:
-        """Leave the scope of the function and write down what was seen in it."""
-        scope = self.leave()
-        names = sorted(scope.bound - scope.outer)
-        self.functions[index].known = ir.FunctionBody(
-            body, sorted(scope.mentions), names, scope.generator
-        )
 
     def conditional(self, node: cst.IfExp) -> Expression:
         place = self.place(ir.IFEXP, node)
@@ -282,9 +245,7 @@ class Expressions(Walk):
         clause: cst.CompFor | None = node.for_in
         while clause is not None:
             target = self.expression(clause.target)
-            for each in walk(target):
-                if isinstance(each, Name):
-                    self.bind(each.id)  # bound here, and so in no outer scope
+            self.bind_in_comprehension(target)
             iterated = self.expression(clause.iter)
             tests = [self.expression(each.test) for each in clause.ifs]
             clauses.append(Clause(target, iterated, tests))
@@ -311,12 +272,7 @@ class Expressions(Walk):
         return Other([value])
 
 
-def parameter_names(parameters: ir.Parameters) -> list[str]:
-    starred = [name for name in (parameters.star, parameters.star_star) if name]
-    return [each.name for each in parameters.named] + starred
-
-
-_HANDLERS: dict[type, Callable[[Any, Any], Expression]] = {
+_HANDLERS: dict[type, ExpressionMethod] = {
     cst.Name: Expressions.name,
     cst.Attribute: Expressions.attribute,
     cst.Call: Expressions.call,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from tpulint.syntax import ir
-from tpulint.syntax.expression_nodes import Attribute, Display, Name, Starred
-from tpulint.syntax.expressions import Expressions, parameter_names
 from tpulint.syntax.light_nodes import cst
+from tpulint.syntax.lowering.definitions import StatementMethod
+from tpulint.syntax.lowering.libcst_expressions import Expressions
+from tpulint.syntax.lowering.scopes import DEPTH_LIMIT
 from tpulint.syntax.nodes import Block, Expression, Statement
-from tpulint.syntax.scopes import DEPTH_LIMIT, LexicalScope
 from tpulint.syntax.statement_nodes import (
     Alias,
     AnnotatedAssign,
@@ -67,32 +66,6 @@ class Statements(Expressions):
         lowered = self.expression(node)
         self.bind_all(lowered)
         return lowered
-
-    def bind_all(self, target: Expression) -> None:
-        match target:
-            case Name(id=name):
-                self.bind(name)
-            case Display(items=items):
-                for item in items:
-                    self.bind_all(item)
-            case Starred(value=inner):
-                self.bind_all(inner)
-            case Attribute():
-                self.note_setter(target)
-
-    def note_setter(self, target: Attribute) -> None:
-        """`self.a = ...` in a method: the class remembers which method sets `a`."""
-        base = target.base
-        for position in range(len(self.scopes) - 1, 0, -1):
-            scope = self.scopes[position]
-            if scope.self_name is None or not _is_name(base, scope.self_name):
-                continue
-            owner = self.scopes[position - 1]
-            assert owner.index is not None and scope.index is not None
-            setters = self.classes[owner.index].setters.setdefault(target.name, [])
-            if scope.index not in setters:
-                setters.append(scope.index)
-            return
 
     def assign(self, node: cst.Assign) -> Statement:
         targets = [self.target(each.target) for each in node.targets]
@@ -176,28 +149,10 @@ class Statements(Expressions):
         parameters = self.parameters(node.params)
         if node.returns is not None:
             self.expression(node.returns.annotation)
-        index = self.new_function(
-            node.name.value,
-            place,
-            parameters,
-            decorators,
-            is_async=node.asynchronous is not None,
-        )
-        made = self.functions[index]
-        if made.class_index is not None:
-            self.classes[made.class_index].methods.append(index)
-        self.scopes.append(self.scope_of(made))
-        self.finish_function(index, self.suite(node.body))
-        return Define(index)
-
-    def scope_of(self, function: ir.FunctionCode) -> LexicalScope:
-        """The scope of the body of `function`."""
-        scope = LexicalScope("function", function.index)
-        scope.bound.update(parameter_names(function.parameters))
-        if function.class_index is not None:
-            first = next(iter(function.parameters.by_position), None)
-            scope.self_name = None if first is None else first.name
-        return scope
+        is_async = node.asynchronous is not None
+        made = self.new_function(node.name.value, place, parameters, decorators, is_async=is_async)
+        self.finish_function(made, self.suite(node.body))
+        return Define(made.index)
 
     def class_(self, node: cst.ClassDef) -> Statement:
         decorators = [self.expression(each.decorator) for each in node.decorators]
@@ -205,20 +160,8 @@ class Statements(Expressions):
         self.bind(node.name.value)
         bases = [self.expression(arg.value) for arg in node.bases]
         keywords = self.arguments(node.keywords)
-        made = ir.ClassCode(
-            node.name.value,
-            place,
-            bases,
-            keywords,
-            decorators,
-            [],
-            [],
-            {},
-            self.enclosing("function"),
-            len(self.classes),
-        )
-        self.classes.append(made)
-        self.scopes.append(LexicalScope("class", made.index))
+        made = ir.ClassCode(node.name.value, place, bases, keywords, decorators)
+        self.new_class(made)
         made.body = self.suite(node.body)
         self.leave()
         return DefineClass(made.index)
@@ -291,10 +234,6 @@ class Statements(Expressions):
         return Match(subject, cases)
 
 
-def _is_name(of: Expression, name: str) -> bool:
-    return isinstance(of, Name) and of.id == name
-
-
 def dotted_name(node: cst.BaseExpression) -> str:
     """`a.b.c` of nested attributes."""
     parts: list[str] = []
@@ -312,7 +251,7 @@ def _alias(alias: cst.ImportAlias) -> str | None:
     return alias.asname.name.value
 
 
-_HANDLERS: dict[type, Callable[[Any, Any], Statement]] = {
+_HANDLERS: dict[type, StatementMethod] = {
     cst.Assign: Statements.assign,
     cst.AugAssign: Statements.aug_assign,
     cst.AnnAssign: Statements.ann_assign,

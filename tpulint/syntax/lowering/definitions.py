@@ -1,0 +1,117 @@
+"""The part of a walk that is alike for any tree: names that are bound, functions defined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from tpulint.syntax import ir
+from tpulint.syntax.expression_nodes import Attribute, Constant, Display, Name, Starred
+from tpulint.syntax.lowering.scopes import LexicalScope, Walk
+from tpulint.syntax.nodes import Block, Expression, Statement, walk
+
+# A method of a walk for one kind of node; each takes a node of its own kind.
+ExpressionMethod: TypeAlias = Callable[[Any, Any], Expression]
+StatementMethod: TypeAlias = Callable[[Any, Any], Statement]
+
+
+class Definitions(Walk):
+    """The part of a walk that knows no tree."""
+
+    def text(self, value: str) -> Constant:
+        """A string; one that reads like a name may be a name, of `getattr` for instance."""
+        if value.isidentifier():
+            self.mention(value)
+        return Constant(value)
+
+    def bind_all(self, target: Expression) -> None:
+        """Bind the names in an assigned expression in this scope."""
+        match target:
+            case Name(id=name):
+                self.bind(name)
+            case Display(items=items):
+                for item in items:
+                    self.bind_all(item)
+            case Starred(value=inner):
+                self.bind_all(inner)
+            case Attribute():
+                self.note_setter(target)
+
+    def bind_in_comprehension(self, target: Expression) -> None:
+        """Bind the names of a comprehension in this scope, and so in no outer one."""
+        for each in walk(target):
+            if isinstance(each, Name):
+                self.bind(each.id)
+
+    def note_setter(self, target: Attribute) -> None:
+        """`self.a = ...` in a method: the class remembers which method sets `a`."""
+        base = target.base
+        for position in range(len(self.scopes) - 1, 0, -1):
+            scope = self.scopes[position]
+            if scope.self_name is None or not _is_name(base, scope.self_name):
+                continue
+            owner = self.scopes[position - 1]
+            assert owner.index is not None and scope.index is not None
+            setters = self.classes[owner.index].setters.setdefault(target.name, [])
+            if scope.index not in setters:
+                setters.append(scope.index)
+            return
+
+    def new_function(
+        self,
+        name: str,
+        place: int,
+        parameters: ir.Parameters,
+        decorators: list[Expression],
+        *,
+        is_lambda: bool = False,
+        is_async: bool = False,
+    ) -> ir.FunctionCode:
+        """Add a function of this scope, and enter the scope of its body."""
+        inside = self.scopes[-1]
+        function = ir.FunctionCode(
+            name,
+            place,
+            parameters,
+            decorators,
+            is_async,
+            is_lambda,
+            inside.index if inside.kind == "class" else None,
+            self.enclosing("function"),
+            len(self.functions),
+        )
+        self.functions.append(function)
+        if function.class_index is not None and not is_lambda:
+            self.classes[function.class_index].methods.append(function.index)
+        self.scopes.append(self.scope_of(function))
+        return function
+
+    def scope_of(self, function: ir.FunctionCode) -> LexicalScope:
+        """The scope of the body of `function`."""
+        scope = LexicalScope("function", function.index)
+        scope.bound.update(parameter_names(function.parameters))
+        if function.class_index is not None and not function.is_lambda:
+            first = next(iter(function.parameters.by_position), None)
+            scope.self_name = None if first is None else first.name
+        return scope
+
+    def finish_function(self, function: ir.FunctionCode, body: Block) -> None:
+        """Leave the scope of the function and write down what was seen in it."""
+        scope = self.leave()
+        names = sorted(scope.bound - scope.outer)
+        function.known = ir.FunctionBody(body, sorted(scope.mentions), names, scope.generator)
+
+    def new_class(self, made: ir.ClassCode) -> None:
+        """Add a class of this scope, and enter the scope of its body."""
+        made.index, made.parent = len(self.classes), self.enclosing("function")
+        self.classes.append(made)
+        self.scopes.append(LexicalScope("class", made.index))
+
+
+def parameter_names(parameters: ir.Parameters) -> list[str]:
+    starred = [name for name in (parameters.star, parameters.star_star) if name]
+    return [each.name for each in parameters.named] + starred
+
+
+def _is_name(of: Expression, name: str) -> bool:
+    return isinstance(of, Name) and of.id == name

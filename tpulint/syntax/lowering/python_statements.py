@@ -1,0 +1,247 @@
+"""Statements of CPython's tree in the summary language."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from tpulint.syntax import ir
+from tpulint.syntax.lowering.definitions import StatementMethod
+from tpulint.syntax.lowering.python_expressions import OPERATORS, PythonExpressions
+from tpulint.syntax.lowering.scopes import DEPTH_LIMIT
+from tpulint.syntax.nodes import Block, Expression, Statement
+from tpulint.syntax.statement_nodes import (
+    Alias,
+    AnnotatedAssign,
+    Assert,
+    Assign,
+    AugmentedAssign,
+    Case,
+    Define,
+    DefineClass,
+    Delete,
+    ExpressionStatement,
+    For,
+    Handler,
+    If,
+    Import,
+    ImportFrom,
+    Jump,
+    Match,
+    Pass,
+    Raise,
+    Return,
+    Scoping,
+    Try,
+    While,
+    With,
+    WithItem,
+)
+
+
+class PythonStatements(PythonExpressions):
+    """One method a kind of statement; `block` chooses.
+
+    left_out: functions whose bodies are passed over.
+    """
+
+    def __init__(self, left_out: Collection[ast.stmt] = ()) -> None:
+        super().__init__()
+        self.left_out = left_out
+
+    def block(self, body: list[ast.stmt]) -> Block:
+        """The statements of a suite."""
+        self.depth += 1
+        lowered: Block = []
+        if self.depth > DEPTH_LIMIT:
+            self.truncated = True
+        else:
+            for one in body:
+                handler = _HANDLERS.get(type(one))
+                if handler is not None:
+                    lowered.append(handler(self, one))
+        self.depth -= 1
+        return lowered
+
+    def target(self, node: ast.expr) -> Expression:
+        """An assigned expression; the names in it are bound in this scope."""
+        lowered = self.element(node)
+        self.bind_all(lowered)
+        return lowered
+
+    def assign(self, node: ast.Assign) -> Statement:
+        targets = [self.target(each) for each in node.targets]
+        return Assign(targets, self.expression(node.value))
+
+    def aug_assign(self, node: ast.AugAssign) -> Statement:
+        target = self.target(node.target)
+        return AugmentedAssign(OPERATORS[type(node.op)], target, self.expression(node.value))
+
+    def ann_assign(self, node: ast.AnnAssign) -> Statement:
+        target = self.target(node.target)
+        annotation = self.expression(node.annotation)
+        return AnnotatedAssign(target, annotation, self.optional(node.value))
+
+    def optional(self, node: ast.expr | None) -> Expression | None:
+        return None if node is None else self.expression(node)
+
+    def expr(self, node: ast.Expr) -> Statement:
+        return ExpressionStatement(self.expression(node.value))
+
+    def return_(self, node: ast.Return) -> Statement:
+        return Return(self.place(ir.RETURN, node), self.optional(node.value))
+
+    def if_(self, node: ast.If) -> Statement:
+        """An elif chain is walked in a loop: generated code has thousands of them."""
+        branches: list[tuple[int, Expression, Block]] = []
+        current: ast.If | None = node
+        while current is not None:
+            place = self.place(ir.IF, current)
+            test = self.expression(current.test)
+            branches.append((place, test, self.block(current.body)))
+            rest = current.orelse
+            current = rest[0] if len(rest) == 1 and isinstance(rest[0], ast.If) else None
+        orelse = self.orelse(rest)
+        for place, test, body in reversed(branches):
+            orelse = [If(place, test, body, orelse)]
+        return orelse[0]
+
+    def orelse(self, body: list[ast.stmt]) -> Block:
+        return self.block(body) if body else []
+
+    def for_(self, node: ast.For | ast.AsyncFor) -> Statement:
+        place = self.place(ir.FOR, node)
+        target = self.target(node.target)
+        iterated = self.expression(node.iter)
+        body = self.block(node.body)
+        return For(place, target, iterated, body, self.orelse(node.orelse))
+
+    def while_(self, node: ast.While) -> Statement:
+        place = self.place(ir.WHILE, node)
+        test = self.expression(node.test)
+        body = self.block(node.body)
+        return While(place, test, body, self.orelse(node.orelse))
+
+    def with_(self, node: ast.With | ast.AsyncWith) -> Statement:
+        place = self.place(ir.WITH, node)
+        items = []
+        for each in node.items:
+            managed = self.expression(each.context_expr)
+            target = self.target(each.optional_vars) if each.optional_vars else None
+            items.append(WithItem(managed, target))
+        return With(place, items, self.block(node.body))
+
+    def try_(self, node: ast.Try) -> Statement:
+        """`try`, also with `except*`, whose node has the same parts."""
+        body = self.block(node.body)
+        handlers = []
+        for each in node.handlers:
+            caught = self.optional(each.type)
+            if each.name is not None:
+                self.bind(each.name)
+            handlers.append(Handler(caught, each.name, self.block(each.body)))
+        return Try(body, handlers, self.orelse(node.orelse), self.orelse(node.finalbody))
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Statement:
+        decorators = [self.expression(each) for each in node.decorator_list]
+        place = self.place(ir.FUNCTION, node)
+        self.bind(node.name)
+        parameters = self.parameters(node.args)
+        self.optional(node.returns)
+        is_async = isinstance(node, ast.AsyncFunctionDef)
+        made = self.new_function(node.name, place, parameters, decorators, is_async=is_async)
+        self.finish_function(made, [] if node in self.left_out else self.block(node.body))
+        return Define(made.index)
+
+    def class_(self, node: ast.ClassDef) -> Statement:
+        decorators = [self.expression(each) for each in node.decorator_list]
+        place = self.place(ir.CLASS, node)
+        self.bind(node.name)
+        bases = [
+            self.expression(each.value if isinstance(each, ast.Starred) else each)
+            for each in node.bases
+        ]
+        keywords = self.arguments([], node.keywords)
+        made = ir.ClassCode(node.name, place, bases, keywords, decorators)
+        self.new_class(made)
+        made.body = self.block(node.body)
+        self.leave()
+        return DefineClass(made.index)
+
+    def import_(self, node: ast.Import) -> Statement:
+        names = []
+        for alias in node.names:
+            parts = alias.name.split(".")
+            self.bind(alias.asname or parts[0])
+            self.scopes[-1].mentions.update(parts)
+            names.append(Alias(alias.name, alias.asname))
+        return Import(names)
+
+    def from_(self, node: ast.ImportFrom) -> Statement:
+        module, level = node.module or "", node.level or 0
+        self.scopes[-1].mentions.update(module.split("."))
+        names = []
+        for alias in node.names:
+            if alias.name == "*":
+                return ImportFrom(module, level, None)
+            self.bind(alias.asname or alias.name)
+            self.mention(alias.name)
+            names.append(Alias(alias.name, alias.asname))
+        return ImportFrom(module, level, names)
+
+    def scoping(self, node: ast.Global | ast.Nonlocal) -> Statement:
+        self.scopes[-1].outer.update(node.names)
+        return Scoping(node.names)
+
+    def del_(self, node: ast.Delete) -> Statement:
+        return Delete([self.target(each) for each in node.targets])
+
+    def raise_(self, node: ast.Raise) -> Statement:
+        return Raise([self.expression(each) for each in (node.exc, node.cause) if each])
+
+    def assert_(self, node: ast.Assert) -> Statement:
+        return Assert([self.expression(each) for each in (node.test, node.msg) if each])
+
+    def pass_(self, node: ast.Pass) -> Statement:
+        return Pass()
+
+    def jump(self, node: ast.Break | ast.Continue) -> Statement:
+        return Jump("break" if isinstance(node, ast.Break) else "continue")
+
+    def match(self, node: ast.Match) -> Statement:
+        """Patterns are not modelled: their names become unknown, their bodies are walked."""
+        subject = self.expression(node.subject)
+        self.truncated = True
+        cases = [Case(self.optional(each.guard), self.block(each.body)) for each in node.cases]
+        return Match(subject, cases)
+
+
+_HANDLERS: dict[type | None, StatementMethod] = {
+    ast.Assign: PythonStatements.assign,
+    ast.AugAssign: PythonStatements.aug_assign,
+    ast.AnnAssign: PythonStatements.ann_assign,
+    ast.Expr: PythonStatements.expr,
+    ast.Return: PythonStatements.return_,
+    ast.If: PythonStatements.if_,
+    ast.For: PythonStatements.for_,
+    ast.AsyncFor: PythonStatements.for_,
+    ast.While: PythonStatements.while_,
+    ast.With: PythonStatements.with_,
+    ast.AsyncWith: PythonStatements.with_,
+    ast.Try: PythonStatements.try_,
+    getattr(ast, "TryStar", None): PythonStatements.try_,  # from Python 3.11 on
+    ast.FunctionDef: PythonStatements.function,
+    ast.AsyncFunctionDef: PythonStatements.function,
+    ast.ClassDef: PythonStatements.class_,
+    ast.Import: PythonStatements.import_,
+    ast.ImportFrom: PythonStatements.from_,
+    ast.Global: PythonStatements.scoping,
+    ast.Nonlocal: PythonStatements.scoping,
+    ast.Delete: PythonStatements.del_,
+    ast.Raise: PythonStatements.raise_,
+    ast.Assert: PythonStatements.assert_,
+    ast.Pass: PythonStatements.pass_,
+    ast.Break: PythonStatements.jump,
+    ast.Continue: PythonStatements.jump,
+    ast.Match: PythonStatements.match,
+}
