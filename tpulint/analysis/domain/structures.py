@@ -25,8 +25,24 @@ def all_tensors(values: Iterable[Value]) -> list[Tensor]:
         if isinstance(value, Tensor):
             found.append(value)
         elif isinstance(value, STRUCTURES):
-            found.extend(tensors(value))
+            _collect(value, found, 1)
     return found
+
+
+def _collect(value: Choice | Sequence | Mapping, found: list[Tensor], depth: int) -> None:
+    """Add the tensors in a structure to those that were found."""
+    for item in parts(value):
+        if isinstance(item, Tensor):
+            found.append(item)
+        elif depth < DEPTH and isinstance(item, STRUCTURES):
+            _collect(item, found, depth + 1)
+
+
+def parts(value: Choice | Sequence | Mapping) -> list[Value]:
+    """The values directly in a structure."""
+    if isinstance(value, Choice):
+        return list(value.options)
+    return list(value.items if isinstance(value, Sequence) else value.items.values())
 
 
 def distinguished(
@@ -40,15 +56,10 @@ def distinguished(
         yield value, chosen
     elif depth < DEPTH:
         if isinstance(value, Choice):
-            inner: Iterable[Value] = value.options
             chosen = chosen or not (kinds and are_of_one_kind(value.options))
-        elif isinstance(value, Sequence):
-            inner = value.items
-        elif isinstance(value, Mapping):
-            inner = value.items.values()
-        else:
+        elif not isinstance(value, STRUCTURES):
             return
-        for item in list(inner):
+        for item in parts(value):
             yield from distinguished(item, depth + 1, chosen, kinds)
 
 

@@ -159,7 +159,9 @@ def binary(
 
 def _present(value: Value) -> Value:
     """An operand that may be None: with None there is nothing to compute."""
-    return join(each for each in options(value) if each != NONE) if value != NONE else value
+    if not isinstance(value, Choice):
+        return value
+    return join([each for each in value.options if each != NONE])
 
 
 def _begun(op: str, starts: str, made: Value) -> Value:

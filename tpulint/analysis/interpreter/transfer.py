@@ -20,7 +20,7 @@ from tpulint.analysis.domain.events import (
 )
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import DEPTH, STRUCTURES, all_tensors, distinguished
+from tpulint.analysis.domain.structures import DEPTH, STRUCTURES, all_tensors, distinguished, parts
 from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import Choice, Value, join
 from tpulint.analysis.interpreter.frame import Frame
@@ -71,14 +71,8 @@ def variables_told_apart(
         yield value, alternative
     elif depth < DEPTH and isinstance(value, STRUCTURES):
         alternative = alternative or isinstance(value, Choice)
-        for item in list(_parts(value)):
+        for item in parts(value):
             yield from variables_told_apart(item, alternative, depth + 1)
-
-
-def _parts(value: Choice | Sequence | Mapping) -> Iterable[Value]:
-    if isinstance(value, Choice):
-        return value.options
-    return value.items if isinstance(value, Sequence) else value.items.values()
 
 
 def access(

@@ -32,6 +32,7 @@ FROM_FUNCTION = frozenset(
         "make_input_fn_iterator",
     ]
 )
+ANSWERED = ESTIMATES | {"train_and_evaluate"} | FITS.keys() | DISTRIBUTES | FROM_FUNCTION
 # The arguments that TPUEstimator gives to an input_fn that asks for them.
 GIVEN = ("params", "config", "mode", "input_context")
 

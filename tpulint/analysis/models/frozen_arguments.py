@@ -10,7 +10,10 @@ from tpulint.analysis.domain.values import Choice, Value
 
 def snapshot(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
     """The same arguments, with structures of their own."""
-    if not any(isinstance(each.value, STRUCTURES) for each in arguments):
+    for each in arguments:
+        if isinstance(each.value, STRUCTURES):
+            break
+    else:
         return arguments
     return tuple(
         Argument(each.keyword, each.star, _copy(each.value), each.site, each.node)

@@ -54,6 +54,7 @@ COMPILED = {
     "metrics": ("compiled metrics", 2),
     "weighted_metrics": ("compiled weighted metrics", None),
 }
+RECEIVERS = (Bound, ExternalObject, Instance)
 DEFAULTS = frozenset(STEPS.values())
 
 

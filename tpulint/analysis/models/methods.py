@@ -19,6 +19,8 @@ CHANGES_TEXT = frozenset(["lower", "upper", "strip", "casefold"])
 ASKS_TEXT = frozenset(["startswith", "endswith"])
 SHAPES = frozenset(["get_shape", "set_shape", "as_list", "with_rank", "is_fully_defined"])
 
+RECEIVERS = (Sequence, Mapping, ContextManagerValue, Tensor, Const, Function)
+
 
 def answer(this: Call) -> Value | None:
     receiver = this.receiver

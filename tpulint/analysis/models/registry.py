@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cached_property, lru_cache
 
-from tpulint.analysis.domain.events import ApiCall, Argument
+from tpulint.analysis.domain.events import ApiCall, Argument, Variable
 from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Const, DeferredName, External, Opaque, Value
@@ -56,6 +56,15 @@ NAMED: dict[Answer, Collection[str]] = {
     nests.answer: nests.ANSWERED,
     tensor_constants.answer: tensor_constants.ANSWERED,
     optimize_loss.answer: optimize_loss.ANSWERED,
+    feeds.answer: feeds.ANSWERED,
+    variables.answer: variables.ANSWERED,
+}
+# The kinds of receivers of which a family can answer any method.
+OF_RECEIVERS: dict[Answer, tuple[type[Value], ...]] = {
+    methods.answer: methods.RECEIVERS,
+    keras_steps.answer: keras_steps.RECEIVERS,
+    variables.answer: (Variable,),
+    variables.answer_unseen: (Opaque,),
 }
 
 
@@ -63,16 +72,23 @@ class Families(tuple[Answer, ...]):
     """Families of models, in the order in which they are asked."""
 
     @cached_property
-    def _by_name(self) -> dict[str, tuple[Answer, ...]]:
+    def _asked(self) -> dict[tuple[str, type], tuple[Answer, ...]]:
         return {}
 
-    def named(self, name: str) -> tuple[Answer, ...]:
-        """Return those that may answer a call of this name."""
-        found = self._by_name.get(name)
+    def asked(self, name: str, receiver: type) -> tuple[Answer, ...]:
+        """Return those that may answer a call of this name, of a receiver of this kind."""
+        found = self._asked.get((name, receiver))
         if found is None:
-            found = tuple(each for each in self if each not in NAMED or name in NAMED[each])
-            self._by_name[name] = found
+            found = tuple(each for each in self if may_answer(each, name, receiver))
+            self._asked[name, receiver] = found
         return found
+
+
+def may_answer(family: Answer, name: str, receiver: type) -> bool:
+    """Return whether a family can answer a call; one that no table says anything of can."""
+    if family not in NAMED and family not in OF_RECEIVERS:
+        return True
+    return name in NAMED.get(family, ()) or issubclass(receiver, OF_RECEIVERS.get(family, ()))
 
 
 # Receivers with methods of their own come first, then the seam, then the rest.
@@ -199,7 +215,7 @@ def _ask(frame: Frame, record: ApiCall, families: Families) -> Value | None:
     if not _builds_nothing(record):
         frame.may_build()
     call = Call(frame, record)
-    for family in families.named(call.name):
+    for family in families.asked(call.name, type(call.receiver)):
         found = family(call)
         if found is not None:
             record.result = found

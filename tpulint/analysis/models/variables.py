@@ -16,6 +16,14 @@ from tpulint.knowledge import seam
 
 INTEGERS = ("int32", "int64")
 NAMED = ("get_variable", "get_local_variable")  # what gives one variable for one name
+# The calls by whose names state is made, read or written; methods of variables aside.
+ANSWERED = frozenset().union(
+    seam.GLOBAL_STEP,
+    seam.STEP_SUMMARIES,
+    seam.VARIABLE_MAKERS,
+    seam.ASSIGN_FUNCTIONS,
+    seam.OPTIMIZER_UPDATES,
+)
 
 
 def answer(this: Call) -> Value | None:
