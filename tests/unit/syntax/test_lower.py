@@ -209,3 +209,10 @@ def test_a_place_of_another_text_is_looked_up_by_the_provider() -> None:
 
 def test_no_place_is_the_first_character() -> None:
     assert Positions("x = 1\n", []).range(-1) == (Location(1, 1), Location(1, 1))
+
+
+def test_a_lambda_in_a_class_is_no_method() -> None:
+    facts = facts_of("class A:\n    b = lambda self: self.c\n    def d(self): pass\n")
+    (made,) = facts.classes
+    assert [facts.functions[index].name for index in made.methods] == ["d"]
+    assert [each.class_index for each in facts.functions] == [0, 0]
