@@ -94,9 +94,7 @@ def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
         node = each.value
         item = value(frame, node)
         site = frame.site(_place_of_argument(each, call))
-        if not each.star:
-            found.append(Argument(each.keyword, "", item, site, node))
-        elif each.star == "*" and isinstance(item, Sequence) and not item.open:
+        if each.star == "*" and isinstance(item, Sequence) and not item.open:
             found += [Argument(None, "", one, site, node) for one in item.items]
         elif each.star == "**" and isinstance(item, Mapping) and not item.open:
             found += [Argument(str(key), "", one, site, node) for key, one in item.items.items()]
