@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from tpulint.syntax import function_body, ir, lazy_parse, lowering
-from tpulint.syntax.expression_nodes import Other, Starred
+from tpulint.syntax.expression_nodes import Constant, Other, Starred, UnaryOperation
 from tpulint.syntax.lazy_module import pieces_of
 from tpulint.syntax.light_nodes import NotParsed, cst
 from tpulint.syntax.lower import lower, lower_python
 from tpulint.syntax.nodes import walk
 from tpulint.syntax.parse import parse
+from tpulint.syntax.statement_nodes import Assign, ExpressionStatement, If
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 FOLDERS = ("asyncio", "collections", "concurrent", "email", "json", "unittest", "xml")
@@ -210,7 +211,7 @@ def test_statements(text: str) -> None:
 )
 def test_newer_syntax(version: tuple[int, int], text: str) -> None:
     if sys.version_info < version:
-        pytest.skip("this Python does not know it")
+        pytest.skip(f"the syntax is new in Python {version[0]}.{version[1]}")
     by_libcst, by_python = both(text)
     assert by_python == by_libcst
 
@@ -309,3 +310,21 @@ def test_a_body_that_libcst_refuses_is_none(monkeypatch: pytest.MonkeyPatch) -> 
     assert function_body.inside(facts, first, "    a.tpu.rewrite(x)\n") is None
     assert function_body.inside(facts, second, "    a.run(x)\n") is not None
     assert function_body.inside(facts, second, "    a.run(x\n") is None
+
+
+def test_a_negative_number_is_a_number_and_no_flag_is() -> None:
+    """The two walks share this, so that they agree is no proof of it."""
+    facts = lower(parse("a = -1\nb = -1.5\nc = -True\nd = -e\n"))
+    values = [each.value for each in facts.body if isinstance(each, Assign)]
+    assert values[:2] == [Constant(-1), Constant(-1.5)]
+    assert all(isinstance(each, UnaryOperation) for each in values[2:])
+
+
+def test_each_branch_is_the_else_of_the_one_before() -> None:
+    facts = lower(parse("if a:\n    1\nelif b:\n    2\nelse:\n    3\n"))
+    (first,) = facts.body
+    assert isinstance(first, If)
+    (second,) = first.orelse
+    assert isinstance(second, If)
+    found = [first.body, second.body, second.orelse]
+    assert found == [[ExpressionStatement(Constant(number))] for number in (1, 2, 3)]

@@ -6,9 +6,17 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tpulint.syntax import ir
-from tpulint.syntax.expression_nodes import Attribute, Constant, Display, Name, Starred
+from tpulint.syntax.expression_nodes import (
+    Attribute,
+    Constant,
+    Display,
+    Name,
+    Starred,
+    UnaryOperation,
+)
 from tpulint.syntax.lowering.scopes import LexicalScope, Walk
 from tpulint.syntax.nodes import Block, Expression, Statement, walk
+from tpulint.syntax.statement_nodes import If
 
 # A method of a walk for one kind of node; each takes a node of its own kind.
 ExpressionMethod: TypeAlias = Callable[[Any, Any], Expression]
@@ -23,6 +31,19 @@ class Definitions(Walk):
         if value.isidentifier():
             self.mention(value)
         return Constant(value)
+
+    def negated(self, item: Expression) -> Expression:
+        """`-item`, which is a number where that is one."""
+        number = item.value if isinstance(item, Constant) else None
+        if isinstance(number, (int, float)) and not isinstance(number, bool):
+            return Constant(-number)
+        return UnaryOperation("Minus", item)
+
+    def chained(self, branches: list[tuple[int, Expression, Block]], orelse: Block) -> Statement:
+        """An `if` with its branches, each of which is the `else` of the one before."""
+        for place, test, body in reversed(branches):
+            orelse = [If(place, test, body, orelse)]
+        return orelse[0]
 
     def bind_all(self, target: Expression) -> None:
         """Bind the names in an assigned expression in this scope."""

@@ -219,9 +219,7 @@ class Expressions(Definitions):
             return Not(self.expression(node.expression))
         item = self.expression(node.expression)
         if isinstance(node.operator, cst.Minus):
-            match item:
-                case Constant(value=int() | float() as number) if not isinstance(number, bool):
-                    return Constant(-number)
+            return self.negated(item)
         return UnaryOperation(type(node.operator).__name__, item)
 
     def comparison(self, node: cst.Comparison) -> Expression:

@@ -23,7 +23,6 @@ from tpulint.syntax.statement_nodes import (
     ExpressionStatement,
     For,
     Handler,
-    If,
     Import,
     ImportFrom,
     Jump,
@@ -98,10 +97,7 @@ class Statements(Expressions):
             test = self.expression(current.test)
             branches.append((place, test, self.suite(current.body)))
             current = current.orelse
-        orelse = self.orelse(current)
-        for place, test, body in reversed(branches):
-            orelse = [If(place, test, body, orelse)]
-        return orelse[0]
+        return self.chained(branches, self.orelse(current))
 
     def for_(self, node: cst.For) -> Statement:
         place = self.place(ir.FOR, node)

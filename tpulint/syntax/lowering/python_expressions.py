@@ -198,10 +198,8 @@ class PythonExpressions(Definitions):
         item = self.expression(node.operand)
         if isinstance(node.op, ast.Not):
             return Not(item)
-        if isinstance(node.op, ast.USub) and isinstance(item, Constant):
-            number = item.value
-            if isinstance(number, (int, float)) and not isinstance(number, bool):
-                return Constant(-number)
+        if isinstance(node.op, ast.USub):
+            return self.negated(item)
         return UnaryOperation(OPERATORS[type(node.op)], item)
 
     def comparison(self, node: ast.Compare) -> Expression:

@@ -23,7 +23,6 @@ from tpulint.syntax.statement_nodes import (
     ExpressionStatement,
     For,
     Handler,
-    If,
     Import,
     ImportFrom,
     Jump,
@@ -101,10 +100,7 @@ class PythonStatements(PythonExpressions):
             branches.append((place, test, self.block(current.body)))
             rest = current.orelse
             current = rest[0] if len(rest) == 1 and isinstance(rest[0], ast.If) else None
-        orelse = self.orelse(rest)
-        for place, test, body in reversed(branches):
-            orelse = [If(place, test, body, orelse)]
-        return orelse[0]
+        return self.chained(branches, self.orelse(rest))
 
     def orelse(self, body: list[ast.stmt]) -> Block:
         return self.block(body) if body else []
