@@ -176,10 +176,13 @@ def programs_around(task: Task, filename: str) -> tuple[Batch, Prefiltered, list
 
 
 def prefilter_files(
-    batch: Batch, filenames: Sequence[str], known: Mapping[str, FileSigns] = NOTHING
+    batch: Batch,
+    filenames: Sequence[str],
+    known: Mapping[str, FileSigns] = NOTHING,
+    graph: ImportGraph | None = None,
 ) -> Prefiltered:
     """Search the bytes of some files of the batch, less those whose signs are known."""
-    return prefilter(filenames, batch.given, batch.settings, batch.context, known)
+    return prefilter(filenames, batch.given, batch.settings, batch.context, known, graph)
 
 
 def divide_files(batch: Batch, prefiltered: Prefiltered, graph: ImportGraph) -> list[Job]:

@@ -12,7 +12,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
@@ -44,10 +45,17 @@ CHUNK = 100  # files that one process looks at in a turn
 
 
 class PrefilterStep(Protocol):
-    """Search the bytes of some files of a batch, less those whose signs are known."""
+    """Search the bytes of some files of a batch, less those whose signs are known.
+
+    `graph` learns what the others import.
+    """
 
     def __call__(
-        self, batch: Batch, filenames: Sequence[str], known: Mapping[str, FileSigns] = ...
+        self,
+        batch: Batch,
+        filenames: Sequence[str],
+        known: Mapping[str, FileSigns] = ...,
+        graph: ImportGraph | None = ...,
     ) -> Prefiltered: ...
 
 
@@ -69,6 +77,14 @@ class ProgramStep(Protocol):
     def __call__(
         self, batch: Batch, job: Job, observer: Observer | None = None, store: Store | None = None
     ) -> ProgramAnalysis: ...
+
+
+class SearchedChunk(NamedTuple):
+    """The signs in some files, what these import, and what was asked to find that."""
+
+    signs: Prefiltered
+    imports: dict[str, tuple[str, ...]]
+    asked: Asked
 
 
 class Executor(Protocol):
@@ -103,6 +119,7 @@ class ProcessExecutor:
         self._progress = progress
         self._stack = ExitStack()
         self._pool: Pool | None = None
+        self._ahead: list[SearchedChunk] = []
 
     def __enter__(self) -> ProcessExecutor:
         return self
@@ -119,7 +136,11 @@ class ProcessExecutor:
             self._progress.step("reading files")
             parts = self._in_chunks(pool, partial(_prefilter_chunk, step))
         self._progress.step("reading files")
-        found = step(self._batch, files, known) if parts is None else merge(parts)
+        if parts is None:
+            found = step(self._batch, files, known)
+        else:
+            found = merge([each.signs for each in parts])
+            self._ahead = parts
         self._signs.remember(found.searched)
         return found._replace(searched=())
 
@@ -144,16 +165,11 @@ class ProcessExecutor:
                 _submitted(self._pool, _load)
 
     def _graph(self, prefiltered: Prefiltered) -> ImportGraph:
-        """Return the import graph; where all of it will be asked for, it is found ahead.
-
-        Only then all processes can share the work.
-        """
-        if self._pool is not None and prefiltered.setters:
-            parts = self._in_chunks(self._pool, _imports_of_chunk)
-            if parts is not None:
-                known = {path: imported for part, _ in parts for path, imported in part.items()}
-                return _new_graph(self._batch, known, all_asked(asked for _, asked in parts))
-        return _new_graph(self._batch, *self._division.imported())
+        """Return the import graph; where all processes have read the files, they have found it."""
+        if not self._ahead:
+            return _new_graph(self._batch, *self._division.imported())
+        ahead = {path: found for part in self._ahead for path, found in part.imports.items()}
+        return _new_graph(self._batch, {}, all_asked(each.asked for each in self._ahead), ahead)
 
     def names(self, prefiltered: Prefiltered, step: NamesStep) -> Analysis:
         """Find what is wrong with names alone."""
@@ -264,12 +280,15 @@ def all_asked(parts: Iterable[Asked]) -> Asked:
 
 
 def _new_graph(
-    batch: Batch, known: Mapping[str, tuple[str, ...]], asked: Asked | None = None
+    batch: Batch,
+    known: Mapping[str, tuple[str, ...]],
+    asked: Asked | None = None,
+    ahead: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> ImportGraph:
     from tpulint.analysis.resolver.files import Asked, Files
     from tpulint.analysis.resolver.import_graph import ImportGraph
 
-    return ImportGraph(Files(batch.given, batch.disk), known, asked or Asked())
+    return ImportGraph(Files(batch.given, batch.disk), known, asked or Asked(), ahead)
 
 
 _batch: Batch | None = None  # of a process that works for another
@@ -284,20 +303,15 @@ def _begin(batch: Batch, known: Mapping[str, FileSigns]) -> None:
     gc.disable()  # see `collect_if_many`
 
 
-def _prefilter_chunk(step: PrefilterStep, start: int) -> Prefiltered:
-    assert _batch is not None
-    return step(_batch, _batch.filenames[start : start + CHUNK], _signs)
-
-
-def _imports_of_chunk(start: int) -> tuple[dict[str, tuple[str, ...]], Asked]:
-    """Return what some files import, and what was asked to find that."""
+def _prefilter_chunk(step: PrefilterStep, start: int) -> SearchedChunk:
     global _graph
     assert _batch is not None
     _graph = _graph or _new_graph(_batch, {})
     before = _graph.asked
-    paths = map(os.path.abspath, _batch.filenames[start : start + CHUNK])
-    found = {path: _graph.imported(path) for path in paths}
-    return found, _graph.asked - before
+    files = _batch.filenames[start : start + CHUNK]
+    found = step(_batch, files, _signs, _graph)
+    imports = {path: _graph.imported(path) for path in map(os.path.abspath, files)}
+    return SearchedChunk(found, imports, _graph.asked - before)
 
 
 def _elsewhere(step: ProgramStep, job: Job) -> Analysis:

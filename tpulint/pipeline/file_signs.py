@@ -6,6 +6,8 @@ They depend on these bytes and on the configuration alone, so that they can be k
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from tpulint.analysis.estimator_homes import names_estimators
@@ -13,7 +15,7 @@ from tpulint.analysis.names.api_names import missing_somewhere
 from tpulint.analysis.names.spelling_search import NamesInFile
 from tpulint.analysis.names.target_release import keeps_keras_2
 from tpulint.analysis.options import Settings
-from tpulint.analysis.resolver.imports import statements
+from tpulint.analysis.resolver.imports import Written, statements
 from tpulint.analysis.soft_placement import SIGN, is_script, placement_in
 from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
 from tpulint.syntax.prefilter import names_a_tpu, passes
@@ -37,13 +39,15 @@ class FileSigns(NamedTuple):
     names: NamesInFile = NamesInFile()
 
 
-def signs_in(data: bytes, settings: Settings) -> FileSigns:
-    """Search the bytes of a file."""
+def signs_in(
+    data: bytes, settings: Settings, written: Iterable[Written] | None = None
+) -> FileSigns:
+    """Search the bytes of a file; `written` are its import statements, where they are known."""
     tpus = names_a_tpu(data)
     seam = passes(data, settings.wrappers, tpus)
     missing = tuple(missing_somewhere(data))
     return FileSigns(
-        _hash_of_imports(data),
+        _hash_of_imports(statements(data) if written is None else written),
         seam,
         seam and names_estimators(data),
         tpus and may_name_own_codes(data),
@@ -53,6 +57,6 @@ def signs_in(data: bytes, settings: Settings) -> FileSigns:
     )
 
 
-def _hash_of_imports(data: bytes) -> str:
-    written = list(statements(data))
-    return hashlib.sha256(repr(written).encode()).hexdigest()[:16] if written else ""
+def _hash_of_imports(written: Iterable[Written]) -> str:
+    text = b"\0".join(chain.from_iterable(written))
+    return hashlib.sha256(text).hexdigest()[:16] if text else ""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.analysis.names.spelling_search import Spelled, SpellingSearch
 from tpulint.analysis.options import Settings
+from tpulint.analysis.resolver.imports import statements
 from tpulint.disk import DISK
 from tpulint.finding import Finding, Location, Span
 from tpulint.pipeline.file_signs import FileSigns, signs_in
+
+if TYPE_CHECKING:
+    from tpulint.analysis.resolver.import_graph import ImportGraph
 
 NOTHING: Mapping[str, FileSigns] = MappingProxyType({})
 
@@ -44,11 +49,12 @@ def prefilter(
     settings: Settings,
     context: Collection[str] = (),
     known: Mapping[str, FileSigns] = NOTHING,
+    graph: ImportGraph | None = None,
 ) -> Prefiltered:
     """Search the bytes of the files; `given` holds those that are not (or not yet) on disk.
 
     Suppressions do not matter in the files that are only `context`. Files are not searched whose
-    signs are `known`.
+    signs are `known`. `graph` learns what the others import.
     """
     signs: dict[str, FileSigns] = {}
     searched = []
@@ -58,9 +64,17 @@ def prefilter(
     def read(filename: str) -> bytes:
         return given[filename] if filename in given else DISK.read(filename)
 
+    def search(filename: str) -> FileSigns:
+        data = read(filename)
+        if graph is None:
+            return signs_in(data, settings)
+        written = tuple(statements(data))
+        graph.learn(os.path.abspath(filename), written)
+        return signs_in(data, settings, written)
+
     for filename in filenames:
         try:
-            its = known.get(filename) or signs_in(read(filename), settings)
+            its = known.get(filename) or search(filename)
             if its.names.missing:
                 names = spelling.look(filename, its.names, partial(read, filename))
                 its = its._replace(names=names)

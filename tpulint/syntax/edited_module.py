@@ -6,6 +6,8 @@ other bodies are not parsed again.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tpulint.syntax import ir
 from tpulint.syntax.body_ranges import lines_of
 from tpulint.syntax.edited_rows import edited_rows
@@ -31,9 +33,7 @@ def edited(facts: ir.ModuleSummary, before: str, text: str) -> ir.ModuleSummary 
             if old[function.rows[0] - 1 : function.rows[1]] != new[cut[0] - 1 : cut[1]]:
                 unread(facts, function)
             function.rows = cut
-    return ir.ModuleSummary(
-        facts.body, facts.functions, facts.classes, facts.mentions, facts.counts
-    )
+    return replace(facts, pieces=None)
 
 
 def unread(facts: ir.ModuleSummary, function: ir.FunctionCode) -> None:

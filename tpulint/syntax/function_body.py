@@ -25,10 +25,12 @@ def inside(facts: ir.ModuleSummary, function: ir.FunctionCode, text: str) -> ir.
     It is walked as if the module's walk had just come to it; what it defines is added to
     `facts`. None where libcst does not take what CPython took.
     """
+    by_libcst = shows_seam(text)
     try:
-        walk, lowered = (_of_libcst if shows_seam(text) else _of_python)(HEADER + text)
+        walk, lowered = (_of_libcst if by_libcst else _of_python)(HEADER + text)
     except NotParsed:
         return None
+    facts.by_libcst = facts.by_libcst or by_libcst
     walk.functions, walk.classes = facts.functions, facts.classes
     walk.piece = function.index + 1
     walk.counts[ir.FUNCTION] = 1  # the header's

@@ -170,7 +170,7 @@ class ModuleSummary:
     """The summary of one module. `counts` are the places of each kind, to check positions by.
 
     `mentions` holds every identifier but those in functions that are pieces of their own;
-    `pieces` reads these.
+    `pieces` reads these. by_libcst: libcst has read a part of it.
     """
 
     body: Block
@@ -179,6 +179,7 @@ class ModuleSummary:
     mentions: list[str]
     counts: list[int]
     pieces: Reader | None = field(default=None, repr=False, compare=False)
+    by_libcst: bool = field(default=True, repr=False, compare=False)
 
     def names_any(self, names: frozenset[str]) -> bool:
         """Return whether one of `names` is an identifier in the module."""

@@ -22,7 +22,9 @@ def lower(module: cst.Module) -> ir.ModuleSummary:
 def lower_python(module: ast.Module, left_out: Collection[ast.stmt] = ()) -> ir.ModuleSummary:
     """The summary of `module`; the bodies of the functions `left_out` are passed over."""
     walk = PythonStatements(left_out)
-    return _facts(walk, walk.block(module.body))
+    facts = _facts(walk, walk.block(module.body))
+    facts.by_libcst = False
+    return facts
 
 
 def lower_with_nodes(module: cst.Module) -> tuple[ir.ModuleSummary, dict[int, cst.CSTNode]]:

@@ -1,7 +1,7 @@
-"""Summaries of modules: parsed once, and kept on disk by content.
+"""Summaries of modules: what libcst has read is kept on disk, by content.
 
-The cache is an index, not truth: an entry that is corrupt, old or cannot be written
-is dropped, and the file parsed again.
+What CPython's parser has read is read again as fast as it could be loaded. The cache is an index,
+not truth: an entry that is corrupt, old or cannot be written is dropped, and the file parsed again.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ class Store:
         return self._cache / key[:2] / f"{key}.json"
 
     def keep(self) -> None:
-        """Write down the summaries of which more was read than the cache knows."""
+        """Write down the summaries of which more was read than the cache knows, by libcst."""
         for key, (facts, before) in self._open.items():
-            if facts.pieces_read() != before:
+            if facts.by_libcst and facts.pieces_read() != before:
                 self._keep(key, facts)
 
     def _keep(self, key: str, facts: ir.ModuleSummary) -> None:

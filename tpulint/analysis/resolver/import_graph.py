@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tpulint.analysis.resolver.files import PACKAGE, Asked, Files
@@ -23,7 +22,8 @@ NOTHING = Asked()
 class ImportGraph:
     """The files that a file imports, by absolute paths; `known` are those of some files.
 
-    asked: what was asked to find those.
+    asked: what was asked to find those, and what was found `ahead`: it counts as known when it is
+    asked for.
     """
 
     def __init__(
@@ -31,10 +31,12 @@ class ImportGraph:
         files: Files,
         known: Mapping[str, tuple[str, ...]] | None = None,
         asked: Asked = NOTHING,
+        ahead: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self._files = files
         self._asked = asked
         self.known = dict(known or {})
+        self._ahead = ahead or {}
         self._folder = ""  # of the file that was read last
         self._in_folder: dict[Written, tuple[str, ...]] = {}  # by statement, what it means there
 
@@ -62,9 +64,16 @@ class ImportGraph:
         """The files of the project that the file at `path` imports, each once."""
         known = self.known.get(path)
         if known is None:
-            found = chain.from_iterable(self._meant(path, statements(self._text(path))))
-            known = self.known[path] = tuple(dict.fromkeys(found))
+            known = self._ahead.get(path)
+            if known is None:
+                known = self._meant(path, statements(self._text(path)))
+            self.known[path] = known
         return known
+
+    def learn(self, path: str, written: Iterable[Written]) -> None:
+        """Take the import statements of the file at `path` from who has read it."""
+        if not path.endswith(NOTEBOOK):
+            self.known[path] = self._meant(path, written)
 
     def reached(self, path: str) -> set[str]:
         """The file and all that it imports, directly or not."""
@@ -86,18 +95,20 @@ class ImportGraph:
         except UnreadableSource:
             return b""
 
-    def _meant(self, path: str, every: Iterable[Written]) -> Iterator[tuple[str, ...]]:
-        """Yield the files of each statement: in all modules of a folder it means the same."""
+    def _meant(self, path: str, every: Iterable[Written]) -> tuple[str, ...]:
+        """Return the files of statements: in all modules of a folder one means the same."""
         folder = os.path.dirname(path)
         if folder != self._folder:
             self._folder, self._in_folder = folder, {}
+        found: dict[str, None] = {}
         for statement in every:
             meant = self._in_folder.get(statement)
             if meant is None:
                 names = imported_names(*statement)
                 meant = tuple(file for each in names for file in self._files_of(path, each))
                 self._in_folder[statement] = meant
-            yield meant
+            found.update(dict.fromkeys(meant))
+        return tuple(found)
 
     def _files_of(self, path: str, imported: ImportedNames) -> Iterable[str]:
         dotted, level, names = imported
