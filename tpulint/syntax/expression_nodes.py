@@ -24,7 +24,10 @@ class Attribute(Expression):
 
 @node
 class CallArgument(Node):
-    """One argument of a call; `star` is "", "*" or "**", `place` that of a keyword."""
+    """One argument of a call; `star` is "", "*" or "**".
+
+    place: the keyword's, else the first in the value; NOWHERE where neither has one.
+    """
 
     keyword: str | None
     star: str

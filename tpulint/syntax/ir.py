@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tpulint.syntax import text_scan
 from tpulint.syntax.expression_nodes import CallArgument
 from tpulint.syntax.nodes import Block, Expression
 
-VERSION = 5
+VERSION = 6
 
 Rows = tuple[int, int, int]  # the first and the last of a body, and the column it ends before
 T = TypeVar("T")
@@ -22,10 +23,6 @@ KINDS = 17
 PLACE_BASE = 32
 UNCOUNTED = -1  # the one count of what cannot be checked by counting
 PIECE = 1 << 40  # places of each piece of a module, which is numbered by itself (see `pieces`)
-
-
-def place(kind: int, ordinal: int, piece: int = 0) -> int:
-    return piece * PIECE + ordinal * PLACE_BASE + kind
 
 
 class Parameter(NamedTuple):
@@ -45,12 +42,12 @@ class Parameters:
     keyword_only: list[Parameter] = field(default_factory=list)
     star_star: str | None = None
 
-    @property
+    @cached_property
     def by_position(self) -> list[Parameter]:
         """The parameters that a positional argument can be given to."""
         return [*self.positional_only, *self.positional]
 
-    @property
+    @cached_property
     def named(self) -> list[Parameter]:
         """All but those with stars."""
         return [*self.positional_only, *self.positional, *self.keyword_only]

@@ -91,7 +91,12 @@ def too_deep(tree: ast.AST) -> int | None:
         row, depth = (node.lineno, 0) if isinstance(node, ast.stmt) else (row, depth + 1)
         if depth > CHAIN:
             return row
-        stack.extend((child, row, depth) for child in ast.iter_child_nodes(node))
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                stack += [(each, row, depth) for each in value if isinstance(each, ast.AST)]
+            elif isinstance(value, ast.AST) and value._fields:
+                stack.append((value, row, depth))
     return None
 
 

@@ -236,7 +236,7 @@ def options(value: Value) -> tuple[Value, ...]:
 def join(values: Iterable[Value]) -> Value:
     """The value that is one of `values`; UNKNOWN beyond `CHOICES` alternatives."""
     values = tuple(values)
-    if len(values) == 1:
+    if len(values) == 1 or (len(values) == 2 and values[0] is values[1]):
         return values[0]
     found: list[Value] = []
     for option in [each for value in values for each in options(value)]:

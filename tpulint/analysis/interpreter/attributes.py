@@ -53,6 +53,8 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     """`base.name`."""
     if name in seam.CONTEXT_STATE and not isinstance(base, (Instance, Class)):
         return ContextQuery(name)
+    if isinstance(base, External):
+        return outside(f"{base.path}.{name}")
     if isinstance(base, Choice):
         running = running_of(frame.context, base)
         if running is not None:
@@ -61,8 +63,6 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
             return method(base, name)  # one step more, whatever came before
         held = [each for each in base.options if each != NONE] or base.options  # None has no `name`
         return join(get(frame, option, name, site) for option in held)
-    if isinstance(base, External):
-        return outside(f"{base.path}.{name}")
     if isinstance(base, ModuleValue):
         return frame.session.module_attribute(base, name, frame)
     if isinstance(base, Instance):

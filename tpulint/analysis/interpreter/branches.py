@@ -204,6 +204,8 @@ def _round(frame: Frame, body: Block) -> bool:
 
 def _else(frame: Frame, body: Block, orelse: Block) -> None:
     """The `else` of a loop with this body: what leaves the loop passes it by."""
+    if not orelse:
+        return
     if not _leaves(body):
         frame.block(orelse)
         return

@@ -54,6 +54,8 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
     wrapper = frame.library.wrapper(named, callee)
     if wrapper is not None:
         return frame.library.call(frame, wrapper, None, args, site)
+    if isinstance(callee, External):
+        return frame.library.call(frame, callee, None, args, site)
     if isinstance(callee, Function):
         return call_function(frame, callee, args, site)
     if isinstance(callee, Bound):
@@ -70,8 +72,6 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
         return call(frame, callee.function, (*first, *args, *kept), site)
     if isinstance(callee, Class):
         return instantiate(frame, callee, args, site)
-    if isinstance(callee, External):
-        return frame.library.call(frame, callee, None, args, site)
     if isinstance(callee, Instance):
         return _call_instance(frame, callee, args, site)
     if isinstance(callee, ExternalObject):

@@ -32,7 +32,6 @@ from tpulint.syntax.expression_nodes import (
     Await,
     BinaryOperation,
     BoolOperation,
-    CallArgument,
     CallNode,
     Compare,
     Comprehension,
@@ -93,7 +92,7 @@ def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
     for each in call.arguments:
         node = each.value
         item = value(frame, node)
-        site = frame.site(_place_of_argument(each, call))
+        site = frame.site(call.place if each.place == NOWHERE else each.place)
         if each.star == "*" and isinstance(item, Sequence) and not item.open:
             found += [Argument(None, "", one, site, node) for one in item.items]
         elif each.star == "**" and isinstance(item, Mapping) and not item.open:
@@ -101,14 +100,6 @@ def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
         else:
             found.append(Argument(each.keyword, each.star, item, site, node))
     return tuple(found)
-
-
-def _place_of_argument(argument: CallArgument, call: CallNode) -> int:
-    """Return the place of the keyword, else of the value, else of the call."""
-    if argument.place != NOWHERE:
-        return argument.place
-    found = first_place(argument.value)
-    return found if found != NOWHERE else call.place
 
 
 def _display(frame: Frame, node: Display) -> Value:
@@ -181,8 +172,8 @@ def _conditional(frame: Frame, node: Conditional) -> Value:
     key = condition_key(test, node.test, site)
     results = []
     for branch, side in ((True, node.body), (False, node.orelse)):
-        scope = Scope(COND, site, test, autograph=True)
-        with frame.within(scope) if traced else frame.when(key, branch):
+        scope = Scope(COND, site, test, autograph=True) if traced else None
+        with frame.within(scope) if scope is not None else frame.when(key, branch):
             results.append(value(frame, side))
     if traced:
         return operators.merged(frame, results, test, site)

@@ -39,7 +39,7 @@ from tpulint.syntax.lowering.definitions import Definitions, ExpressionMethod
 from tpulint.syntax.lowering.literals import literal
 from tpulint.syntax.lowering.scopes import DEPTH_LIMIT
 from tpulint.syntax.nodes import Expression
-from tpulint.syntax.places import NOWHERE
+from tpulint.syntax.places import NOWHERE, first_place
 from tpulint.syntax.statement_nodes import Return
 
 
@@ -83,7 +83,9 @@ class Expressions(Definitions):
             keyword = arg.keyword.value if arg.keyword is not None else None
             if keyword is not None:
                 self.mention(keyword)
-            lowered.append(CallArgument(keyword, arg.star, self.expression(arg.value), place))
+            value = self.expression(arg.value)
+            place = place if named else first_place(value)
+            lowered.append(CallArgument(keyword, arg.star, value, place))
         return lowered
 
     def string(self, node: cst.SimpleString) -> Expression:

@@ -38,7 +38,7 @@ from tpulint.syntax.expression_nodes import (
 from tpulint.syntax.lowering.definitions import Definitions, ExpressionMethod
 from tpulint.syntax.lowering.scopes import DEPTH_LIMIT
 from tpulint.syntax.nodes import Expression
-from tpulint.syntax.places import NOWHERE
+from tpulint.syntax.places import NOWHERE, first_place
 from tpulint.syntax.statement_nodes import Return
 
 _start = attrgetter("lineno", "col_offset")
@@ -102,7 +102,9 @@ class PythonExpressions(Definitions):
                 each = each.value
             elif isinstance(each, ast.Starred):
                 star, each = "*", each.value
-            lowered.append(CallArgument(keyword, star, self.expression(each), place))
+            value = self.expression(each)
+            place = first_place(value) if place == NOWHERE else place
+            lowered.append(CallArgument(keyword, star, value, place))
         return lowered
 
     def formatted(self, node: ast.JoinedStr) -> Expression:

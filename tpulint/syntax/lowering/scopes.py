@@ -46,7 +46,7 @@ class Walk:
             return -1
         ordinal = self.counts[kind]
         self.counts[kind] = ordinal + 1
-        found = ir.place(kind, ordinal, self.piece)
+        found = self.piece * ir.PIECE + ordinal * ir.PLACE_BASE + kind
         if self.keep_nodes:
             self.nodes[found] = node
         return found
