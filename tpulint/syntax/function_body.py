@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from functools import partial
 
@@ -19,15 +20,21 @@ from tpulint.syntax.python_tree import python_tree
 from tpulint.syntax.tree import tree_of
 
 
-def inside(facts: ir.ModuleSummary, function: ir.FunctionCode, text: str) -> ir.FunctionBody | None:
+def inside(
+    facts: ir.ModuleSummary,
+    function: ir.FunctionCode,
+    text: str,
+    body: list[ast.stmt] | None = None,
+) -> ir.FunctionBody | None:
     """Return the inside of `function`, of the module `facts`, with `text` for its body.
 
     It is walked as if the module's walk had just come to it; what it defines is added to
-    `facts`. None where libcst does not take what CPython took.
+    `facts`. None where libcst does not take what CPython took. `body` is CPython's tree, where
+    it is known.
     """
     by_libcst = shows_seam(text)
     try:
-        walk, lowered = (_of_libcst if by_libcst else _of_python)(HEADER + text)
+        walk, lowered = _of_libcst(text) if by_libcst else _of_python(text, body)
     except NotParsed:
         return None
     facts.by_libcst = facts.by_libcst or by_libcst
@@ -46,17 +53,19 @@ def inside(facts: ir.ModuleSummary, function: ir.FunctionCode, text: str) -> ir.
 
 def _of_libcst(text: str) -> tuple[Definitions, Callable[[], Block]]:
     """Return a walk of libcst's tree, and what walks the body."""
-    (header,) = tree_of(text).body
+    (header,) = tree_of(HEADER + text).body
     assert isinstance(header, cst.FunctionDef)
     walk = Statements()
     return walk, partial(walk.suite, header.body)
 
 
-def _of_python(text: str) -> tuple[Definitions, Callable[[], Block]]:
+def _of_python(text: str, body: list[ast.stmt] | None) -> tuple[Definitions, Callable[[], Block]]:
     """Return a walk of CPython's tree, and what walks the body."""
-    tree = python_tree(text)
-    if tree is None:
-        raise NotParsed
-    (header,) = outermost(tree.body)
+    if body is None:
+        tree = python_tree(HEADER + text)
+        if tree is None:
+            raise NotParsed
+        (header,) = outermost(tree.body)
+        body = header.body
     walk = PythonStatements()
-    return walk, partial(walk.block, header.body)
+    return walk, partial(walk.block, body)

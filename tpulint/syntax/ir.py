@@ -87,11 +87,16 @@ class FunctionBody:
 
 
 class Reader(Protocol):
-    """Read the functions that were left out when the module was read."""
+    """Read the functions that were left out when the module was read.
+
+    `release` ends that for now: it gives back the memory that makes it fast.
+    """
 
     def read(self, function: FunctionCode) -> FunctionBody: ...
 
     def text(self, function: FunctionCode) -> str: ...
+
+    def release(self) -> None: ...
 
 
 @dataclass

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from tpulint.finding import Location
 from tpulint.syntax import ir
 from tpulint.syntax.body_ranges import HEADER, lines_of, skeleton
 from tpulint.syntax.deep_stack import deeply
 from tpulint.syntax.positions import Positions, Range
+
+NOTHING: Mapping[int, list[ast.stmt]] = MappingProxyType({})
 
 
 def pieces_of(text: str, facts: ir.ModuleSummary) -> Pieces:
@@ -18,12 +24,18 @@ def pieces_of(text: str, facts: ir.ModuleSummary) -> Pieces:
 
 
 class Pieces:
-    """The bodies of one module that were left for later, and where everything stands."""
+    """The bodies of one module that were left for later, and where everything stands.
 
-    def __init__(self, text: str, facts: ir.ModuleSummary) -> None:
+    `bodies` are some of them as CPython's tree has them, by the index of the function.
+    """
+
+    def __init__(
+        self, text: str, facts: ir.ModuleSummary, bodies: Mapping[int, list[ast.stmt]] = NOTHING
+    ) -> None:
         self.problem: tuple[str, int, int] | None = None
         self.whole = text
         self._facts = facts
+        self._bodies = dict(bodies)
         self._cuts = [each.rows for each in facts.functions if each.rows is not None]
         self._lines = lines_of(text) if self._cuts else []
         self._positions: dict[int, Positions] = {}
@@ -37,13 +49,18 @@ class Pieces:
         first, last, _ = function.rows
         return "".join(self._lines[first - 1 : last])
 
+    def release(self) -> None:
+        """Drop the trees, which are large; a body that is read later is parsed again."""
+        self._bodies.clear()
+
     def read(self, function: ir.FunctionCode) -> ir.FunctionBody:
         return deeply(lambda: self._read(function))
 
     def _read(self, function: ir.FunctionCode) -> ir.FunctionBody:
         from tpulint.syntax.function_body import inside
 
-        found = inside(self._facts, function, self.text(function))
+        body = self._bodies.pop(function.index, None)
+        found = inside(self._facts, function, self.text(function), body)
         return self._refused() if found is None else found
 
     def _refused(self) -> ir.FunctionBody:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tpulint.syntax import ir
 from tpulint.syntax.body_ranges import body_of, lines_of, outermost, skeleton
+from tpulint.syntax.lazy_module import Pieces
 from tpulint.syntax.light_nodes import NotParsed
 from tpulint.syntax.lower import lower, lower_python
 from tpulint.syntax.parse import may_nest_deeply, parse, too_deep
@@ -39,7 +40,10 @@ def outside(text: str) -> ir.ModuleSummary | None:
     functions = [each for each in facts.functions if each.parent is None and not each.is_lambda]
     if len(functions) != len(cuts) or facts.counts == [ir.UNCOUNTED]:
         return None
-    for function, cut in zip(functions, cuts.values(), strict=True):
+    bodies = {}
+    for function, (node, cut) in zip(functions, cuts.items(), strict=True):
         if cut is not None:
             function.rows, function.known = cut, None
+            bodies[function.index] = node.body
+    facts.pieces = Pieces(text, facts, bodies)
     return facts

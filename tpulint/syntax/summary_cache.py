@@ -100,8 +100,13 @@ class Store:
         return self._cache / key[:2] / f"{key}.json"
 
     def keep(self) -> None:
-        """Write down the summaries of which more was read than the cache knows, by libcst."""
+        """Write down the summaries of which more was read than the cache knows, by libcst.
+
+        The program has been read: few functions will be that were not.
+        """
         for key, (facts, before) in self._open.items():
+            if facts.pieces is not None:
+                facts.pieces.release()
             if facts.by_libcst and facts.pieces_read() != before:
                 self._keep(key, facts)
 

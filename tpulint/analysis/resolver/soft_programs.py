@@ -22,14 +22,10 @@ class SoftPlacement:
         setters: Mapping[str, str],
         scripts: Collection[str],
     ) -> None:
-        self._graph = graph
         self._setters = setters
         self._scripts = scripts
-        self._asked: dict[str, str | None] = {}
-        self._importers: dict[str, list[str]] = {}
-        for each in files if setters else ():
-            for imported in graph.imported(each):
-                self._importers.setdefault(imported, []).append(each)
+        self._importers = importers(graph, files) if setters else {}
+        self._led_to = {state: self._leading_to(state) for state in (ON, PERHAPS)}
 
     def of(self, path: str) -> str | None:
         """Return what holds where the module at `path` is run: ON in every program, or PERHAPS."""
@@ -39,16 +35,20 @@ class SoftPlacement:
         return ON if states == {ON} else PERHAPS if states != {None} else None
 
     def _in_program(self, entry: str) -> str | None:
-        """Return what the program that starts at `entry` asks for; tests that it imports do not."""
-        if entry in self._asked:
-            return self._asked[entry]
-        states = {
-            state
-            for path in self._graph.reached(entry)
-            if (state := self._setters.get(path)) and (path == entry or not is_test(path))
-        }
-        found = ON if ON in states else PERHAPS if states else None
-        return self._asked.setdefault(entry, found)
+        """Return what the program that starts at `entry` asks for."""
+        return next((state for state in (ON, PERHAPS) if entry in self._led_to[state]), None)
+
+    def _leading_to(self, state: str) -> set[str]:
+        """The files that import one that asks for `state`, and these; tests ask for themselves."""
+        asking = [path for path, each in self._setters.items() if each == state]
+        found = {each for each in asking if not is_test(each)}
+        waiting = list(found)
+        while waiting:
+            for each in self._importers.get(waiting.pop(), ()):
+                if each not in found:
+                    found.add(each)
+                    waiting.append(each)
+        return found.union(asking)
 
     def _programs(self, path: str) -> list[str]:
         """The files that a program which runs the module at `path` starts from, tests left out.
@@ -70,3 +70,18 @@ class SoftPlacement:
         if is_test(path):
             return found or [path]
         return [each for each in found if not is_test(each)] or [path]
+
+
+def importers(graph: ImportGraph, files: Sequence[str]) -> dict[str, list[str]]:
+    """Return by file what imports it, of the files and all that these import."""
+    found: dict[str, list[str]] = {}
+    seen = set(files)
+    waiting = list(files)
+    while waiting:
+        path = waiting.pop()
+        for imported in graph.imported(path):
+            found.setdefault(imported, []).append(path)
+            if imported not in seen:
+                seen.add(imported)
+                waiting.append(imported)
+    return found

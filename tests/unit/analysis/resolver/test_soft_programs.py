@@ -1,0 +1,60 @@
+"""Soft placement by entry point, found backwards from who asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tpulint.analysis.names.files_of_tests import is_test
+from tpulint.analysis.resolver.files import Files
+from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.analysis.resolver.soft_programs import SoftPlacement
+from tpulint.analysis.soft_placement import ON, PERHAPS
+
+FILES = ("/a.py", "/b.py", "/c.py", "/d.py", "/test_e.py", "/f_test.py")
+OUTSIDE = "/site/g.py"  # is imported, and no file of the check
+PATHS = (*FILES, OUTSIDE)
+
+Imports = Mapping[str, frozenset[str]]
+
+
+def forwards(imports: Imports, setters: Mapping[str, str], entry: str) -> str | None:
+    """Return the answer for the program that starts at `entry`, by all that it imports."""
+    reached, waiting = {entry}, [entry]
+    while waiting:
+        new = imports[waiting.pop()] - reached
+        reached |= new
+        waiting += new
+    states = {
+        setters[each] for each in reached & set(setters) if each == entry or not is_test(each)
+    }
+    return ON if ON in states else PERHAPS if states else None
+
+
+@given(
+    st.fixed_dictionaries(
+        {path: st.frozensets(st.sampled_from(PATHS), max_size=2) for path in PATHS}
+    ),
+    st.dictionaries(st.sampled_from(FILES), st.sampled_from([ON, PERHAPS]), min_size=1),
+)
+def test_backwards_is_forwards(imports: Imports, setters: Mapping[str, str]) -> None:
+    graph = ImportGraph(Files({}), {path: tuple(sorted(each)) for path, each in imports.items()})
+    found = SoftPlacement(graph, FILES, setters, FILES)  # each is run as a program by itself
+    seen = {*FILES, *((OUTSIDE,) if any(OUTSIDE in imports[each] for each in FILES) else ())}
+    above = {
+        path: [each for each in PATHS if path in imports[each] and each in seen] for path in PATHS
+    }
+    for path in FILES:
+        programs, waiting = {path}, [path]
+        while waiting:
+            new = set(above[waiting.pop()]) - programs
+            programs |= new
+            waiting += new
+        programs -= {OUTSIDE}  # is no script, and is imported
+        if not is_test(path):
+            programs = {each for each in programs if not is_test(each)} or {path}
+        states = {forwards(imports, setters, each) for each in programs}
+        expected = ON if states == {ON} else PERHAPS if states != {None} else None
+        assert found.of(path) == expected
