@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tpulint.analysis.domain.context import CALLED, ConditionKey
 from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
 from tpulint.analysis.domain.keras_models import is_loss, reduction_of
@@ -21,6 +23,9 @@ from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
 
+# What a call gives, by its dotted name.
+PYTHON, UNSEEN, OPERATION, OBJECT, TENSOR = "Python", "unseen", "operation", "object", "tensor"
+
 
 def answer(this: Call) -> Value:
     if this.path.startswith("builtins."):
@@ -29,37 +34,47 @@ def answer(this: Call) -> Value:
         return _of_object(this, this.receiver)
     if this.receiver is not None:
         return unseen(this)
-    if is_tensorflow(this.path) and _gives_operation(this.name):
+    sort = given_by(this.path)
+    if sort == OPERATION:
         return this.operation("operation")
-    if this.name.lstrip("_")[:1].isupper() or _makes_object(this):
+    if sort == OBJECT:
         return _object(this)
-    if is_tensorflow(this.path):
-        if this.name in seam.PYTHON_RESULTS:
-            return UNKNOWN
-        if this.name == "stop_gradient":
-            made = this.operation()
-            made.clusters = frozenset()
-            return made
-        _call_given(this)
+    if sort == TENSOR:
+        return _tensor(this)
+    return UNKNOWN if sort == PYTHON else unseen(this)
+
+
+@lru_cache(maxsize=4096)
+def given_by(path: str) -> str:
+    """Return what a call of this dotted name gives."""
+    name = path.rpartition(".")[2]
+    tensorflow = is_tensorflow(path)
+    if tensorflow and (name in seam.OPERATIONS or name.startswith("assert_")):
+        return OPERATION
+    data = ".data." in path or "dataset" in path.lower()
+    if name.lstrip("_")[:1].isupper() or data or name in seam.OBJECTS:
+        return OBJECT
+    if not tensorflow:
+        return UNSEEN
+    return PYTHON if name in seam.PYTHON_RESULTS else TENSOR
+
+
+def _tensor(this: Call) -> Value:
+    """The result of an operation of TensorFlow."""
+    if this.name == "stop_gradient":
         made = this.operation()
-        if made.operation is not None:
-            made.operation.ordered = this.name in seam.ORDERED
-        made.uniform = "random" not in this.path and uniform(this.values)
-        made.data = this.name not in seam.SHAPES_ONLY and (made.data or "random" in this.path)
-        made.shape = () if gives_scalar(this.record) else None
-        if this.path in seam.TENSOR_LISTS:
-            return Sequence("list", [made], True, this.site, this.frame.context)
+        made.clusters = frozenset()
         return made
-    return unseen(this)
-
-
-def _gives_operation(name: str) -> bool:
-    return name in seam.OPERATIONS or name.startswith("assert_")
-
-
-def _makes_object(this: Call) -> bool:
-    data = ".data." in this.path or "dataset" in this.path.lower()
-    return data or this.name in seam.OBJECTS
+    _call_given(this)
+    made = this.operation()
+    if made.operation is not None:
+        made.operation.ordered = this.name in seam.ORDERED
+    made.uniform = "random" not in this.path and uniform(this.values)
+    made.data = this.name not in seam.SHAPES_ONLY and (made.data or "random" in this.path)
+    made.shape = () if gives_scalar(this.record) else None
+    if this.path in seam.TENSOR_LISTS:
+        return Sequence("list", [made], True, this.site, this.frame.context)
+    return made
 
 
 def _object(this: Call) -> Value:
