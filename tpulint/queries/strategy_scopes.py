@@ -46,9 +46,9 @@ class Scopes:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.entered = [each for each in program.calls if each.last == "scope"]
+        self.entered = program.named.get("scope", [])
         self.by_hand = any(
-            each.last in SCOPE_BY_HAND and _is_of_strategy(each) for each in program.calls
+            _is_of_strategy(each) for name in SCOPE_BY_HAND for each in program.named.get(name, ())
         )
 
     @cached_property

@@ -70,7 +70,7 @@ def _may_surprise(program: Program, feed: Feed, batch: ExternalObject) -> bool:
     """
     given = [
         call.argument("drop_remainder", BATCHES[batch.last])
-        for call in chain(calls_of(program, feed), program.all_calls())
+        for call in chain(calls_of(program, feed), program.by_result.get(id(batch), ()))
         if call.result is batch
     ]
     said = [each.node for each in given if each is not None]

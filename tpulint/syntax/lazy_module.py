@@ -26,18 +26,23 @@ def pieces_of(text: str, facts: ir.ModuleSummary) -> Pieces:
 class Pieces:
     """The bodies of one module that were left for later, and where everything stands.
 
-    `bodies` are some of them as CPython's tree has them, by the index of the function.
+    `lines` are the rows of `text`, where they are known. `bodies` are some of the bodies as
+    CPython's tree has them, by the index of the function.
     """
 
     def __init__(
-        self, text: str, facts: ir.ModuleSummary, bodies: Mapping[int, list[ast.stmt]] = NOTHING
+        self,
+        text: str,
+        facts: ir.ModuleSummary,
+        lines: list[str] | None = None,
+        bodies: Mapping[int, list[ast.stmt]] = NOTHING,
     ) -> None:
         self.problem: tuple[str, int, int] | None = None
         self.whole = text
         self._facts = facts
         self._bodies = dict(bodies)
         self._cuts = [each.rows for each in facts.functions if each.rows is not None]
-        self._lines = lines_of(text) if self._cuts else []
+        self._lines = (lines or lines_of(text)) if self._cuts else []
         self._positions: dict[int, Positions] = {}
         for each in facts.functions:
             if each.rows is not None:

@@ -45,5 +45,5 @@ def outside(text: str) -> ir.ModuleSummary | None:
         if cut is not None:
             function.rows, function.known = cut, None
             bodies[function.index] = node.body
-    facts.pieces = Pieces(text, facts, bodies)
+    facts.pieces = Pieces(text, facts, lines, bodies)
     return facts

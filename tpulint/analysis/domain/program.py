@@ -115,6 +115,11 @@ class Program:
         """The calls outside every computation by where they stand; for when all is read."""
         return _grouped((each.site, each) for each in self.calls)
 
+    @cached_property
+    def by_result(self) -> dict[int, list[ApiCall]]:
+        """All calls by the identity of what they gave; for when all is read."""
+        return _grouped((id(each.result), each) for each in self.all_calls())
+
     def all_calls(self) -> Iterator[ApiCall]:
         """Every call of something outside the project."""
         yield from self.calls
