@@ -53,7 +53,11 @@ def read_all(interpreter: Interpreter, modules: list[Module]) -> None:
 
     At last come closures that nothing read calls: they were passed to something that does.
     """
-    names = ENTRY_NAMES | {each.rpartition(".")[2] for each in interpreter.settings.wrappers}
+    wrappers = interpreter.settings.wrappers
+    names = ENTRY_NAMES | {each.rpartition(".")[2] for each in wrappers}
+    interpreter.opens_clusters = any(
+        opens_clusters(each.text.encode(), wrappers) for each in modules
+    )
     for module in modules:
         read(interpreter, module, names)
     for _ in range(CALLERS):

@@ -32,6 +32,7 @@ class Session(ModuleLinker):
     mains: functions that a program starts with.
     wanted: names of functions whose callers may know more than a reading without them.
     closures: functions in functions that run steps, by the id of their code.
+    opens_clusters: the program names host clusters, so they may be opened anywhere.
     operations: how many operations were built so far, those that may have been included.
     graph: those of computations.
     """
@@ -45,6 +46,7 @@ class Session(ModuleLinker):
         self.mains: set[int] = set()
         self.wanted: set[str] = set()
         self.closures: dict[int, Function] = {}
+        self.opens_clusters = False
         self.operations = 0
         self.graph = GraphOperations()
         self._variables: dict[object, Variable] = {}

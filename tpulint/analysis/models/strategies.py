@@ -106,7 +106,9 @@ def _run(this: Call, strategy: Strategy) -> Value:
     """`run(fn, args=(), kwargs=None)`: device code where the strategy is a TPU's."""
     callee = this.get("fn", 0) or UNKNOWN
     arguments = _arguments(this)
-    if strategy.kind == "other":
+    if strategy.kind == "other" and not this.frame.session.opens_clusters:
+        this.frame.session.known(callee)  # none of what it does is a TPU's
+    elif strategy.kind == "other":
         this.run_inside(_of_another(this, strategy), callee, tuple(arguments or ()))
     else:
         tpu = strategy.kind == "tpu" and not is_for_another(this.frame.context, strategy)
