@@ -12,7 +12,7 @@ from tpulint.syntax.prefilter import builds_computations, makes_tpu_strategy
 
 
 class Module:
-    """`filename` as the run names it, `package` the dotted names around it."""
+    """`filename` as the run names it; `sites` and `headers` by place, as they were asked for."""
 
     def __init__(self, filename: str, path: str, text: str, facts: ir.ModuleSummary) -> None:
         self.filename = filename
@@ -22,6 +22,7 @@ class Module:
         self.reported = True
         self.pieces = pieces_of(text, facts)
         self.sites: dict[int, Site] = {}
+        self.headers: dict[int, str] = {}
 
     @cached_property
     def builds_computations(self) -> bool:

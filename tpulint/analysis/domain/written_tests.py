@@ -45,6 +45,13 @@ def tests(context: BaseContext) -> Iterator[tuple[str, object]]:
 
 def _header(site: Site) -> str:
     """The row that a statement begins in, with those to the last bracket that is open in it."""
+    known = site.module.headers.get(site.place)
+    if known is None:
+        known = site.module.headers[site.place] = _read_header(site)
+    return known
+
+
+def _read_header(site: Site) -> str:
     start = site.span.start
     header = ""
     for row in site.module.text.split("\n")[start.row - 1 : start.row - 1 + ROWS]:

@@ -69,19 +69,27 @@ class Project:
 
     def matters(self, path: str) -> bool:
         """Return whether the module at `path` can change the findings (see `prefilter`)."""
-        return os.path.basename(path) == PACKAGE or self._shows(path, may_matter)
+        return self._shows(path, may_matter, package=True)
 
     def holds_messages(self, path: str) -> bool:
         """Return whether the module at `path` only describes messages (see `prefilter`)."""
-        return os.path.basename(path) != PACKAGE and self._shows(path, holds_messages)
+        return self._shows(path, holds_messages, package=False)
 
     def makes_keras_objects(self, path: str) -> bool:
         """Return whether the module at `path` makes objects that belong under a scope."""
         return self._shows(path, makes_keras_objects)
 
-    def _shows(self, path: str, asked: Callable[[bytes], bool]) -> bool:
-        """Return `asked` of the bytes of the module at `path`, computed once for each question."""
+    def _shows(
+        self, path: str, asked: Callable[[bytes], bool], package: bool | None = None
+    ) -> bool:
+        """Return `asked` of the bytes of the module at `path`, computed once for each question.
+
+        package: the answer for an `__init__`, where that is known.
+        """
         known = self._answers.get((path, asked))
         if known is None:
-            known = self._answers[path, asked] = asked(self.files.data(path))
+            known = package if os.path.basename(path) == PACKAGE else None
+            if known is None:
+                known = asked(self.files.data(path))
+            self._answers[path, asked] = known
         return known
