@@ -23,7 +23,7 @@ from tpulint.finding import Certainty
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
 
-# What a call gives, by its dotted name.
+# The sorts of what a call gives, by its dotted name.
 PYTHON, UNSEEN, OPERATION, OBJECT, TENSOR = "Python", "unseen", "operation", "object", "tensor"
 
 

@@ -1,4 +1,4 @@
-"""What the step of another strategy does is read only where it may open host clusters."""
+"""The step of another strategy is read only where it may open host clusters."""
 
 from __future__ import annotations
 
