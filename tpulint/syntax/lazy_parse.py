@@ -2,7 +2,7 @@
 
 Many functions of a program are never entered. CPython's own parser says that the whole is sound
 and where the bodies stand; what is around them is read first, and each body by itself when it is
-asked for (see `inside`). What shows the seam is read from libcst's tree, with `...` for the bodies;
+asked for (see `inside`). What names the seam is read from libcst's tree, with `...` for the bodies;
 the rest, which is only followed from there, from CPython's, which is made in a seventh of the time.
 """
 
@@ -14,7 +14,7 @@ from tpulint.syntax.lazy_module import Pieces
 from tpulint.syntax.light_nodes import NotParsed
 from tpulint.syntax.lower import lower, lower_python
 from tpulint.syntax.parse import may_nest_deeply, parse, too_deep
-from tpulint.syntax.prefilter import shows_seam
+from tpulint.syntax.prefilter import names_the_seam
 from tpulint.syntax.python_tree import python_tree
 from tpulint.syntax.tree import tree_of
 
@@ -34,7 +34,7 @@ def outside(text: str) -> ir.ModuleSummary | None:
     large = {each: cut for each, cut in cuts.items() if cut is not None}
     around = skeleton(lines, [*large.values()])
     try:
-        facts = lower(tree_of(around)) if shows_seam(around) else lower_python(tree, large)
+        facts = lower(tree_of(around)) if names_the_seam(around) else lower_python(tree, large)
     except NotParsed:
         return None
     functions = [each for each in facts.functions if each.parent is None and not each.is_lambda]

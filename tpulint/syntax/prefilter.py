@@ -95,9 +95,7 @@ def passes(data: bytes, wrappers: Iterable[str] = (), tpus: bool | None = None) 
     for wrapper in wrappers:
         if wrapper.rpartition(".")[2].encode() in data:
             return True
-    tpus = names_a_tpu(data) if tpus is None else tpus
-    compiles = _COMPILES in data and any(word in data for word in _WORDS)
-    if (tpus or compiles) and _names_the_seam(data):
+    if _holds_sign(data, names_a_tpu(data) if tpus is None else tpus):
         return True
     named = b"trategy" in data or b"istribution" in data or b"eplicator" in data
     if named and _is_called_on_a_strategy(data, _RUNS):
@@ -108,12 +106,16 @@ def passes(data: bytes, wrappers: Iterable[str] = (), tpus: bool | None = None) 
     return named and _obtains_a_strategy(data)
 
 
-def shows_seam(text: str) -> bool:
-    """Return whether a piece of a module names the seam."""
-    return passes(text.encode(errors="replace"))
+def names_the_seam(text: str) -> bool:
+    """Return whether a piece of a module names the seam itself, not only a strategy."""
+    data = text.encode(errors="replace")
+    return _holds_sign(data, names_a_tpu(data))
 
 
-def _names_the_seam(data: bytes) -> bool:
+def _holds_sign(data: bytes, tpus: bool) -> bool:
+    """Return whether one of the signs is there; `tpus`: a TPU is named."""
+    if not tpus and not (_COMPILES in data and any(word in data for word in _WORDS)):
+        return False
     if any(sign in data for sign in SIGNS):
         return True
     if any(sign in data for sign in SIGN_CLASSES) and _MAKES.search(data):
