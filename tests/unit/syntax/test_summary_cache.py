@@ -13,6 +13,7 @@ from tpulint.syntax.summary_cache import Store
 LINES = "    value = value * 2\n" * 4  # so many that the body is left for later
 FOLLOWED = f"def scaled(value):\n{LINES}    return value\n"
 SEAM_AROUND = f"{FOLLOWED}\ntrain = tf.compat.v1.tpu.rewrite(scaled)\n"
+STRATEGY = f"{FOLLOWED}\nstrategy = tf.distribute.TPUStrategy()\nstrategy.run(scaled)\n"
 SEAM_IN_BODY = f"{FOLLOWED}\ndef train(value):\n{LINES}    return tpu.rewrite(scaled)\n"
 
 
@@ -43,9 +44,10 @@ def test_what_shows_the_seam_is_kept(tmp_path: Path) -> None:
     assert entry.stat().st_mtime_ns == before  # nothing more was read
 
 
-def test_what_is_only_followed_is_not_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [FOLLOWED, STRATEGY.replace("TPU", "")], ids=["none", "strategy"])
+def test_what_does_not_name_the_seam_is_not_kept(tmp_path: Path, text: str) -> None:
     store = Store(tmp_path)
-    summary(store, FOLLOWED).functions[0].body  # noqa: B018
+    summary(store, text).functions[0].body  # noqa: B018
     store.keep()
     assert kept(tmp_path) == []
 
