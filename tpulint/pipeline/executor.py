@@ -41,7 +41,8 @@ T = TypeVar("T")
 FEW = 200  # files below which a second process costs more than it saves
 ALONE = 4  # files with the seam that are read in this process
 ISOLATED = 2  # processes that parse the files of a program of which one died
-CHUNK = 100  # files that one process looks at in a turn
+CHUNK = 100  # files that one process looks at in a turn, at least
+TURNS = 128  # at most: after each, all that was asked of the disk so far is looked through
 
 
 class PrefilterStep(Protocol):
@@ -134,7 +135,7 @@ class ProcessExecutor:
         if self._processes > 1 and len(files) - len(known) > FEW:
             pool = self._start(self._processes, known)
             self._progress.step("reading files")
-            parts = self._in_chunks(pool, partial(_prefilter_chunk, step))
+            parts = self._searched(pool, step)
         self._progress.step("reading files")
         if parts is None:
             found = step(self._batch, files, known)
@@ -221,12 +222,15 @@ class ProcessExecutor:
         self._pool = self._stack.enter_context(worker_pool(processes, begin))
         return self._pool
 
-    def _in_chunks(self, pool: Pool, work: Callable[[int], T]) -> list[T] | None:
-        """Do work that begins at each so many files; None where a process has died."""
+    def _searched(self, pool: Pool, step: PrefilterStep) -> list[SearchedChunk] | None:
+        """Search all files in chunks; None where a process has died."""
         from concurrent.futures.process import BrokenProcessPool
 
+        files = len(self._batch.filenames)
+        size = max(CHUNK, files // TURNS)
+        chunks = [slice(start, start + size) for start in range(0, files, size)]
         try:
-            return list(pool.map(work, range(0, len(self._batch.filenames), CHUNK)))
+            return list(pool.map(partial(_prefilter_chunk, step), chunks))
         except BrokenProcessPool:
             return None
 
@@ -303,12 +307,12 @@ def _begin(batch: Batch, known: Mapping[str, FileSigns]) -> None:
     gc.disable()  # see `collect_if_many`
 
 
-def _prefilter_chunk(step: PrefilterStep, start: int) -> SearchedChunk:
+def _prefilter_chunk(step: PrefilterStep, chunk: slice) -> SearchedChunk:
     global _graph
     assert _batch is not None
     _graph = _graph or _new_graph(_batch, {})
     before = _graph.asked
-    files = _batch.filenames[start : start + CHUNK]
+    files = _batch.filenames[chunk]
     found = step(_batch, files, _signs, _graph)
     imports = {path: _graph.imported(path) for path in map(os.path.abspath, files)}
     return SearchedChunk(found, imports, _graph.asked - before)
