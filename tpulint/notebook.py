@@ -8,7 +8,7 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tpulint.notebook_cells import python_cell, restored
+from tpulint.notebook_cells import is_python, python_cell, restored
 
 
 class BrokenNotebook(Exception):
@@ -49,6 +49,16 @@ def read_notebook(data: bytes) -> NotebookText:
             problems.append((problem[0], row + problem[1] - 1, problem[2]))
         row += rows
     return NotebookText("".join(texts), tuple(spans), tuple(problems))
+
+
+def python_cells(data: bytes) -> str:
+    """Return the Python cells as they are written: to be searched, not parsed.
+
+    Raises:
+        BrokenNotebook: the bytes are no notebook.
+    """
+    written = ("".join(cell["source"]) for _, cell in code_cells(load(data)))
+    return "\n".join(each for each in written if is_python(each))
 
 
 def write_notebook(data: bytes, cells: Mapping[int, str]) -> bytes:

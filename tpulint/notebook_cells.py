@@ -7,6 +7,7 @@ a student is to fill (`x = # TODO`). A leading indent goes away for good, as IPy
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import warnings
 from collections.abc import Iterator
@@ -51,13 +52,18 @@ def python_cell(written: str) -> Cell:
 def python_text(cell: str) -> str:
     """The cell with IPython's own lines made harmless; unchanged where it is plain Python."""
     cell = unindented(cell)
-    first = cell.lstrip().split("\n", 1)[0].split()
-    magic = first[0] if first and first[0].startswith("%%") else None
-    if magic is not None and magic.removeprefix("%%") not in PYTHON_CELL_MAGICS:
+    if not is_python(cell):
         return passed_over(cell)
     if problem_of(cell) is None:
         return cell
     return "\n".join(_python_lines(cell.split("\n")))
+
+
+def is_python(cell: str) -> bool:
+    """Return whether IPython runs the cell as Python, by the magic that it begins with."""
+    first = cell.lstrip().split("\n", 1)[0].split()
+    magic = first[0] if first and first[0].startswith("%%") else None
+    return magic is None or magic.removeprefix("%%") in PYTHON_CELL_MAGICS
 
 
 def unindented(cell: str) -> str:
@@ -153,6 +159,7 @@ class Nesting:
             self._joined = True
 
 
+@functools.lru_cache(maxsize=1)  # most cells are plain Python, of which this is asked twice
 def problem_of(cell: str) -> tuple[str, int, int] | None:
     """The reason, row and column why the text is no Python; None where it is."""
     with warnings.catch_warnings():

@@ -13,7 +13,7 @@ from tpulint.analysis.resolver.imports import (
     imported_names,
     statements,
 )
-from tpulint.source import UnreadableSource, read_source
+from tpulint.notebook import BrokenNotebook, python_cells
 
 NOTEBOOK = ".ipynb"
 NOTHING = Asked()
@@ -91,8 +91,8 @@ class ImportGraph:
         if not path.endswith(NOTEBOOK):
             return data
         try:
-            return read_source(path, data).text.encode()
-        except UnreadableSource:
+            return python_cells(data).encode(errors="replace")
+        except BrokenNotebook:
             return b""
 
     def _meant(self, path: str, every: Iterable[Written]) -> tuple[str, ...]:

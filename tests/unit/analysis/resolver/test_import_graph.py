@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tpulint.analysis.resolver.files import Files
@@ -88,3 +90,21 @@ def test_programs_share_a_file_or_are_others() -> None:
     assert "/x/net/dense.py" in groups[0].all
     groups = connected(graph, ["/x/one.py", "/x/three.py"], [["/x/one.py", "/x/three.py"]])
     assert [each.seeds for each in groups] == [["/x/one.py", "/x/three.py"]]
+
+
+def test_a_notebook_imports_what_its_python_cells_say() -> None:
+    """That is so in a cell that is no Python by itself, too, but not in one of another language."""
+    cells = [
+        "from net import dense\n!pip install x",
+        "import broken\nx = (",
+        "%%time\nimport timed",
+        "%%writefile f.py\nimport written",
+    ]
+    notebook = {"cells": [{"cell_type": "code", "source": each} for each in cells]}
+    names = ("net/dense", "broken", "timed", "written")
+    given = {f"/x/{name}.py": b"" for name in names}
+    given["/x/n.ipynb"] = json.dumps(notebook).encode()
+    graph = ImportGraph(Files(given))
+    assert set(graph.imported("/x/n.ipynb")) >= {f"/x/{name}.py" for name in names[:3]}
+    assert "/x/written.py" not in graph.imported("/x/n.ipynb")
+    assert ImportGraph(Files({"/x/n.ipynb": b"{"})).imported("/x/n.ipynb") == ()
