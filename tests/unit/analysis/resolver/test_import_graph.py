@@ -93,7 +93,7 @@ def test_programs_share_a_file_or_are_others() -> None:
 
 
 def test_a_notebook_imports_what_its_python_cells_say() -> None:
-    """That is so in a cell that is no Python by itself, too, but not in one of another language."""
+    """A cell that is no Python by itself says it, too; one of another language does not."""
     cells = [
         "from net import dense\n!pip install x",
         "import broken\nx = (",
