@@ -58,5 +58,5 @@ def run_marked(marked: Marked, options: Options) -> Ran:
 @contextmanager
 def apart_from_the_users_nodes() -> Iterator[None]:
     """Keep operations made in the context out of the user's name, device and colocation scopes."""
-    with tf.name_scope("tpulint/"), tf.device(None), tfi.no_colocation():
+    with tf.name_scope(tfi.OWN_SCOPE), tf.device(None), tfi.no_colocation():
         yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -105,28 +104,6 @@ def test_python_in_the_pipeline_of_each_host_is_the_rules_error(workers: tuple[s
         pytest.raises(tpu.HostOnlyInputError, match="/job:worker/replica:0/task"),
     ):
         iter(strategy.distribute_datasets_from_function(examples))
-
-
-def test_a_session_is_of_this_process(workers: tuple[str, ...]) -> None:
-    """Also that of a program which has connected to the hosts, and imports a graph for them."""
-    tf1 = tf.compat.v1
-    second_host = "/job:worker/replica:0/task:1/device:CPU:0"
-    with tf.Graph().as_default() as exported, tf.device(second_host):
-        process_id()
-    with pod(workers=workers) as strategy:
-        with tf.Graph().as_default() as graph:
-            (results,) = tf1.tpu.batch_parallel(lambda x: x * 2.0, [tf.range(4.0)], num_shards=4)
-            start = tf1.tpu.initialize_system(job="worker")
-            with tf.device(second_host):
-                number = process_id()
-            name = exported.get_operations()[-1].outputs[0].name
-            (imported,) = tf.import_graph_def(exported.as_graph_def(), return_elements=[name])
-        master = strategy.extended._tpu_cluster_resolver.master()
-        session = tf1.Session(master, graph=graph)
-        session.run(start)
-        assert session.run(results).tolist() == [0.0, 2.0, 4.0, 6.0]
-        assert session.run([number, imported]) == [os.getpid()] * 2
-        session.close()
 
 
 def test_killed_a_step_with_branches(workers: tuple[str, ...]) -> None:

@@ -41,6 +41,39 @@ print("begins", flush=True)
 endless()
 """
 
+SESSION = """\
+import sys
+import tensorflow.compat.v1 as tf
+
+def meet(x):
+    rounds = int(sys.argv[2])
+    return tf.while_loop(
+        lambda i, _: i < rounds, lambda i, y: (i + 1, tf.tpu.cross_replica_sum(y) / 4.0), [0, x]
+    )[1]
+
+with tf.Graph().as_default(), tf.Session(sys.argv[1]) as session:
+    start = tf.tpu.initialize_system()
+    results = tf.tpu.replicate(meet, [[tf.constant(float(i))] for i in range(4)])
+    session.run(start)
+    print("begins", flush=True)
+    print(float(session.run(results)[0][0]))
+"""
+
+SESSIONS = """\
+import signal, subprocess, sys, time
+
+run = [sys.executable, "-m", "tpulint", "run", "--hosts", "2", "--processes", "--replicas", "4"]
+for target in ("grpc://localhost:8470", ""):
+    print(subprocess.call([*run, "session.py", target, "3"]), flush=True)
+endless = subprocess.Popen(
+    [*run, "session.py", "grpc://localhost:8471", str(2**30)], stdout=subprocess.PIPE, text=True
+)
+endless.stdout.readline()
+time.sleep(3.0)
+endless.send_signal(signal.SIGINT)
+print(endless.wait(20), flush=True)
+"""
+
 COMMANDS = """\
 import signal, subprocess, sys, time
 
@@ -77,3 +110,13 @@ def test_the_commands(tmp_path: Path) -> None:
     assert lines[6:] == ["2 hosts, 4.0", "0", "2", "130"], done.stderr
     assert "on 4 replicas, 2 hosts: exit status 0" in done.stderr
     assert "tpulint: worker: no server can listen at port 9001" in done.stderr
+
+
+def test_sessions(tmp_path: Path) -> None:
+    """A session without a target is of this machine, where no host of the pod is."""
+    (tmp_path / "session.py").write_text(SESSION, encoding="utf-8")
+    (tmp_path / "sessions.py").write_text(SESSIONS, encoding="utf-8")
+    done = run_alone("sessions.py", folder=tmp_path)
+    lines = done.stdout.splitlines()
+    assert lines == ["begins", "1.5", "0", "begins", "1", "130"], done.stderr
+    assert done.stderr.count("a session without a target is of this one") == 1

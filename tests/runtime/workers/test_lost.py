@@ -13,17 +13,19 @@ from tpulint.runtime.workers import lost
 
 def test_false_a_host_that_misses_one_question_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     questions, ended = [True, False, True, False, False], threading.Event()
-    closed_after: list[int] = []
+    pod = frozenset({("127.0.0.1", 1), ("127.0.0.1", 2)})
+    closed: list[tuple[int, int]] = []
 
-    def disconnect(_: frozenset[tuple[str, int]]) -> None:
-        closed_after.append(len(questions))
-        if len(closed_after) == 3:
+    def disconnect(peers: frozenset[tuple[str, int]]) -> None:
+        closed.append((len(questions), len(peers)))
+        if len(closed) == 3:
             ended.set()
 
     monkeypatch.setattr(lost, "_PAUSE", 0.0)
     monkeypatch.setattr(lost, "answers", lambda _: questions.pop(0))
-    lost._watch("localhost:1", ended, disconnect)
-    assert closed_after == [0, 0, 0]
+    monkeypatch.setattr(lost, "resolved", lambda _: frozenset({("127.0.0.1", 1)}))
+    lost._watch("localhost:1", ended, disconnect, pod)
+    assert closed == [(0, 2), (0, 1), (0, 1)]  # of the whole pod once, then of the host alone
 
 
 def test_only_hosts_that_are_processes_need_psutil(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -257,7 +257,9 @@ class Composer:
         built = control.build(
             region,
             op,
-            lambda name, on_host: constant_or_image(region, name, images, on_host=on_host),
+            lambda name, on_host, captured=True: constant_or_image(
+                region, name, images, on_host=on_host, captured=captured
+            ),
             waits_for,
             build_inside,
         )

@@ -14,8 +14,6 @@ from tpulint.runtime.extract.bodies import CALL, CASE, IF, WHILE, bodies
 from tpulint.runtime.extract.effects import arguments, is_resource
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
-Image = Callable[[str, bool], Tensor]
-"""(name, on_host) -> the image of a tensor of the region around."""
 Build = Callable[[int, Region, TensorMap, Sequence[Tensor]], None]
 """(number, body, images, given): builds that body of an operation, with the arguments `given`."""
 
@@ -28,6 +26,12 @@ class Built:
     done: Operation
     rounds: Tensor = None
     """The number of rounds that a loop has made."""
+
+
+class Image(Protocol):
+    """The images of the tensors of the region around; without `captured`, of any graph around."""
+
+    def __call__(self, name: str, on_host: bool, captured: bool = True) -> Tensor: ...
 
 
 class _Builder(Protocol):
@@ -141,14 +145,20 @@ def _loop(
 def _enclosed(
     body: Region, given: Sequence[Tensor], image: Image, skip: frozenset[int] = frozenset()
 ) -> TensorMap:
-    """Return the images of `body`'s inputs: the images of its arguments."""
+    """Return the images of `body`'s inputs: the images of its arguments.
+
+    A handle is captured where it is used: where TensorFlow's executors share a loop, one that has
+    nothing but an unused handle on its device would stop the others after the first round.
+    """
     images = TensorMap({})
     for place, (name, tensor) in enumerate(zip(body.inputs, given)):
         if place in skip:
             continue
-        images.tensors[name] = image(tensor.name, True)
         if is_resource(tensor):
-            images.device_tensors[name] = image(tensor.name, False)
+            images.tensors[name] = image(tensor.name, True, captured=False)
+            images.device_tensors[name] = image(tensor.name, False, captured=False)
+        else:
+            images.tensors[name] = image(tensor.name, True)
     return images
 
 

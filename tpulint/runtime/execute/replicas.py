@@ -82,6 +82,7 @@ class Replicas:
         for core, images, arguments in zip(self.cores, self.images, given, strict=True):
             with tf.control_dependencies(waits_for), tensorflow_internals.on_host_of_core(core):
                 token, *outputs = function(*arguments)
+            tensorflow_internals.inline_call(token.op)
             for tensor, output in zip(region.outputs, outputs):
                 images.tensors[tensor.name] = output
             done.append(token.op)

@@ -34,6 +34,7 @@ class StepMutex:
         """Return operations that have run when this run has the lock."""
         return [] if self._lock is None else [self._lock.op]
 
+    @tensorflow_internals.on_coordinator()
     def release(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that pass the lock to the next run."""
         if self._lock is None:

@@ -70,14 +70,17 @@ def token_after(effects: Sequence[Operation]) -> Tensor:
     return token
 
 
-def constant_or_image(region: Region, name: str, images: TensorMap, *, on_host: bool) -> Tensor:
+def constant_or_image(
+    region: Region, name: str, images: TensorMap, *, on_host: bool, captured: bool = True
+) -> Tensor:
     """Return the image, in the graph that is being built, of the tensor `name`.
 
     A constant has none: it is copied where it is used. So is an operation that only passes on a
-    tensor of another part of the region.
+    tensor of another part of the region. Without `captured` the image may be of a graph around.
     """
     if name in images.tensors:
-        return in_this_graph(images.of(name, on_host=on_host))
+        image = images.of(name, on_host=on_host)
+        return in_this_graph(image) if captured else image
     op = region.graph.get_tensor_by_name(name).op
     if op.type not in ("Const", "Identity"):
         raise KeyError(name)

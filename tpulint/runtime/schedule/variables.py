@@ -50,11 +50,14 @@ class TouchedVariable:
     def is_copied(self, replicas: int, options: Options) -> bool:
         """Return whether each replica's device program works on a copy of its own.
 
-        It does where it could otherwise see the writes of another replica or of a host cluster.
+        It does where it could otherwise see the writes of another replica or of a host cluster,
+        and where the variable could be in another process.
         """
         if not self.shared or not self.on_device:
             return False
         if self.device_writes and replicas > 1:
+            return True
+        if tensorflow_internals.hosts_are_apart():
             return True
         return options.host_variables == "snapshot" and (self.device_writes or self.host_writes)
 

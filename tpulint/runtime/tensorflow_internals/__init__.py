@@ -28,6 +28,7 @@ from tpulint.runtime.tensorflow_internals.operations import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.patching import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.pods import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.processes import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.remote_sessions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.running import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.sessions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.threads import *  # noqa: F403

@@ -58,9 +58,14 @@ def cores_listed() -> Iterator[None]:
         return found
 
     def list_devices(self: Any) -> list[Any]:
+        found: list[Any] = of_session(self)
+        known = {device.name for device in found}  # the hosts of a pod that are processes
         names = current_pod().devices if is_on_emulated_tpu(self) else []
-        listed = [session._DeviceAttributes(name, name.split(":")[-2], 0, 0) for name in names]
-        return [*of_session(self), *listed]
+        return found + [
+            session._DeviceAttributes(name, name.split(":")[-2], 0, 0)
+            for name in names
+            if name not in known
+        ]
 
     with (
         patched("tensorflow.python.client.session.BaseSession.list_devices", list_devices),
@@ -166,8 +171,13 @@ def tpu_systems(
             shut_down()
         return tf.no_op(name=name)
 
+    def worker_heartbeat(request: Any, name: str | None = None) -> Any:
+        """Return an empty WorkerHeartbeatResponse: the host is well, and nothing is to be done."""
+        return tf.constant(b"", name=name)
+
     try:
         with (
+            patched(f"{tpu_ops.__name__}.worker_heartbeat", worker_heartbeat),
             patched(f"{tpu_ops.__name__}.configure_distributed_tpu", configure_distributed_tpu),
             patched(f"{tpu_ops.__name__}.shutdown_distributed_tpu", shutdown_distributed_tpu),
         ):

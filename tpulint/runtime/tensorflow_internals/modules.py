@@ -7,6 +7,7 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf.tpu import topology_pb2, tpu_embedding_configuration_pb2
 from tensorflow.python import eager, pywrap_tfe
 from tensorflow.python.autograph.core import config as autograph_config
+from tensorflow.python.client import pywrap_tf_session as c_api
 from tensorflow.python.client import session
 from tensorflow.python.compiler.xla import xla
 from tensorflow.python.compiler.xla.experimental import xla_sharding
@@ -22,6 +23,7 @@ from tensorflow.python.distribute.failure_handling import failure_handling_util
 from tensorflow.python.eager import backprop_util, cancellation, execute, polymorphic_function, tape
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.framework import (
+    c_api_util,
     composite_tensor,
     constant_op,
     errors_impl,
@@ -76,6 +78,8 @@ __all__ = [
     "AutomaticControlDependencies",
     "autograph_config",
     "backprop_util",
+    "c_api",
+    "c_api_util",
     "cancellation",
     "composite_tensor",
     "config_pb2",

@@ -105,6 +105,7 @@ _OUTSIDE = "TensorFlow's own outside_compilation is the runtime's"
 _ANY_CORE = "a function called on a free core runs here: its operation has no kernel"
 _CORES = "eager tensors report the emulated core that they are on"
 _PLACED = "operations of graphs that are placed on emulated cores run on the CPU, and report them"
+_REMOTE = "sessions run on the hosts of a pod, if those are processes"
 _UNTUNED = "a pipeline that feeds several cores ends at once, and not after its tuning thread"
 _EMBEDDING = "the embedding tables are in the host's memory: the operations have no kernel on a CPU"
 _HOSTS = "the hosts of a pod are processes, or this one, and the program sees them as machines"
@@ -154,6 +155,11 @@ _EMULATED = (
     ),
     Patch(f"{_TPU}.ops.tpu_ops.configure_distributed_tpu", _SYSTEM, When.EMULATED),
     Patch(f"{_TPU}.ops.tpu_ops.shutdown_distributed_tpu", _SYSTEM, When.EMULATED),
+    Patch(
+        f"{_TPU}.ops.tpu_ops.worker_heartbeat",
+        "the hosts of an emulated system are well: the operation has no kernel on a CPU",
+        When.EMULATED,
+    ),
     Patch(f"{_TPU}.tpu.split_compile_and_replicate", _REPLICATED, When.EMULATED),
     Patch(
         f"{_TPU}.tpu_replication.outside_compilation_impl", _OUTSIDE, When.EMULATED, since="2.15"
@@ -238,6 +244,9 @@ _EMULATED = (
     ),
     Patch(f"{_FRAMEWORK}.ops.Graph._apply_device_functions", _PLACED, When.EMULATED),
     Patch(f"{_TF}.client.session.BaseSession._extend_graph", _PLACED, When.EMULATED),
+    Patch(f"{_TF}.client.session.BaseSession._call_tf_sessionrun", _REMOTE, When.EMULATED),
+    Patch(f"{_TF}.client.session.BaseSession._make_callable_from_options", _REMOTE, When.EMULATED),
+    Patch(f"{_TF}.client.session.BaseSession.partial_run_setup", _REMOTE, When.EMULATED),
     Patch(f"{_FRAMEWORK}.ops.Operation.device", _PLACED, When.EMULATED),
     Patch(f"{_FRAMEWORK}.ops.Operation._set_device", _PLACED, When.EMULATED),
     Patch(f"{_FRAMEWORK}.ops.SymbolicTensor.device", _PLACED, When.EMULATED, since="2.15"),

@@ -40,8 +40,17 @@ class Pod:
     @property
     def addresses(self) -> list[str]:
         """Return the address of each host; if the hosts are in this process, nothing is there."""
-        made_up = [f"localhost:{_PORT + host}" for host in range(self.num_hosts)]
-        return list(self.workers) or made_up
+        return list(self.workers) or self._made_up
+
+    @property
+    def masters(self) -> list[str]:
+        """Return the addresses that sessions can name: also those made up, which are known before
+        the processes have some."""
+        return self.addresses + self._made_up
+
+    @property
+    def _made_up(self) -> list[str]:
+        return [f"localhost:{_PORT + host}" for host in range(self.num_hosts)]
 
     @property
     def devices(self) -> list[str]:
@@ -82,9 +91,14 @@ def pod_emulated(
         _pods.remove(pod)
 
 
+def has_workers() -> bool:
+    """Return whether the hosts are other processes."""
+    return bool(_pods) and bool(current_pod().workers)
+
+
 def is_connected_to_workers() -> bool:
     """Return whether the program is connected to hosts that are other processes."""
-    return bool(_pods) and bool(current_pod().workers) and current_pod().is_connected
+    return has_workers() and current_pod().is_connected
 
 
 def current_pod() -> Pod:
@@ -119,11 +133,12 @@ def is_emulated(device: str) -> bool:
     return bool(CORE.search(device)) or on_pod(device)
 
 
-def is_master(target: str | None) -> bool:
+def is_master(target: str | bytes | None) -> bool:
     """Return whether a session with this `target` is served by a host of the pod."""
     if not target or not _pods or not current_pod().is_remote:
         return False
-    return target.rpartition("://")[2] in current_pod().addresses
+    name = target.decode() if isinstance(target, bytes) else target
+    return name.rpartition("://")[2] in current_pod().masters
 
 
 def on_pod(device: str) -> bool:

@@ -6,11 +6,13 @@ import contextlib
 from collections.abc import Iterator
 
 import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
 
 from tpulint.runtime.tensorflow_internals.pods import (
     CORE,
     LOCAL,
     current_pod,
+    has_workers,
     is_connected_to_workers,
     on_pod,
     spec_of,
@@ -22,9 +24,11 @@ COORDINATORS_CPU = f"/job:{LOCAL}/replica:0/task:0/device:CPU:0"
 def hosts_are_apart() -> bool:
     """Return whether what is built or run now runs in the processes of the hosts.
 
-    A session and its graph are this process's.
+    What is run at once does when the program has connected to them; for a graph its session does.
     """
-    return is_connected_to_workers() and bool(tf.compat.v1.executing_eagerly_outside_functions())
+    if tf.compat.v1.executing_eagerly_outside_functions():
+        return is_connected_to_workers()
+    return has_workers()
 
 
 def run_by(device: str) -> str:
@@ -34,6 +38,15 @@ def run_by(device: str) -> str:
         there = spec.replace(job=current_pod().job, replica=0, task=spec.task or 0)
         return CORE.sub("device:CPU:0", there.to_string())
     return run_here(device)
+
+
+def inline_call(call: tf.Operation) -> None:
+    """Let TensorFlow put what `call` calls in its place, if the hosts are apart.
+
+    In sessions of 2.12 a call on one host would not hear that another one's has failed.
+    """
+    if hosts_are_apart():
+        call._set_attr("_lower_as_multi_device_function", attr_value_pb2.AttrValue(b=True))
 
 
 def run_here(device: str) -> str:

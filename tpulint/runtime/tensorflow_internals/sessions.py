@@ -10,9 +10,10 @@ from typing import Any
 
 from tpulint.runtime.tensorflow_internals.modules import config_pb2, eager_context, session
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.pods import current_pod, is_master
+from tpulint.runtime.tensorflow_internals.pods import current_pod, has_workers, is_master
 
-_SERVED = "_tpulint_served"
+SERVED = "_tpulint_served"
+"""The attribute of a session that holds whether a host of the emulated pod serves it."""
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 _kept: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=8)
 
@@ -21,20 +22,24 @@ def sessions_place_only_what_they_run() -> AbstractContextManager[None]:
     """Return a context in which new sessions leave operations that they do not run unplaced.
 
     A session places its whole graph, and would refuse one that holds marked nodes: some have no
-    kernel. What a session would ask of the emulated pod's hosts, it asks of this process.
+    kernel. What a session would ask of the emulated pod's hosts, it asks of this process, unless
+    they are processes of their own (see remote_sessions).
     """
     original = session.BaseSession.__init__
 
     @functools.wraps(original)
     def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
-        if config is None or isinstance(config, config_pb2.ConfigProto):
+        served = is_master(target)
+        if served and not has_workers():
+            target = ""
+        is_local = not target  # a server does not have the option
+        if is_local and (config is None or isinstance(config, config_pb2.ConfigProto)):
             own = config_pb2.ConfigProto()
             own.CopyFrom(config if config is not None else eager_context.context().config)
             own.graph_options.place_pruned_graph = True
             config = own
-        served = is_master(target)
-        setattr(self, _SERVED, served)
-        original(self, "" if served else target, graph, config)
+        setattr(self, SERVED, served)
+        original(self, target, graph, config)
         _alive.add(self)
 
     return patched("tensorflow.python.client.session.BaseSession.__init__", __init__)
@@ -42,7 +47,7 @@ def sessions_place_only_what_they_run() -> AbstractContextManager[None]:
 
 def is_on_emulated_tpu(of: Any) -> bool:
     """Return whether the session `of` sees the cores of the emulated TPU."""
-    return not current_pod().is_remote or getattr(of, _SERVED, False)
+    return not current_pod().is_remote or getattr(of, SERVED, False)
 
 
 def sessions_outlive_failed_calls() -> AbstractContextManager[None]:

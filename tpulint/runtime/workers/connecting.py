@@ -19,13 +19,24 @@ def prepare(server_def: Any, workers: Sequence[str]) -> None:
     Raises:
         tf.errors.UnavailableError: one of them does not answer; TensorFlow would wait for it.
     """
+    for job in server_def.cluster.job:
+        if job.name == server_def.job_name:
+            port = int(job.tasks[server_def.task_index].rpartition(":")[2])
+            job.tasks[server_def.task_index] = reach(workers, port)
+
+
+def reach(workers: Sequence[str], port: int) -> str:
+    """Return the address at which the `workers` reach `port` of this process.
+
+    From now on it is watched that they answer.
+
+    Raises:
+        tf.errors.UnavailableError: one of them does not answer; TensorFlow would wait for it.
+    """
     leave_connections_alone()
     for address in workers:
         if not answers(address):
             message = f"No host of the pod answers at {address}: is `tpulint worker` running there?"
             raise tf.errors.UnavailableError(None, None, message)
-    for job in server_def.cluster.job:
-        if job.name == server_def.job_name:
-            port = int(job.tasks[server_def.task_index].rpartition(":")[2])
-            job.tasks[server_def.task_index] = own_address_towards(tuple(workers), port)
     disconnect_when_lost(workers)
+    return own_address_towards(tuple(workers), port)

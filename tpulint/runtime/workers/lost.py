@@ -31,11 +31,12 @@ def disconnect_when_lost(addresses: Sequence[str]) -> None:
     """
     from tpulint.runtime.workers.connections import close_connections
 
+    pod = frozenset[tuple[str, int]]().union(*map(resolved, addresses))
     for address in addresses:
         ended = _connected[address] = threading.Event()
         threading.Thread(
             target=_watch,
-            args=(address, ended, close_connections),
+            args=(address, ended, close_connections, pod),
             daemon=True,
             name=f"tpulint host {address}",
         ).start()
@@ -53,11 +54,16 @@ def lost_host() -> str | None:
     return next((address for address in tuple(_connected) if not answers(address)), None)
 
 
-def _watch(address: str, ended: threading.Event, close: Callable[[Peers], None]) -> None:
+def _watch(
+    address: str, ended: threading.Event, close: Callable[[Peers], None], pod: Peers
+) -> None:
     peers = resolved(address)  # now, as a network that is gone resolves no name
     unanswered = 0
     while not ended.wait(_PAUSE):
-        if unanswered >= _UNANSWERED:
+        if unanswered > _UNANSWERED:
             close(peers)  # again and again: what is tried next would wait, too
-        else:
-            unanswered = 0 if answers(address) else unanswered + 1
+            continue
+        unanswered = 0 if answers(address) else unanswered + 1
+        if unanswered == _UNANSWERED:
+            close(pod)  # in sessions of 2.12 the others would not hear that the step has failed
+            unanswered += 1

@@ -11,7 +11,8 @@ import sys
 
 import tensorflow as tf
 
-JOB = "worker"
+JOB = "tpulint_worker"
+"""The job's name until a program connects, and names it. A session would refuse to name it so."""
 
 
 def serve(port: int) -> str:
@@ -23,6 +24,7 @@ def serve(port: int) -> str:
     Raises:
         OSError: the port is not free.
     """
+    os.environ.setdefault("GRPC_FAIL_FAST", "true")  # or it waits for hosts that are gone
     address = f"localhost:{port}"
     try:
         server = tf.distribute.Server({JOB: [address]}, job_name=JOB, task_index=0)

@@ -1,0 +1,273 @@
+"""Sessions of pods whose hosts are processes; test_sessions runs this in a network of its own."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tpulint.runtime as tpu
+from tests.runtime.emulate import test_hosts_estimator as estimators
+from tests.runtime.workers.inside import process_id
+from tpulint.runtime.workers import local
+
+tf1 = tf.compat.v1
+SECOND = "/job:worker/replica:0/task:1/device:CPU:0"
+
+
+@pytest.fixture(scope="module")
+def workers() -> tuple[str, ...]:
+    return tpu.start_workers(4)
+
+
+@pytest.fixture(scope="module")
+def numbers(workers: tuple[str, ...]) -> list[int]:
+    """The process of each host."""
+    return [process.pid for process in local._processes[-len(workers) :]]
+
+
+@contextmanager
+def graph_on(workers: tuple[str, ...], replicas: int = 4) -> Iterator[str]:
+    """Build a graph for a pod of these hosts; yields the target of its sessions."""
+    with tpu.emulated_tpu(replicas, workers=workers), tf.Graph().as_default():
+        yield tf.distribute.cluster_resolver.TPUClusterResolver("my-pod").master()
+
+
+def ran(build: Callable[[], Any], workers: tuple[str, ...], runs: int = 1) -> Any:
+    """Return what a session gets of what `build` returns, in its last run."""
+    with graph_on(workers) as master:
+        start = tf1.tpu.initialize_system(job="worker")
+        fetched = build()
+        with tf1.Session(master) as session:
+            session.run([start, tf1.global_variables_initializer(), tf1.tables_initializer()])
+            return [session.run(fetched) for _ in range(runs)][-1]
+
+
+def on_each_replica(computation: Callable[[Any], Any]) -> Any:
+    return tf1.tpu.replicate(computation, [[tf.constant(float(x))] for x in range(4)])
+
+
+def test_each_operation_runs_on_the_host_that_its_device_names(
+    workers: tuple[str, ...], numbers: list[int]
+) -> None:
+    """Also one of a graph that was imported; without a device it runs on the first."""
+    with tf.Graph().as_default() as exported, tf.device(SECOND):
+        process_id()
+    with graph_on(workers) as master:
+        first = process_id()
+        with tf.device(SECOND):
+            second = process_id()
+        name = exported.get_operations()[-1].outputs[0].name
+        (imported,) = tf.import_graph_def(exported.as_graph_def(), return_elements=[name])
+        assert second.device == SECOND
+        with tf1.Session(master) as session:
+            devices = [device.name for device in session.list_devices()]
+            assert session.run([first, second, imported]) == [numbers[0], *[numbers[1]] * 2]
+    assert [name for name in devices if "task:1" in name and "CPU" in name] == [SECOND]
+    assert "/job:worker/replica:0/task:3/device:TPU:0" in devices
+
+
+def test_a_session_without_a_target_is_of_this_process(workers: tuple[str, ...]) -> None:
+    with graph_on(workers):
+        with tf.device(SECOND):
+            number = process_id()
+        with tf1.Session() as session:
+            assert session.run(number) == os.getpid()
+
+
+def test_a_host_has_a_name_before_it_has_an_address(
+    workers: tuple[str, ...], numbers: list[int]
+) -> None:
+    with graph_on(workers):
+        number = process_id()
+        with tf1.Session("grpc://localhost:8471") as session:
+            assert session.run(number) == numbers[0]
+
+
+def test_replicas_and_host_clusters_run_on_their_hosts(
+    workers: tuple[str, ...], numbers: list[int]
+) -> None:
+    def number(x: Any) -> Any:
+        return tf1.tpu.outside_compilation(process_id, x) + 0
+
+    assert [int(one) for (one,) in ran(lambda: on_each_replica(number), workers)] == numbers
+
+
+def test_a_session_runs_what_its_graph_has_got_since(
+    workers: tuple[str, ...], numbers: list[int]
+) -> None:
+    """Its nodes and functions, fed, colocated and after one another, as Callables, too."""
+    with graph_on(workers) as master, tf1.Session(master) as session:
+        with tf.device(SECOND):
+            x = tf1.placeholder(tf.float32, [], name="x")
+            double = tf.function(lambda y: y * 2.0)(x)
+        assert session.run(double, {x: 3.0}) == 6.0
+        with tf1.colocate_with(double.op), tf.control_dependencies([double]):
+            number = process_id()
+        more = tf.function(lambda y: y + 1.0)(double)
+        assert session.run([more, number], {x: 3.0}) == [7.0, numbers[1]]
+        called = session.make_callable([more, double], feed_list=[x])
+        assert called(1.0) == [3.0, 2.0]
+        kept = tf1.get_variable("kept", initializer=1.0, use_resource=True)
+        with tf.control_dependencies([tf1.global_variables_initializer()]):
+            total = kept.assign_add(more)
+        assert session.run(total, {x: 0.0}) == 2.0
+        assert session.run(kept.value()) == 2.0
+        with pytest.raises(tf.errors.UnimplementedError, match="partial runs"):
+            session.partial_run_setup([more], [x])
+
+
+def training() -> Any:
+    """A loop that trains a variable of all replicas, with sums and a cluster in each round."""
+    weight = tf1.get_variable("weight", [2, 1], initializer=tf1.zeros_initializer())
+    rows = tf.random.stateless_uniform([32, 2], [3, 4])
+
+    def step(replica: Any) -> Any:
+        mine = tf.reshape(rows, [4, 8, 2])[tf.cast(replica, tf.int32)]
+
+        def round_(i: Any, _: Any) -> Any:
+            error = tf.matmul(mine, weight) - tf.reduce_sum(mine, 1, keepdims=True)
+            loss = tf1.tpu.outside_compilation(tf.identity, tf.reduce_mean(error**2))
+            optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.5))
+            with tf.control_dependencies([optimizer.minimize(loss)]):
+                return i + 1, tf1.tpu.cross_replica_sum(loss) / 4.0
+
+        return tf.while_loop(lambda i, _: i < 3, round_, [0, tf.constant(0.0)])[1]
+
+    return on_each_replica(step), weight
+
+
+def test_the_losses_are_those_of_one_host(workers: tuple[str, ...]) -> None:
+    """Hang: each host waited for another one to send it an unused handle once more."""
+    with tf1.variable_scope("", use_resource=True):
+        found = [ran(training, workers[:hosts], runs=2) for hosts in (0, 1, 2, 4)]
+    (losses, weight), *others = found
+    assert 0.0 < losses[0][0] < 0.1
+    for other_losses, other_weight in others:
+        np.testing.assert_allclose(other_losses, losses, rtol=1e-5)
+        np.testing.assert_allclose(other_weight, weight, rtol=1e-5)
+
+
+def test_what_is_on_the_first_host_serves_the_clusters_of_all(workers: tuple[str, ...]) -> None:
+    def build() -> Any:
+        count = tf1.get_variable("count", initializer=0.0, use_resource=True)
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([0], [100.0]), 7.0)
+
+        def on_host(x: Any) -> Any:
+            return table.lookup(tf.cast(x, tf.int32)) + 0.0 * count.assign_add(1.0)
+
+        computed = on_each_replica(lambda x: tf1.tpu.outside_compilation(on_host, x) + 0.0)
+        with tf.control_dependencies(tf.nest.flatten(computed)):
+            return computed, count.read_value()
+
+    computed, count = ran(build, workers)
+    assert [float(one) for (one,) in computed] == [100.0, 7.0, 7.0, 7.0]
+    assert count == 4.0
+
+
+def test_a_divergence_is_told_with_the_hosts_of_the_replicas(workers: tuple[str, ...]) -> None:
+    def diverges(x: Any) -> Any:
+        return tf.cond(x > 1.0, lambda: tf1.tpu.cross_replica_sum(x), lambda: x)
+
+    waits = r"replica [23] \(/job:worker/replica:0/task:1\): waits"
+    with pytest.raises(tpu.DivergentCollectiveError, match=waits):
+        ran(lambda: on_each_replica(diverges), workers[:2])
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_an_operation_that_fails_on_one_host_ends_the_step(
+    workers: tuple[str, ...], in_loop: bool
+) -> None:
+    """Hang: with TensorFlow 2.12 the replicas of the other host waited for ever."""
+
+    def fails(x: Any) -> Any:
+        return tf.strings.to_number(tf.where(x > 2.5, "no number", "1.0"))
+
+    def step(x: Any) -> Any:
+        return tf1.tpu.cross_replica_sum(tf1.tpu.outside_compilation(fails, x))
+
+    def loop(x: Any) -> Any:
+        return tf.while_loop(lambda i, _: i < 3, lambda i, _: (i + 1, step(x)), [0, 0.0])[1]
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no number"):
+        ran(lambda: on_each_replica(loop if in_loop else step), workers[:2])
+
+
+def endless(session: Any, step: Any, victim: Any) -> float:
+    """Run `step` in `session` until `victim` is killed; returns when that was."""
+    killed: list[float] = []
+
+    def kill() -> None:
+        time.sleep(1.0)
+        killed.append(time.monotonic())
+        victim.kill()
+
+    threading.Thread(target=kill).start()
+    try:
+        while True:
+            session.run(step)
+    finally:
+        killed.append(time.monotonic() - killed[0])
+        assert killed[1] < 5.0
+
+
+def meeting_for_long(x: Any) -> Any:
+    meet = tf1.tpu.cross_replica_sum
+    return tf.while_loop(lambda i, _: i < 2**30, lambda i, y: (i + 1, meet(y * 0.25)), [0, x])[1]
+
+
+@pytest.mark.parametrize("monitored", [False, True])
+def test_a_host_that_is_lost_ends_the_step(monitored: bool) -> None:
+    """A MonitoredSession would try again after an UnavailableError, for ever."""
+    kind = tf.errors.FailedPreconditionError if monitored else tf.errors.UnavailableError
+    workers = tpu.start_workers(2)
+    with graph_on(workers) as master, pytest.raises(kind, match=f"{workers[1]}"):
+        step = on_each_replica(meeting_for_long)
+        start = tf1.tpu.initialize_system(job="worker")
+        tf1.train.get_or_create_global_step()
+        opened = (
+            tf1.train.MonitoredTrainingSession(
+                master, scaffold=tf1.train.Scaffold(local_init_op=start)
+            )
+            if monitored
+            else tf1.Session(master)
+        )
+        with opened as session:
+            session.run(start)
+            endless(session, step, local._processes[-1])
+
+
+if hasattr(tf1, "estimator"):
+
+    @pytest.mark.parametrize("kind", [estimators.PER_HOST, estimators.OWN])
+    def test_an_estimator_trains_and_evaluates_on_the_hosts(
+        tmp_path: Path, workers: tuple[str, ...], kind: Any
+    ) -> None:
+        weights = []
+        for hosts in (0, 1, 2, 4):
+            inputs = estimators.Inputs()
+            with tpu.emulated_tpu(4, workers=workers[:hosts]):
+                estimator = estimators.estimator(tmp_path / str(hosts), kind)
+                estimator.train(inputs, max_steps=4)
+                assert len(inputs.calls) == max(hosts, 1)
+                if kind == estimators.OWN:
+                    assert 0.0 < estimator.evaluate(inputs, steps=2)["mean"] < 1.0
+                weights.append(estimator.get_variable_value("weight").item())
+        assert weights[0] > 0
+        assert weights == pytest.approx([weights[0]] * 4, rel=1e-5)
+
+    def test_python_in_the_input_function_of_each_host_is_the_rules_error(
+        tmp_path: Path, workers: tuple[str, ...]
+    ) -> None:
+        with tpu.emulated_tpu(4, workers=workers[:2]), pytest.raises(tpu.HostOnlyInputError):
+            estimators.estimator(tmp_path, estimators.OWN).train(
+                estimators.InputsInPython(), max_steps=2
+            )

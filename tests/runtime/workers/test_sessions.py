@@ -1,0 +1,13 @@
+"""Sessions of pods whose hosts are processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.runtime.workers.alone import pass_alone
+
+pytestmark = pytest.mark.any_release
+
+
+def test_what_sessions_on_hosts_in_processes_do() -> None:
+    pass_alone("tests/runtime/workers/sessions.py")
