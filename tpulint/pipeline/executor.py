@@ -251,10 +251,12 @@ def _load() -> None:
 
 
 def analyzed(step: ProgramStep, batch: Batch, job: Job) -> Analysis:
-    """Return the analysis of a program, which itself is no longer wanted."""
-    found = step(batch, job).analysis
+    """Return the analysis of a program, which itself is no longer wanted.
+
+    What the last one leaves goes away with the process, so it is collected before, not after.
+    """
     collect_if_many()
-    return found
+    return step(batch, job).analysis
 
 
 def _submitted(pool: Pool, work: Callable[..., T], *arguments: object) -> Future[T] | None:
