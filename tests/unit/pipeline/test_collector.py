@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.analysis.reading import program
 from tpulint.analysis.options import Settings
 from tpulint.pipeline import collector, executor
 from tpulint.pipeline.analysis import Analysis
@@ -17,6 +18,14 @@ from tpulint.pipeline.program_analysis import ProgramAnalysis
 from tpulint.pipeline.progress import Progress
 
 JOBS = [Job(("one.py",), (), 1), Job(("two.py",), (), 1)]
+PROGRAM = """
+import tensorflow as tf
+
+def compute(x):
+    return tf.abs(x)
+
+tf.compat.v1.tpu.rewrite(compute, [[1.0]])
+"""
 BATCH = Batch(("one.py", "two.py"), frozenset(), {}, frozenset(), Settings(), None)
 
 
@@ -42,9 +51,8 @@ def left_by(programs: Any) -> list[bool]:
     left: list[weakref.ref[Circle]] = []
 
     def step(*_: object, **__: object) -> ProgramAnalysis:
-        circle = Circle()
-        left.append(weakref.ref(circle))
-        return ProgramAnalysis(Analysis(), circle)  # type: ignore[arg-type]
+        left.append(weakref.ref(Circle()))
+        return ProgramAnalysis(Analysis())
 
     programs(step)
     return [each() is not None for each in left]
@@ -68,6 +76,23 @@ def test_garbage_of_programs_is_collected_before_the_next_where_it_is_much(
     assert left_by(programs) == [True, True]
     monkeypatch.setattr(collector, "MANY", -1)
     assert left_by(programs) == [False, True]
+
+
+@pytest.mark.parametrize(("many", "left"), [(collector.MANY, True), (-1, False)])
+def test_a_program_is_taken_apart_where_there_is_much(
+    many: int, left: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def step(*_: object, **__: object) -> ProgramAnalysis:
+        found = program(PROGRAM)
+        calls.extend(weakref.ref(each) for each in found.all_calls())
+        return ProgramAnalysis(Analysis(), found)
+
+    monkeypatch.setattr(collector, "MANY", many)
+    executor.analyzed(step, BATCH, JOBS[0])
+    assert calls
+    assert {each() is not None for each in calls} == {left}
 
 
 def test_a_process_that_works_for_another_collects_nothing_by_itself() -> None:
