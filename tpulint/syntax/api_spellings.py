@@ -11,16 +11,15 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
+from tpulint.syntax.kinds_of_nodes import BINDING, PLAIN, add_parts, has_parts
 from tpulint.syntax.python_tree import nodes, python_tree
 
 IMPORT, ATTRIBUTE, METHOD = "import", "attribute", "method"
 CAUGHT = frozenset(
     ["ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"]
 )
-# Most of what a tree holds has nothing in it that the walk looks for.
-LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop)
 # A test that asks which TensorFlow this is.
 ASKS = re.compile(
     r"version|hasattr|getattr|find_spec|TYPE_CHECKING|tf_?[12]|[._]v[12]\b|is_v[12]|"
@@ -94,6 +93,8 @@ class _Reader:
         renamed: list[tuple[str, ast.expr]] = []
         stores: list[str] = []
         for node in nodes(tree):
+            if type(node) not in BINDING:
+                continue
             if isinstance(node, ast.Name):
                 if not isinstance(node.ctx, ast.Load):
                     stores.append(node.id)
@@ -149,7 +150,10 @@ class _Reader:
         stack: list[tuple[ast.AST, _Place]] = list(self._block(tree.body, _Place()))
         while stack:
             node, place = stack.pop()
-            stack.extend(self._visit(node, place))
+            if type(node) in PLAIN:
+                add_parts(node, place, stack)
+            else:
+                stack.extend(self._visit(node, place))
 
     def _visit(self, node: ast.AST, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -178,8 +182,8 @@ class _Reader:
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 yield from self._block(value, place)
             elif isinstance(value, list):
-                yield from ((each, place) for each in value if _has_parts(each))
-            elif _has_parts(value):
+                yield from ((each, place) for each in value if has_parts(each))
+            elif has_parts(value):
                 yield value, place
 
     def _is_evaluated(self, node: ast.AST, place: _Place) -> bool:
@@ -304,10 +308,6 @@ class _Reader:
             return ()
         bases = sorted(self.aliases.get(node.id, ()))
         return tuple(".".join([base, *reversed(parts)]) for base in bases)
-
-
-def _has_parts(value: object) -> TypeGuard[ast.AST]:
-    return isinstance(value, ast.AST) and not isinstance(value, LEAVES)
 
 
 def _root(node: ast.expr) -> str:

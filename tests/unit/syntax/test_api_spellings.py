@@ -1,0 +1,48 @@
+"""The names of a package are found in any expression, and in the order of the slow walk."""
+
+from __future__ import annotations
+
+import pytest
+
+from tpulint.syntax import api_spellings
+from tpulint.syntax.api_spellings import FileSpellings, spelled
+
+# Expressions around a name, and statements around an expression.
+AROUND = (
+    *("f({})", "f(a={})", "f(*{})", "[{}]", "({}, 1)", "{{1: {}}}", "{{{}: 1}}", "{{{}}}"),
+    *("{} + 1", "-{}", "1 < {}", "a[{}]", "a[{}:]", "a[:{}]", "not {}", "a and {}", "{} or a"),
+    *("{} if a else b", "a if {} else b", "a if b else {}", "lambda: {}", "lambda x={}: x"),
+    *("[{} for a in b]", "[a for a in {}]", "[a for a in b if {}]", "{{a: {} for a in b}}"),
+    *("({} for a in b)", "(x := {})", "f'{{{}}}'", "f'{{a:{{{}}}}}'", "{}.b(1)", "{}(1)", "{}[1]"),
+)
+STATEMENTS = (
+    *("{}", "x = {}", "x += {}", "x: {} = 1", "x: int = {}", "assert {}", "del a[{}]"),
+    *("def f(x: {}, y={}) -> {}: return {}", "class A({}): x = {}", "raise {}", "if {}: {}"),
+    *("while {}: {}", "for x in {}: {}", "with {} as x: {}", "async def f(): await {}"),
+    *("def f(): yield {}", "@{}\ndef f(): pass", "try: {}\nexcept {}: {}\nfinally: {}"),
+    *("match {}:\n  case {}: {}\n  case [a, 1.5, None] if {}: {}", "{}.x = {}"),
+)
+HEAD = "import package as p\n"
+
+
+def found(text: str) -> FileSpellings:
+    spellings = spelled(HEAD + text, "package")
+    assert spellings is not None
+    return spellings
+
+
+def sources() -> list[str]:
+    whole = [each.replace("{}", "p.q.r") for each in STATEMENTS]
+    return [*whole, *(each.format("p.q.r") for each in AROUND)]
+
+
+@pytest.mark.parametrize("text", sources())
+def test_any_place_is_looked_at(text: str) -> None:
+    names = {each.paths[0] for each in found(text).names}
+    assert names & {"package.q.r", "package.q.r.b"}
+
+
+def test_what_is_walked_fast_is_found_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    several = [found("\n".join(pair)) for pair in zip(sources(), sources()[1:], strict=False)]
+    monkeypatch.setattr(api_spellings, "PLAIN", frozenset())
+    assert [found("\n".join(e)) for e in zip(sources(), sources()[1:], strict=False)] == several
