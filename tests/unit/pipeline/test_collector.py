@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.analysis.reading import program
+from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.options import Settings
 from tpulint.pipeline import collector, executor
 from tpulint.pipeline.analysis import Analysis
@@ -82,17 +83,17 @@ def test_garbage_of_programs_is_collected_before_the_next_where_it_is_much(
 def test_a_program_is_taken_apart_where_there_is_much(
     many: int, left: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = []
+    left_over: list[weakref.ref[Computation]] = []
 
     def step(*_: object, **__: object) -> ProgramAnalysis:
         found = program(PROGRAM)
-        calls.extend(weakref.ref(each) for each in found.all_calls())
+        left_over.extend(map(weakref.ref, found.computations))
         return ProgramAnalysis(Analysis(), found)
 
     monkeypatch.setattr(collector, "MANY", many)
     executor.analyzed(step, BATCH, JOBS[0])
-    assert calls
-    assert {each() is not None for each in calls} == {left}
+    assert left_over
+    assert {each() is not None for each in left_over} == {left}
 
 
 def test_a_process_that_works_for_another_collects_nothing_by_itself() -> None:
