@@ -48,6 +48,10 @@ class Parameters:
         return [*self.positional_only, *self.positional]
 
     @cached_property
+    def names_by_position(self) -> list[str]:
+        return [each.name for each in self.by_position]
+
+    @cached_property
     def named(self) -> list[Parameter]:
         """All but those with stars."""
         return [*self.positional_only, *self.positional, *self.keyword_only]

@@ -19,7 +19,8 @@ from tpulint.syntax.nodes import Block, Expression, Statement
 from tpulint.syntax.places import place_of
 from tpulint.syntax.statement_nodes import Pass
 
-BUILTINS = frozenset(dir(builtins))
+BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
+NOTHING_READ = Pass()
 F = TypeVar("F", bound="Frame")
 
 
@@ -80,7 +81,7 @@ class Frame(ABC):
         self.function = function
         self.returns: list[Value] = []
         self.yields: list[tuple[Value, tuple[Scope, ...]]] = []
-        self.statement: Statement = Pass()  # the one that is being read
+        self.statement: Statement = NOTHING_READ  # the one that is being read
         self.jumps: list[dict[str, Value]] = []  # the names at each `break` and `continue`
         self.tried = False  # in the body of a `try` that catches errors
         self.caller: Frame | None = None
@@ -197,7 +198,7 @@ class Frame(ABC):
         return self.builtin(name)
 
     def builtin(self, name: str) -> Value:
-        return External(f"builtins.{name}") if name in BUILTINS else UNKNOWN
+        return BUILTINS.get(name, UNKNOWN)
 
     def store(self, name: str, value: Value) -> None:
         """Bind `name` where Python would; under a condition in an outer scope, perhaps."""
