@@ -11,13 +11,8 @@ P = TypeVar("P")
 LEAVES: frozenset[type] = frozenset(
     [ast.Name, ast.Constant, ast.Load, ast.Store, ast.Del, str, int, bool, type(None)]
 ).union(*(kind.__subclasses__() for kind in (ast.operator, ast.unaryop, ast.cmpop)))
-# The nodes that bind a name, or may change what one means.
-BINDING = frozenset(
-    (
-        *(ast.Name, ast.Import, ast.ImportFrom, ast.Assign, ast.arg, ast.Call),
-        *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
-    )
-)
+# The nodes that bind a name, or may change what one means, besides imports and definitions.
+BINDING = frozenset((ast.Name, ast.Assign, ast.arg, ast.Call))
 # Of these only the parts are walked: no test, no block, no name of its own, no annotation.
 PLAIN = frozenset(
     (

@@ -29,3 +29,12 @@ def nodes(tree: ast.AST) -> list[ast.AST]:
             elif isinstance(value, ast.AST) and value._fields:
                 found.append(value)
     return found
+
+
+def blocks(tree: ast.AST) -> list[ast.AST]:
+    """Return the statements in a tree with handlers and cases, those around first."""
+    found = [tree]
+    for node in found:  # it grows meanwhile
+        for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+            found += getattr(node, field, ())
+    return found

@@ -46,3 +46,39 @@ def test_what_is_walked_fast_is_found_as_before(monkeypatch: pytest.MonkeyPatch)
     several = [found("\n".join(pair)) for pair in zip(sources(), sources()[1:], strict=False)]
     monkeypatch.setattr(api_spellings, "PLAIN", frozenset())
     assert [found("\n".join(e)) for e in zip(sources(), sources()[1:], strict=False)] == several
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("import package as p", "p = 1"),
+        ("import package as p", "def f(p): pass"),
+        ("import package as p", "for p in q: pass"),
+        ("import package as p", "with q as p: pass"),
+        ("import package as p", "p: int = 1"),
+        ("import package as p", "(p) = 1"),
+        ("import package as p", "[p for p in q]"),
+        ("import package as p", "import q as p"),
+        ("import package as p", "class p: pass"),
+        ("import package as p", "setattr(p, 'q', 1)"),
+        ("import package as p", "\uff50 = 1"),
+        ("import package.q", "package = 1"),
+        ("from package import *\nimport package as p", "p = 1"),
+        ("from package import p", "p = 1"),
+    ],
+)
+def test_a_name_that_may_mean_others_is_left_out(head: str, body: str) -> None:
+    read = "package.q" if head.endswith("package.q") else "p.q"
+    bound = spelled(f"{head}\n{read}\n", "package")
+    rebound = spelled(f"{head}\n{body}\n{read}\n", "package")
+    assert bound is not None
+    assert rebound is not None
+    assert any(each.written == read for each in bound.names)
+    assert not any(each.written == read for each in rebound.names)
+
+
+def test_a_name_that_is_only_gone_into_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_spellings, "nodes", None)
+    spellings = spelled("import package as p\np.q.r = p.s(p.t)\n", "package")
+    assert spellings is not None
+    assert {each.written for each in spellings.names} >= {"p.s", "p.t"}
