@@ -85,6 +85,11 @@ class FunctionBody:
     is_generator: bool
     counts: list[int] | None = None
 
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """The local names, to ask whether one is among them."""
+        return frozenset(self.local_names)
+
     @property
     def statements(self) -> Block:
         return self.written.value if isinstance(self.written, Encoded) else self.written

@@ -10,7 +10,7 @@ from tpulint.analysis.domain.context import ConditionKey, Scope
 from tpulint.analysis.domain.events import Argument, Context, Variable
 from tpulint.analysis.domain.objects import Env, ExternalObject, Function
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.domain.values import UNKNOWN, External, Value, join
+from tpulint.analysis.domain.values import UNKNOWN, External, Imported, Value, join
 from tpulint.analysis.interpreter.entered import Entered, Scoped
 from tpulint.analysis.interpreter.session import Session
 from tpulint.knowledge import seam
@@ -190,7 +190,8 @@ class Frame(ABC):
         while env is not None:
             found = env.names.get(name)
             if found is not None:
-                return self.session.looked_up(found, self)
+                is_import = isinstance(found, Imported)
+                return self.session.looked_up(found, self) if is_import else found
             env = env.outer
         starred = self.session.module_name(self.module, name)
         if starred is not None:
@@ -203,7 +204,7 @@ class Frame(ABC):
     def store(self, name: str, value: Value) -> None:
         """Bind `name` where Python would; under a condition in an outer scope, perhaps."""
         christen(value, name)
-        if self.function is None or name in self.function.code.local_names:
+        if self.function is None or name in self.function.code.inside.bound:
             self.env.names[name] = value
             return
         env = self.env.outer
