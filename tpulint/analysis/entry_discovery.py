@@ -116,7 +116,7 @@ def _read_function(
     again with everything: only then does every access count.
     """
     code = function.code
-    if id(code) in interpreter.called or not code.names_any(names):
+    if id(code) in interpreter.called or not code.names_any(function.module.written(names)):
         return
     if expected_failures.is_marked(code.decorators):
         return

@@ -140,6 +140,7 @@ def _plain(dotted: str) -> tuple[str, int]:
     return dotted, every()
 
 
+@functools.cache
 def parameters(dotted: str) -> tuple[tuple[int, str], ...]:
     """Return the parameters of the name, by releases; empty where they are not known."""
     dotted, spoken_of = _plain(dotted)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.collector import collect_if_many
+from tpulint.pipeline.collector import collect_if_many, take_apart_if_many
 from tpulint.pipeline.file_signs import FileSigns
 from tpulint.pipeline.kept_division import KeptDivision
 from tpulint.pipeline.kept_programs import KeptPrograms
@@ -251,10 +251,15 @@ def _load() -> None:
 
 
 def analyzed(step: ProgramStep, batch: Batch, job: Job) -> Analysis:
-    """Return the analysis of a program, which itself is no longer wanted."""
-    found = step(batch, job).analysis
+    """Return the analysis of a program, which itself is no longer wanted.
+
+    What the last one leaves goes away with the process, so it is collected before, not after.
+    """
     collect_if_many()
-    return found
+    found = step(batch, job)
+    if found.program is not None:
+        take_apart_if_many(found.program)
+    return found.analysis
 
 
 def _submitted(pool: Pool, work: Callable[..., T], *arguments: object) -> Future[T] | None:

@@ -14,6 +14,7 @@ from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.imports import statements
 from tpulint.disk import DISK
 from tpulint.finding import Finding, Location, Span
+from tpulint.notebook_images import without_images
 from tpulint.pipeline.file_signs import FileSigns, signs_in
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def prefilter(
 
     def search(filename: str) -> FileSigns:
         data = read(filename)
+        if filename.endswith(".ipynb"):
+            data = without_images(data)
         if graph is None:
             return signs_in(data, settings)
         written = tuple(statements(data))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tpulint.analysis.domain.context import COMPUTATION, LOOP, WHILE, WITH, Scope
 from tpulint.analysis.domain.effects import CLEARS, GRAPH, INIT_SCOPE, UNSEEN
@@ -20,8 +20,29 @@ DEVICES = ("list_logical_devices", "list_physical_devices")
 GPU = Const("GPU")
 
 
-def device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
-    """Every call of something outside the project that is compiled for the device."""
+def device_calls(program: Program) -> Sequence[tuple[Computation, ApiCall]]:
+    """Every call of something outside the project that is compiled for the device.
+
+    They are found once for all rules that ask.
+    """
+    found: Sequence[tuple[Computation, ApiCall]] | None = program.answers.get(device_calls)
+    if found is None:
+        found = program.answers[device_calls] = tuple(_device_calls(program))
+    return found
+
+
+def compiled_calls(program: Program) -> Sequence[tuple[Computation, ApiCall]]:
+    """Return those of the calls that no soft placement moves to the host instead."""
+    found: Sequence[tuple[Computation, ApiCall]] | None = program.answers.get(compiled_calls)
+    if found is None:
+        moved = {each for each in program.computations if placed_softly(program, each)}
+        calls = device_calls(program)
+        kept = tuple(each for each in calls if each[0] not in moved) if moved else calls
+        found = program.answers[compiled_calls] = kept
+    return found
+
+
+def _device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
     for computation in program.computations:
         gpus = {
             call.site
@@ -35,13 +56,6 @@ def device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
                 compiled[scopes] = is_compiled(call.context) and not _is_over(gpus, call.context)
             if compiled[scopes]:
                 yield computation, call
-
-
-def compiled_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
-    """Yield those of the calls that no soft placement moves to the host instead."""
-    for computation, call in device_calls(program):
-        if not placed_softly(program, computation):
-            yield computation, call
 
 
 def is_compiled(context: Context) -> bool:

@@ -47,10 +47,10 @@ def _data_in(value: Value) -> Tensor:
 
 def _loop_sources(program: Program) -> set[Site]:
     """The places of what loops run over: `for i in tf.range(n)` becomes a loop without a range."""
+    places = {call.context.scopes for each in program.computations for call in each.calls}
     return {
         site
-        for computation in program.computations
-        for call in computation.calls
-        for scope in call.context.since(COMPUTATION)
+        for scopes in places
+        for scope in scopes.since(COMPUTATION)
         if scope.kind == WHILE and (site := getattr(scope.payload, "site", None)) is not None
     }

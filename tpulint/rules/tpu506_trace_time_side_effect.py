@@ -53,11 +53,11 @@ def check(program: Program, report: Report) -> None:
 def given_to_operations(computation: Computation) -> Iterator[Effect]:
     """Clocks and random numbers that an operation takes; what is fixed on purpose is not."""
     for call in computation.calls:
-        if not (is_tensorflow(call.path) and call.context.on_device) or is_fixed(call):
-            continue
         for each in call.arguments:
             value = each.value
-            if isinstance(value, TraceTimeValue) and each.keyword not in FIXED:
+            if not isinstance(value, TraceTimeValue) or each.keyword in FIXED:
+                continue
+            if is_tensorflow(call.path) and call.context.on_device and not is_fixed(call):
                 yield Effect("computes", value.path, call.site, call.context, value.site, True)
 
 

@@ -77,7 +77,7 @@ def asked_of(call: ApiCall) -> Tensor | Variable | None:
     if call.last == "numpy" and isinstance(call.receiver, Variable):
         return call.receiver
     home, _, last = call.path.rpartition(".")
-    converts = call.context.converts_control_flow and last in CONVERTED
+    converts = last in CONVERTED and call.context.converts_control_flow
     is_python = home == "builtins" and last in CONVERTED | {"bool"} and not converts
     if home == "math" or is_python or (home == "numpy" and last in NUMPY_FUNCTIONS):
         given = call.arguments[0].value if call.arguments else None

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
-from tpulint.syntax.python_tree import nodes, python_tree
+from tpulint.syntax.kinds_of_nodes import BINDING, PLAIN, add_parts, has_parts
+from tpulint.syntax.python_tree import blocks, nodes, python_tree
 
 IMPORT, ATTRIBUTE, METHOD = "import", "attribute", "method"
 CAUGHT = frozenset(
     ["ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"]
 )
-# Most of what a tree holds has nothing in it that the walk looks for.
-LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop)
 # A test that asks which TensorFlow this is.
 ASKS = re.compile(
     r"version|hasattr|getattr|find_spec|TYPE_CHECKING|tf_?[12]|[._]v[12]\b|is_v[12]|"
@@ -78,6 +78,7 @@ class _Place(NamedTuple):
 
 class _Reader:
     def __init__(self, text: str, package: str, methods: frozenset[str]) -> None:
+        self.text = text
         self.lines = text.encode().splitlines(keepends=True)
         self.package = package
         self.methods = methods
@@ -91,18 +92,15 @@ class _Reader:
     def bind(self, tree: ast.Module) -> None:
         """Bind each name to its meaning in the whole file; leave out one that may mean others."""
         others: set[str] = set()
-        renamed: list[tuple[str, ast.expr]] = []
-        stores: list[str] = []
-        for node in nodes(tree):
-            if isinstance(node, ast.Name):
-                if not isinstance(node.ctx, ast.Load):
-                    stores.append(node.id)
-            elif isinstance(node, ast.Import):
+        alone: Counter[str] = Counter()  # how often imports have it, not gone into
+        for node in blocks(tree):
+            if isinstance(node, ast.Import):
                 for each in node.names:
                     mine = self._is_mine(each.name)
                     path = each.name if each.asname else self.package
                     name = each.asname or each.name.partition(".")[0]
                     self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
+                    alone[name] += each.name == name or each.asname is not None
             elif isinstance(node, ast.ImportFrom):
                 mine = not node.level and self._is_mine(node.module or "")
                 for each in node.names:
@@ -111,13 +109,30 @@ class _Reader:
                         self.annotations_run = False
                     path = f"{node.module}.{each.name}"
                     self.aliases.setdefault(name, set()).add(path) if mine else others.add(name)
+                    alone[name] += 1
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                others.add(node.name)
+                self.defined.add(node.name)
+        if any(may_be_rebound(name, alone[name], self.text) for name in self.aliases):
+            others |= self._rebound(tree)
+        for name in others:
+            self.aliases.pop(name, None)
+
+    def _rebound(self, tree: ast.Module) -> set[str]:
+        """Return the names that no import alone binds; one may be another name of the package."""
+        others: set[str] = set()
+        renamed: list[tuple[str, ast.expr]] = []
+        stores: list[str] = []
+        for node in nodes(tree):
+            if type(node) not in BINDING:
+                continue
+            if isinstance(node, ast.Name):
+                if not isinstance(node.ctx, ast.Load):
+                    stores.append(node.id)
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 renamed.append((node.targets[0].id, node.value))
             elif isinstance(node, ast.arg):
                 others.add(node.arg)
-            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                others.add(node.name)
-                self.defined.add(node.name)
             elif isinstance(node, ast.Call) and node.args and self._sets(node):
                 others.update(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
         for name, value in renamed:
@@ -127,8 +142,7 @@ class _Reader:
                 self.aliases[name].update(paths)
             else:
                 others.add(name)
-        for name in others.union(stores):
-            self.aliases.pop(name, None)
+        return others.union(stores)
 
     def _sets(self, node: ast.Call) -> bool:
         """`setattr(tf, ...)` and its kin: the module is no longer what it was."""
@@ -149,7 +163,10 @@ class _Reader:
         stack: list[tuple[ast.AST, _Place]] = list(self._block(tree.body, _Place()))
         while stack:
             node, place = stack.pop()
-            stack.extend(self._visit(node, place))
+            if type(node) in PLAIN:
+                add_parts(node, place, stack)
+            else:
+                stack.extend(self._visit(node, place))
 
     def _visit(self, node: ast.AST, place: _Place) -> Iterator[tuple[ast.AST, _Place]]:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -178,8 +195,8 @@ class _Reader:
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 yield from self._block(value, place)
             elif isinstance(value, list):
-                yield from ((each, place) for each in value if _has_parts(each))
-            elif _has_parts(value):
+                yield from ((each, place) for each in value if has_parts(each))
+            elif has_parts(value):
                 yield value, place
 
     def _is_evaluated(self, node: ast.AST, place: _Place) -> bool:
@@ -306,8 +323,15 @@ class _Reader:
         return tuple(".".join([base, *reversed(parts)]) for base in bases)
 
 
-def _has_parts(value: object) -> TypeGuard[ast.AST]:
-    return isinstance(value, ast.AST) and not isinstance(value, LEAVES)
+def may_be_rebound(name: str, imported: int, text: str) -> bool:
+    """Return whether more than imports may bind a name: it is written by itself more often.
+
+    Beyond ASCII a name can be written in several ways, and `setattr` changes what it has.
+    """
+    if "setattr" in text or "delattr" in text or not text.isascii():
+        return True
+    alone = re.compile(rf"{re.escape(name)}(?<!\w{re.escape(name)})\b(?![ \t]*\.)")
+    return len(alone.findall(text)) > imported
 
 
 def _root(node: ast.expr) -> str:

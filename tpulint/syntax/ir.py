@@ -48,6 +48,10 @@ class Parameters:
         return [*self.positional_only, *self.positional]
 
     @cached_property
+    def names_by_position(self) -> list[str]:
+        return [each.name for each in self.by_position]
+
+    @cached_property
     def named(self) -> list[Parameter]:
         """All but those with stars."""
         return [*self.positional_only, *self.positional, *self.keyword_only]
@@ -80,6 +84,11 @@ class FunctionBody:
     local_names: list[str]
     is_generator: bool
     counts: list[int] | None = None
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """The local names, to ask whether one is among them."""
+        return frozenset(self.local_names)
 
     @property
     def statements(self) -> Block:

@@ -7,7 +7,9 @@ from operator import attrgetter
 
 from tpulint.syntax.expression_nodes import (
     Attribute,
+    BinaryOperation,
     CallNode,
+    Compare,
     Conditional,
     Constant,
     DictDisplay,
@@ -39,6 +41,10 @@ def first_place(of: Node) -> int:
         return _place(of)
     if kind is Constant:
         return NOWHERE
+    if isinstance(of, (BinaryOperation, Compare)):  # most of the rest
+        found = first_place(of.left)
+        if found != NOWHERE:
+            return found
     around = [parts(of)]
     while around:
         each = next(around[-1], None)

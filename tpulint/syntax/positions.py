@@ -19,6 +19,8 @@ from tpulint.syntax.light_nodes import LightNode, cst
 from tpulint.syntax.python_tree import python_tree
 
 Range = tuple[Location, Location]
+# Row and column of the start, and those of the end, negative: so an outer node is before its first.
+Corners = tuple[int, int, int, int]
 
 
 class Positions:
@@ -27,7 +29,8 @@ class Positions:
     def __init__(self, text: str, counts: Sequence[int]) -> None:
         self._text = text
         self._counts = list(counts)
-        self._ordered: list[list[Range]] | None = None
+        self._lines: list[str] | None = None  # where columns are not bytes
+        self._ordered: list[list[Corners]] | None = None
         self._by_place: dict[int, Range] | None = None
 
     def range(self, place: int) -> Range:
@@ -39,48 +42,54 @@ class Positions:
             self._ordered = paired(self._text, self._counts)
             if self._ordered is None:
                 self._by_place = deeply(lambda: provided(self._text))
+            elif not self._text.isascii():
+                self._lines = list(io.StringIO(self._text, newline=""))
         if self._ordered is not None:
             ordinal, kind = divmod(place, ir.PLACE_BASE)
-            return self._ordered[kind][ordinal]
+            return _range(self._ordered[kind][ordinal], self._lines)
         assert self._by_place is not None
         return self._by_place.get(place, nowhere)
 
 
-def paired(text: str, counts: list[int]) -> list[list[Range]] | None:
-    """Ranges by kind and ordinal out of `ast`; None where the two trees differ."""
+def paired(text: str, counts: list[int]) -> list[list[Corners]] | None:
+    """Corners by kind and ordinal out of `ast`; None where the two trees differ."""
     tree = python_tree(text)
     if tree is None:
         return None
-    found: list[list[Any]] = [[] for _ in range(ir.KINDS)]
-    for node in _nodes(tree):
-        found[_KINDS[type(node)]].append(node)
+    found: list[list[Corners]] = [[] for _ in range(ir.KINDS)]
+    for kind, node in _nodes(tree):
+        end = (-node.end_lineno, -node.end_col_offset)
+        found[kind].append((node.lineno, node.col_offset, *end))
     if [len(nodes) for nodes in found] != counts:
         return None
-    lines = None if text.isascii() else list(io.StringIO(text, newline=""))
-    for nodes in found:
-        nodes.sort(key=lambda n: (n.lineno, n.col_offset, -n.end_lineno, -n.end_col_offset))
-    return [[_range(node, lines) for node in nodes] for nodes in found]
+    for corners in found:
+        corners.sort()
+    return found
 
 
-def _nodes(tree: ast.AST) -> Iterator[Any]:
-    """Nodes that have a place, f-strings left closed."""
+def _nodes(tree: ast.AST) -> Iterator[tuple[int, Any]]:
+    """Nodes that have a place, each with its kind; f-strings are left closed."""
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
-        kind = type(node)
-        if kind is ast.JoinedStr:
-            continue
-        if kind in _KINDS and (kind is not ast.keyword or hasattr(node, "lineno")):
-            yield node
-        stack.extend(ast.iter_child_nodes(node))
+        kind = _KINDS.get(type(node))
+        if kind is not None and (kind != ir.KEYWORD or hasattr(node, "lineno")):
+            yield kind, node
+        if kind != ir.NAME and type(node) is not ast.JoinedStr:
+            for field in node._fields:
+                inner = getattr(node, field, None)
+                if isinstance(inner, list):
+                    stack += [each for each in inner if isinstance(each, ast.AST)]
+                elif isinstance(inner, ast.AST) and inner._fields:
+                    stack.append(inner)
 
 
-def _range(node: Any, lines: list[str] | None) -> Range:
-    start, end = node.col_offset, node.end_col_offset
+def _range(corners: Corners, lines: list[str] | None) -> Range:
+    row, start, last, end = corners[0], corners[1], -corners[2], -corners[3]
     if lines is not None:
-        start = characters(lines[node.lineno - 1], start)
-        end = characters(lines[node.end_lineno - 1], end)
-    return (Location(node.lineno, start + 1), Location(node.end_lineno, end + 1))
+        start = characters(lines[row - 1], start)
+        end = characters(lines[last - 1], end)
+    return (Location(row, start + 1), Location(last, end + 1))
 
 
 def characters(line: str, offset: int) -> int:

@@ -61,16 +61,15 @@ def piece(text: str, start: Location, end: Location) -> str:
 def test_places_pair_with_ast_and_are_those_of_the_provider(name: str) -> None:
     text = sample(name)
     facts, nodes = lower_with_nodes(parse(text))
-    ranges = paired(text, facts.counts)
-    assert ranges is not None
+    assert paired(text, facts.counts) is not None
+    positions = Positions(text, facts.counts)
     exact = provided(text)
     assert exact.keys() == nodes.keys()
     # The two count the parentheses of a tuple or a comprehension in different ways.
     kinds = (ir.NAME, ir.ATTRIBUTE, ir.CALL, ir.LAMBDA, ir.SUBSCRIPT, ir.RETURN, ir.IFEXP)
     for place, range_ in exact.items():
-        ordinal, kind = divmod(place, ir.PLACE_BASE)
-        if kind in kinds:
-            assert ranges[kind][ordinal] == range_
+        if place % ir.PLACE_BASE in kinds:
+            assert positions.range(place) == range_
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -72,23 +72,14 @@ class Scope:
 
 
 class ScopeStack(tuple[Scope, ...]):
-    """The scopes around a place, outermost first.
+    """The scopes around a place, outermost first; made by `and_inside` of those around it.
 
-    Many places share them, and each asks the same: what was found once is kept.
+    computation: the innermost that is being built. cluster: its innermost open host cluster.
+    Many places share them, and each asks the same: so they are found once.
     """
 
-    @cached_property
-    def computation(self) -> object:
-        """The innermost computation that is being built, None where there is none."""
-        return next((each.payload for each in reversed(self) if each.kind == COMPUTATION), None)
-
-    @cached_property
-    def cluster(self) -> object:
-        """The innermost open host cluster of the innermost computation, None where none is."""
-        for scope in self.since(COMPUTATION):
-            if scope.kind == CLUSTER:
-                return scope.payload
-        return None
+    computation: object = None
+    cluster: object = None
 
     @cached_property
     def control(self) -> tuple[Scope, ...]:
@@ -105,7 +96,15 @@ class ScopeStack(tuple[Scope, ...]):
 
     def and_inside(self, *inner: Scope) -> ScopeStack:
         """Return these scopes with others inside them."""
-        return ScopeStack((*self, *inner))
+        made = ScopeStack((*self, *inner))
+        computation, cluster = self.computation, self.cluster
+        for scope in inner:
+            if scope.kind == COMPUTATION:
+                computation, cluster = scope.payload, None
+            elif scope.kind == CLUSTER:
+                cluster = scope.payload
+        made.computation, made.cluster = computation, cluster
+        return made
 
 
 class TestedValue(Protocol):

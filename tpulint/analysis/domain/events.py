@@ -58,7 +58,7 @@ class Context(BaseContext):
         return payload if isinstance(payload, Strategy) else None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Variable(Value):
     """State that outlives a step: tf.Variable, table, queue, the global step, a layer's weights.
 
@@ -81,7 +81,7 @@ class Variable(Value):
         return f"{self.sort} {self.name}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Operation:
     """An operation of a computation's graph, as far as its place in the order of things matters.
 
@@ -99,7 +99,7 @@ class Operation:
     kept: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class LayerCall:
     """A step of a Keras model that is being built: `layer` is called on symbolic tensors.
 
@@ -113,7 +113,7 @@ class LayerCall:
     sources: tuple[LayerCall, ...] = ()
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Tensor(Value):
     """The result of an operation that was built while the program was read.
 
@@ -161,7 +161,7 @@ class Argument(NamedTuple):
     node: Expression | None = None
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class ApiCall:
     """A call of something outside the project; `path` is its dotted name or `?.method`."""
 
@@ -171,6 +171,7 @@ class ApiCall:
     arguments: tuple[Argument, ...]
     receiver: Value | None
     result: Value
+    last: str = field(init=False)
 
     def __post_init__(self) -> None:
         self.last = self.path.rpartition(".")[2]
@@ -229,7 +230,7 @@ SENT = "outside_compilation"  # who takes an argument that crosses to the host
 CONTROL_TAKERS = frozenset(["control_dependencies", "group", "no_op"])
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class Cluster:
     """One host cluster: what a callable given to outside_compilation (or host_call) makes.
 
@@ -276,7 +277,7 @@ class Cluster:
 TOUCHES = ("read", "write", "unknown")  # the modes of an access, but for "create"
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class Access:
     """A variable is touched. mode: "read", "write" or "create"; `how` is the method or op.
 
@@ -291,7 +292,7 @@ class Access:
     operation: Operation | None = None
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)
 class Use:
     """A tensor is taken at `site`. certainty: POSSIBLE where the taker is unknown.
 
@@ -323,7 +324,7 @@ class Effect(NamedTuple):
     sure: bool
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class ContextChange:
     """A control-flow context entered or left by hand. change: "enter" or "exit"."""
 
@@ -334,7 +335,7 @@ class ContextChange:
     holder: object
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Dependencies:
     """A `with tf.control_dependencies(inputs):` that was read to its end.
 

@@ -16,4 +16,4 @@ if TYPE_CHECKING:
         return cls
 else:
     # Objects of classes that are frozen at run time, too, take three times as long to make.
-    frozen = dataclass(unsafe_hash=True)
+    frozen = dataclass(unsafe_hash=True, slots=True)

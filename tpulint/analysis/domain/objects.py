@@ -17,7 +17,7 @@ from tpulint.syntax import ir
 SHOWN = 4  # items of a container in its repr
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Env:
     """The names of a function call or of a module body; `outer` is the enclosing one."""
 
@@ -26,7 +26,7 @@ class Env:
     function: Any = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Function(Value):
     """A function of the project with the names it closes over."""
 
@@ -46,7 +46,7 @@ class Function(Value):
         return f"function {self.name}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Class(Value):
     """A class of the project."""
 
@@ -61,7 +61,7 @@ class Class(Value):
         return f"class {self.code.name}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Instance(Value):
     """An object of a project class; `attributes` is shared by all who hold it."""
 
@@ -75,7 +75,7 @@ class Instance(Value):
         return f"{self.cls.code.name} object"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Super(Value):
     """`super()` in a method of `owner`."""
 
@@ -86,7 +86,7 @@ class Super(Value):
         return f"super() of {self.owner!r}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class ExternalObject(Value):
     """The result of calling something external: a layer, an optimizer, a dataset.
 
@@ -119,7 +119,7 @@ class ExternalObject(Value):
         return plain[position] if position is not None and position < len(plain) else None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Sequence(Value):
     """A list or tuple; `open` when there may be items that are not known. `made`: where.
 
@@ -140,7 +140,7 @@ class Sequence(Value):
         return f"{self.kind} [{listed(map(repr, self.items), self.open)}]"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Mapping(Value):
     """A dict; `open`: it may hold other `keys`; `perhaps`: may lack these; `set_at`: set later.
 
@@ -163,7 +163,7 @@ class Mapping(Value):
         return f"dict {{{listed(pairs, self.open)}}}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class ContextManagerValue(Value):
     """A context manager object: what entering it means."""
 

@@ -23,6 +23,7 @@ class Module:
         self.pieces = pieces_of(text, facts)
         self.sites: dict[int, Site] = {}
         self.headers: dict[int, str] = {}
+        self._written: dict[frozenset[str], frozenset[str]] = {}
 
     @cached_property
     def builds_computations(self) -> bool:
@@ -38,6 +39,18 @@ class Module:
     def speaks_of_tpus(self) -> bool:
         """Return whether a TPU is named here at all, in code or in words."""
         return "tpu" in self.text.lower()
+
+    def written(self, names: frozenset[str]) -> frozenset[str]:
+        """Return those of the names that may be in the module: none other is in its functions.
+
+        Beyond ASCII a name can be written in several ways.
+        """
+        found = self._written.get(names)
+        if found is None:
+            text = self.text
+            found = frozenset(each for each in names if each in text) if text.isascii() else names
+            self._written[names] = found
+        return found
 
     def site(self, place: int) -> Site:
         """The site of `place`, made once: a reader passes most places many times."""

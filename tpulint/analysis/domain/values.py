@@ -68,7 +68,7 @@ class ContextQuery(Value):
         return self.name
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Opaque(Value):
     """Something unknown that keeps its identity: a parameter of a root, an attribute of one.
 
@@ -201,7 +201,7 @@ class Partial(Value):
         return f"partial({self.function!r})"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Strategy(Value):
     """A distribution strategy: `kind` is "tpu", "other" or "unknown"; `resolver` names a TPU.
 

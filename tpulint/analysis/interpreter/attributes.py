@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Names
 from dataclasses import replace
+from functools import lru_cache
 
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Context, Tensor, Variable
@@ -46,15 +47,20 @@ METHOD = "?."  # the path of a method whose receiver the call carries
 
 
 def method(receiver: Value, name: str) -> Bound:
-    return Bound(External(METHOD + name), receiver)
+    return Bound(_method(name), receiver)
+
+
+@lru_cache(maxsize=4096)
+def _method(name: str) -> External:
+    return External(METHOD + name)
 
 
 def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     """`base.name`."""
+    if isinstance(base, External):
+        return of_outside(base, name)
     if name in seam.CONTEXT_STATE and not isinstance(base, (Instance, Class)):
         return ContextQuery(name)
-    if isinstance(base, External):
-        return outside(f"{base.path}.{name}")
     if isinstance(base, Choice):
         running = running_of(frame.context, base)
         if running is not None:
@@ -89,6 +95,11 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     if isinstance(base, (Sequence, Mapping, ContextManagerValue, Const, Function, Partial, Bound)):
         return method(base, name)
     return method(UNKNOWN, name)
+
+
+def of_outside(base: External, name: str) -> Value:
+    """Return the attribute of something that is not in the project."""
+    return ContextQuery(name) if name in seam.CONTEXT_STATE else outside(f"{base.path}.{name}")
 
 
 def running_of(context: Context, choice: Choice) -> Strategy | None:

@@ -196,7 +196,7 @@ def finish(inner: Frame, function: Function) -> Value:
 def bind(inner: Frame, function: Function, args: Arguments) -> None:
     """Put the arguments under the parameters' names, as Python does."""
     code = function.code.parameters
-    names = [each.name for each in code.by_position]
+    names = code.names_by_position
     env = inner.env.names
     rest: list[Value] = []
     starred = False

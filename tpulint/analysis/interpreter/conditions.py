@@ -7,6 +7,7 @@ from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE, Co
 from tpulint.analysis.domain.objects import Class, Function, Instance, Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (
+    Choice,
     Const,
     ContextQuery,
     External,
@@ -24,7 +25,9 @@ from tpulint.syntax.nodes import Expression
 
 def truth(value: Value) -> bool | None:
     """Python's truth of `value`, None where it is not known."""
-    results = {_truth(option) for option in options(value)}
+    if not isinstance(value, Choice):
+        return _truth(value)
+    results = set(map(_truth, value.options))
     return results.pop() if len(results) == 1 else None
 
 

@@ -1,4 +1,4 @@
-"""Contexts that are entered by `with` and left at its end."""
+"""Contexts and functions that are entered by `with` and left at its end."""
 
 from __future__ import annotations
 
@@ -58,3 +58,24 @@ class Scoped:
     ) -> None:
         if self._frame.context.scopes is not self._scopes:
             self._frame.context = self._frame.context._replace(scopes=self._scopes)
+
+
+class Pushed:
+    """A number that is at the end of a list in a `with` block."""
+
+    __slots__ = ("_end", "_holder")
+
+    def __init__(self, holder: list[int], end: int) -> None:
+        self._holder = holder
+        self._end = end
+
+    def __enter__(self) -> None:
+        self._holder.append(self._end)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._holder.pop()

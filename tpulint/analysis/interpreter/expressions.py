@@ -11,6 +11,7 @@ from tpulint.analysis.domain.objects import Function, Mapping, Sequence, TraceTi
 from tpulint.analysis.domain.values import (
     UNKNOWN,
     Const,
+    External,
     Imported,
     Opaque,
     Value,
@@ -76,12 +77,14 @@ def _constant(frame: Frame, node: Constant) -> Value:
 
 
 def _attribute(frame: Frame, node: Attribute) -> Value:
-    base = value(frame, node.base)
+    base = _HANDLERS[type(node.base)](frame, node.base)
+    if type(base) is External:  # of most attributes the place is never asked
+        return attributes.of_outside(base, node.name)
     return attributes.get(frame, base, node.name, frame.site(node.place))
 
 
 def _call(frame: Frame, node: CallNode) -> Value:
-    callee = value(frame, node.callee)
+    callee = _HANDLERS[type(node.callee)](frame, node.callee)
     arguments = actual_arguments(frame, node)
     return calls.call(frame, callee, arguments, frame.site(node.place), last_name(node.callee))
 
@@ -91,7 +94,7 @@ def actual_arguments(frame: Frame, call: CallNode) -> tuple[Argument, ...]:
     found: list[Argument] = []
     for each in call.arguments:
         node = each.value
-        item = value(frame, node)
+        item = _HANDLERS[type(node)](frame, node)
         site = frame.site(call.place if each.place == NOWHERE else each.place)
         if each.star == "*" and isinstance(item, Sequence) and not item.open:
             found += [Argument(None, "", one, site, node) for one in item.items]

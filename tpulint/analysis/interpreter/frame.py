@@ -10,7 +10,7 @@ from tpulint.analysis.domain.context import ConditionKey, Scope
 from tpulint.analysis.domain.events import Argument, Context, Variable
 from tpulint.analysis.domain.objects import Env, ExternalObject, Function
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.analysis.domain.values import UNKNOWN, External, Value, join
+from tpulint.analysis.domain.values import UNKNOWN, External, Imported, Value, join
 from tpulint.analysis.interpreter.entered import Entered, Scoped
 from tpulint.analysis.interpreter.session import Session
 from tpulint.knowledge import seam
@@ -19,7 +19,8 @@ from tpulint.syntax.nodes import Block, Expression, Statement
 from tpulint.syntax.places import place_of
 from tpulint.syntax.statement_nodes import Pass
 
-BUILTINS = frozenset(dir(builtins))
+BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
+NOTHING_READ = Pass()
 F = TypeVar("F", bound="Frame")
 
 
@@ -80,7 +81,7 @@ class Frame(ABC):
         self.function = function
         self.returns: list[Value] = []
         self.yields: list[tuple[Value, tuple[Scope, ...]]] = []
-        self.statement: Statement = Pass()  # the one that is being read
+        self.statement: Statement = NOTHING_READ  # the one that is being read
         self.jumps: list[dict[str, Value]] = []  # the names at each `break` and `continue`
         self.tried = False  # in the body of a `try` that catches errors
         self.caller: Frame | None = None
@@ -189,7 +190,8 @@ class Frame(ABC):
         while env is not None:
             found = env.names.get(name)
             if found is not None:
-                return self.session.looked_up(found, self)
+                is_import = isinstance(found, Imported)
+                return self.session.looked_up(found, self) if is_import else found
             env = env.outer
         starred = self.session.module_name(self.module, name)
         if starred is not None:
@@ -197,12 +199,12 @@ class Frame(ABC):
         return self.builtin(name)
 
     def builtin(self, name: str) -> Value:
-        return External(f"builtins.{name}") if name in BUILTINS else UNKNOWN
+        return BUILTINS.get(name, UNKNOWN)
 
     def store(self, name: str, value: Value) -> None:
         """Bind `name` where Python would; under a condition in an outer scope, perhaps."""
         christen(value, name)
-        if self.function is None or name in self.function.code.local_names:
+        if self.function is None or name in self.function.code.inside.bound:
             self.env.names[name] = value
             return
         env = self.env.outer

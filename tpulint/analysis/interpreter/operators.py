@@ -52,11 +52,8 @@ def operation(
     listed = list(items)
     if name == "not" and len(listed) == 1 and isinstance(listed[0], ContextQuery):
         return listed[0]
-    touched = any(
-        isinstance(option, (Tensor, Variable)) for item in listed for option in options(item)
-    )
     drawn = trace_time_value.among(listed)
-    if not touched:
+    if not any(map(_may_be_touched, listed)):
         return drawn or UNKNOWN
     if drawn is not None:
         trace_time_value.note(frame, "computes", drawn, site)
@@ -65,6 +62,13 @@ def operation(
     made.uniform = uniform(listed) or _is_how_often(name, listed)
     made.shape = () if name != "getitem" and of_scalars(listed) else None
     return made
+
+
+def _may_be_touched(value: Value) -> bool:
+    """Return whether it is a tensor or a variable, or may be one."""
+    if isinstance(value, Choice):
+        return any(map(_may_be_touched, value.options))
+    return isinstance(value, (Tensor, Variable))
 
 
 def _is_how_often(name: str, operands: list[Value]) -> bool:

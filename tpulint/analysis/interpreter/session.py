@@ -13,6 +13,7 @@ from tpulint.analysis.domain.objects import Class, Function, Instance, function_
 from tpulint.analysis.domain.program import Program, ReadingFailure
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value, options
+from tpulint.analysis.interpreter.entered import Pushed
 from tpulint.analysis.interpreter.graph_operations import GraphOperations
 from tpulint.analysis.interpreter.module_linking import ModuleLinker
 from tpulint.analysis.options import Settings
@@ -104,14 +105,10 @@ class Session(ModuleLinker):
         """Return whether the function is being read."""
         return id(function.code) in self._active
 
-    @contextmanager
-    def entered(self, function: Function) -> Iterator[None]:
-        self._active.append(id(function.code))
+    def entered(self, function: Function) -> Pushed:
+        """Return what makes the function one that is being read, in a `with` block."""
         self.called.add(id(function.code))
-        try:
-            yield
-        finally:
-            self._active.pop()
+        return Pushed(self._active, id(function.code))
 
     @contextmanager
     def guessing(self) -> Iterator[None]:

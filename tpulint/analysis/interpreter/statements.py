@@ -105,7 +105,10 @@ def _assign_all(frame: Frame, target: Display, item: Value) -> None:
 def _assign(frame: Frame, node: Assign) -> bool:
     item = value(frame, node.value)
     for target in node.targets:
-        assign(frame, target, item)
+        if type(target) is Name:
+            frame.store(target.id, item)
+        else:
+            assign(frame, target, item)
     return False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Effect, Tensor
-from tpulint.analysis.domain.values import Value, options
+from tpulint.analysis.domain.values import Choice, Value, options
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.syntax.expression_nodes import BoolOperation
 from tpulint.syntax.nodes import Expression
@@ -17,6 +17,8 @@ def note(frame: Frame, test: Value, node: Expression, asks: str, *, converts: bo
 
     converts: autograph turns such a test into an operation, where it converts at all.
     """
+    if not isinstance(test, (Tensor, Choice)):
+        return
     context = frame.context
     if context.muted or not context.on_device or (converts and context.converts_control_flow):
         return

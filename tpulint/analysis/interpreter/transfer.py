@@ -121,7 +121,7 @@ def take(
         return
     if tensor.unread is not None and _is_read(tensor) and taker not in PASSES:
         access(frame, tensor.unread, "read", taker, site, alternative, tensor.operation, shown)
-    use = Use(tensor, shown or site, context, certainty, taker, alternative)
+    noted: list[list[Use]] = []
     cluster = context.cluster
     source = tensor.result_of
     if source is not None and source is not cluster:
@@ -129,12 +129,16 @@ def take(
             source.feeds.append(cluster)
             cluster.fed_by.append(source)
         elif context.computation is source.computation:
-            source.uses.append(use)
+            noted.append(source.uses)
     elif cluster is not None and home.cluster is None and home.computation is context.computation:
-        cluster.receives.append(use)
+        noted.append(cluster.receives)
     if escapes(home, context):
         owner = home.computation or context.computation
-        (owner.uses if owner else frame.session.program.uses).append(use)
+        noted.append(owner.uses if owner else frame.session.program.uses)
+    if noted:
+        use = Use(tensor, shown or site, context, certainty, taker, alternative)
+        for uses in noted:
+            uses.append(use)
 
 
 def _source(tensor: Tensor) -> Operation | None:
@@ -180,7 +184,7 @@ def flow(
     context = frame.context
     here = context.cluster
     made = Tensor(context, site, sort, NO_CLUSTERS if here is None else frozenset([here]))
-    made.computed = context.on_device
+    made.computed = here is None and context.computation is not None
     for tensor in taken:
         made.clusters |= tensor.clusters
         made.per_replica |= tensor.per_replica

@@ -209,11 +209,12 @@ def _names_no_operation(path: str) -> bool:
 
 
 def _ask(frame: Frame, record: ApiCall, families: Families) -> Value | None:
-    if not frame.context.muted:
-        computation = frame.context.computation
+    context = frame.context
+    if not context.muted:
+        computation = context.computation
         (computation.calls if computation else frame.session.program.calls).append(record)
-    if not _builds_nothing(record):
-        frame.may_build()
+        if not _builds_nothing(record):
+            frame.may_build()
     call = Call(frame, record)
     for family in families.asked(call.name, type(call.receiver)):
         found = family(call)

@@ -58,6 +58,7 @@ class Files:
         self._listings: dict[str, frozenset[str]] = {}
         self._begun: dict[tuple[str, str], bool] = {}
         self._all_asked: set[str] = set()
+        self._children: dict[tuple[str, str], str | None] = {}
         self.read: set[str] = set()
         self.folders: dict[str, frozenset[str]] = {}
         self.names: defaultdict[str, dict[str, bool]] = defaultdict(dict)
@@ -133,9 +134,10 @@ class Files:
 
     def child(self, path: str, name: str) -> str | None:
         """The file of the module `name` inside the package whose `__init__` is at `path`."""
-        if os.path.basename(path) != PACKAGE:
-            return None
-        return self._find(os.path.dirname(path), [name])
+        if (path, name) not in self._children:
+            inside = os.path.dirname(path) if os.path.basename(path) == PACKAGE else None
+            self._children[path, name] = self._find(inside, [name]) if inside else None
+        return self._children[path, name]
 
     def given(self, path: str) -> bytes | None:
         """The bytes that were given for a file that is read now, None where the disk's count."""

@@ -1,0 +1,37 @@
+"""The calls that are compiled for the device are found once for all rules that ask."""
+
+from __future__ import annotations
+
+from tests.unit.analysis.reading import MAIN, program
+from tpulint.analysis.soft_placement import ON
+from tpulint.queries.device_code import compiled_calls, device_calls
+
+PROGRAM = """
+import tensorflow as tf
+
+def compute(x):
+    with tf.init_scope():
+        tf.abs(x)
+    return tf.exp(x)
+
+tf.compat.v1.tpu.rewrite(compute, [[1.0]])
+"""
+
+
+def test_what_leads_out_of_a_computation_is_no_device_code() -> None:
+    found = program(PROGRAM)
+    assert "exp" in [call.last for _, call in device_calls(found)]
+    assert "abs" not in [call.last for _, call in device_calls(found)]
+
+
+def test_they_are_found_once() -> None:
+    found = program(PROGRAM)
+    assert device_calls(found) is device_calls(found)
+    assert compiled_calls(found) is compiled_calls(found)
+
+
+def test_what_soft_placement_moves_is_not_compiled() -> None:
+    found = program(PROGRAM)
+    found.soft_placement = {MAIN: ON}
+    assert device_calls(found)
+    assert not compiled_calls(found)
