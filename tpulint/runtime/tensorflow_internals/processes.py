@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator
 
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2
 
 from tpulint.runtime.tensorflow_internals.pods import (
     CORE,
@@ -46,7 +45,7 @@ def inline_call(call: tf.Operation) -> None:
     In sessions of 2.12 a call on one host would not hear that another one's has failed.
     """
     if hosts_are_apart():
-        call._set_attr("_lower_as_multi_device_function", attr_value_pb2.AttrValue(b=True))
+        call._set_attr("_lower_as_multi_device_function", tf.compat.v1.AttrValue(b=True))
 
 
 def run_here(device: str) -> str:
