@@ -21,7 +21,7 @@ from tpulint.runtime.emulate.system import (
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.replicate import split_compile_and_replicate
-from tpulint.runtime.workers.addresses import parts_of
+from tpulint.runtime.workers.addresses import answers, parts_of
 from tpulint.runtime.workers.connecting import prepare, reach
 from tpulint.runtime.workers.lost import lost_host
 
@@ -102,7 +102,7 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
         tfi.function_definitions_observed(functions.see),
         tfi.cores_reported(functions, functions.holds_computation),
         tfi.emulated_devices_placed(),
-        tfi.sessions_on_workers(reach, lost_host, functions.holds_computation),
+        tfi.sessions_on_workers(reach, answers, lost_host, functions.holds_computation),
         tfi.packed_variables_unpacked(),
         tfi.first_copies_taken(),
         tfi.manual_sharding_refused(),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.util import event_pb2
+from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
 
@@ -143,3 +146,38 @@ def test_a_monitored_session_with_hooks_that_goes_on_from_its_checkpoint(tmp_pat
         losses, weight = train(str(tmp_path), tf1.ConfigProto(log_device_placement=False), 3)
         assert losses == [5.0625]
         assert weight == 1.6875
+
+
+def address_of_nobody() -> str:
+    with socket.socket() as nobody:
+        nobody.bind(("localhost", 0))
+        return f"grpc://localhost:{nobody.getsockname()[1]}"
+
+
+def test_hang_a_tpu_of_one_host_is_this_machines_whatever_its_address_is() -> None:
+    with tpu.emulated_tpu(num_replicas=2), tf.Graph().as_default():
+        results = tf1.tpu.batch_parallel(lambda x: x * 2.0, [tf.range(2.0)], num_shards=2)
+        with tf1.Session(address_of_nobody()) as session:
+            session.run(tf1.tpu.initialize_system())
+            assert session.run(results)[0].tolist() == [0.0, 2.0]
+            assert "TPU" in {device.device_type for device in session.list_devices()}
+
+
+def test_hang_a_target_that_is_no_host_of_a_pod_is_an_error() -> None:
+    message = (
+        r"Nobody answers at localhost:\d+: the pod's hosts are at localhost:8470, localhost:8471"
+    )
+    with (
+        tpu.emulated_tpu(num_replicas=2, hosts=2),
+        pytest.raises(tf.errors.FailedPreconditionError, match=message),
+    ):
+        tf1.Session(address_of_nobody(), graph=tf.Graph())
+
+
+def test_the_hosts_of_the_emulated_system_are_well() -> None:
+    """As hooks ask with an operation that has no kernel here."""
+    with tpu.emulated_tpu(num_replicas=2), tf.Graph().as_default(), tf1.Session() as session:
+        asked = tf1.placeholder(tf.string, [])
+        answer = session.run(tpu_ops.worker_heartbeat(asked), {asked: b""})
+    response = event_pb2.WorkerHeartbeatResponse.FromString(answer)
+    assert response.health_status == event_pb2.OK

@@ -92,6 +92,17 @@ def test_a_host_has_a_name_before_it_has_an_address(
             assert session.run(number) == numbers[0]
 
 
+def test_a_server_of_the_program_is_not_the_tpus() -> None:
+    server = tf.distribute.Server({"ps": ["localhost:0"]}, job_name="ps", task_index=0)
+    with tpu.emulated_tpu(2), tf.Graph().as_default():
+        with tf.device("/job:ps/task:0"):
+            number = process_id()
+        with tf1.Session(server.target) as session:
+            first, *_ = session.list_devices()
+            assert first.name.startswith("/job:ps")
+            assert session.run(number) == os.getpid()
+
+
 def test_replicas_and_host_clusters_run_on_their_hosts(
     workers: tuple[str, ...], numbers: list[int]
 ) -> None:

@@ -38,6 +38,7 @@ _PERHAPS_LOST = (
 @contextlib.contextmanager
 def sessions_on_workers(
     reach: Callable[[Sequence[str], int], str],
+    answers: Callable[[str], bool],
     lost_host: Callable[[], str | None],
     holds_computation: Callable[[str], bool],
 ) -> Iterator[None]:
@@ -47,6 +48,9 @@ def sessions_on_workers(
     address of that as they see it; it raises an UnavailableError if one of them does not answer.
     `lost_host()` is the address of one that answers no more, if there is one. `holds_computation`
     is asked about functions by their names.
+
+    A TPU of one host is this machine's, whatever its address is: a session runs here if nobody
+    `answers` at its target, for which TensorFlow would wait for ever.
     """
     kind = session.BaseSession
     initialize, run = kind.__init__, kind._call_tf_sessionrun
@@ -64,13 +68,13 @@ def sessions_on_workers(
 
     @functools.wraps(initialize)
     def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        self._session = None  # until it is made, which can fail
         if not (is_master(target) and current_pod().workers):
-            initialize(self, target, graph, config)
+            initialize(self, _target_of_somebody(target, answers), graph, config)
             return
         theirs = ops.get_default_graph() if graph is None else graph
         served = SessionGraph(theirs, place)
         setattr(self, _GRAPH, served)
-        self._session = None  # until it is made, which can fail
         initialize(self, _server().target, served.graph, _config(config, reach))
         self._graph, self._target = theirs, tf.compat.as_bytes(target)
         setattr(self, SERVED, True)
@@ -115,6 +119,20 @@ def sessions_on_workers(
         patched(f"{_SESSION}.partial_run_setup", partial_run_setup),
     ):
         yield
+
+
+def _target_of_somebody(target: Any, answers: Callable[[str], bool]) -> Any:
+    """Return the target of a session, or that of this process where it is the TPU's."""
+    protocol, _, address = tf.compat.as_str(target or "").partition("://")
+    has_port = address.rpartition(":")[2].isdecimal()
+    if protocol != "grpc" or not has_port or is_master(target) or answers(address):
+        return target
+    if not current_pod().is_remote:
+        return ""
+    message = (
+        f"Nobody answers at {address}: the pod's hosts are at {', '.join(current_pod().masters)}"
+    )
+    raise tf.errors.FailedPreconditionError(None, None, message)
 
 
 def _functions(attr: Any) -> list[Any]:
