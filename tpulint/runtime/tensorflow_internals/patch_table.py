@@ -244,6 +244,7 @@ _EMULATED = (
     ),
     Patch(f"{_FRAMEWORK}.ops.Graph._apply_device_functions", _PLACED, When.EMULATED),
     Patch(f"{_TF}.client.session.BaseSession._extend_graph", _PLACED, When.EMULATED),
+    Patch(f"{_TF}.client.session.BaseSession.__init__", _REMOTE, When.EMULATED),
     Patch(f"{_TF}.client.session.BaseSession._call_tf_sessionrun", _REMOTE, When.EMULATED),
     Patch(f"{_TF}.client.session.BaseSession._make_callable_from_options", _REMOTE, When.EMULATED),
     Patch(f"{_TF}.client.session.BaseSession.partial_run_setup", _REMOTE, When.EMULATED),
