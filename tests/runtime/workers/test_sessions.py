@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.runtime.workers.alone import pass_alone
-
-pytestmark = pytest.mark.any_release
 
 
 def test_what_sessions_on_hosts_in_processes_do() -> None:
