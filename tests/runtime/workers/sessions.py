@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
 from tests.runtime.emulate import test_hosts_estimator as estimators
@@ -182,6 +183,32 @@ def test_what_is_on_the_first_host_serves_the_clusters_of_all(workers: tuple[str
     computed, count = ran(build, workers)
     assert [float(one) for (one,) in computed] == [100.0, 7.0, 7.0, 7.0]
     assert count == 4.0
+
+
+def test_the_next_session_finds_nothing_of_what_one_has_left(workers: tuple[str, ...]) -> None:
+    """Neither in an infeed nor in a variable: as with sessions of this process."""
+    with graph_on(workers[:1], replicas=1) as master:
+        fed = tf1.placeholder(tf.float32, [])
+        with tf.device("/job:worker/task:0/device:CPU:0"):
+            enqueue = tpu_ops.infeed_enqueue_tuple([fed], [[]], device_ordinal=0)
+
+        def takes() -> Any:
+            (x,) = tpu_ops.infeed_dequeue_tuple([tf.float32], [[]])
+            return x + 0.0
+
+        (taken,) = tf1.tpu.rewrite(takes)
+        kept = tf1.get_variable("kept", initializer=1.0, use_resource=True)
+        start = [tf1.tpu.initialize_system(), kept.initializer]
+        with tf1.Session(master) as session:
+            session.run(start)
+            session.run(enqueue, {fed: 1.0})
+            session.run(enqueue, {fed: 2.0})
+            assert session.run(taken) == 1.0
+        with tf1.Session(master) as session:
+            session.run(enqueue, {fed: 3.0})
+            assert session.run(taken) == 3.0
+            with pytest.raises(tf.errors.FailedPreconditionError, match="kept"):
+                session.run(kept)
 
 
 def test_a_divergence_is_told_with_the_hosts_of_the_replicas(workers: tuple[str, ...]) -> None:
