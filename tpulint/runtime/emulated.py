@@ -102,7 +102,7 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
         tfi.function_definitions_observed(functions.see),
         tfi.cores_reported(functions, functions.holds_computation),
         tfi.emulated_devices_placed(),
-        tfi.sessions_on_workers(reach, answers, lost_host, functions.holds_computation),
+        tfi.sessions_on_workers(reach, answers, lost_host),
         tfi.packed_variables_unpacked(),
         tfi.first_copies_taken(),
         tfi.manual_sharding_refused(),

@@ -113,6 +113,21 @@ def test_replicas_and_host_clusters_run_on_their_hosts(
     assert [int(one) for (one,) in ran(lambda: on_each_replica(number), workers)] == numbers
 
 
+def test_a_computation_in_a_function_of_the_graph(
+    workers: tuple[str, ...], numbers: list[int]
+) -> None:
+    def number(x: Any) -> Any:
+        summed = tf1.tpu.cross_replica_sum(x)
+        return summed, tf1.tpu.outside_compilation(process_id, x) + 0
+
+    @tf.function
+    def step() -> Any:
+        return on_each_replica(number)
+
+    found = ran(step, workers)
+    assert [[float(total), int(at)] for total, at in found] == [[6.0, at] for at in numbers]
+
+
 def test_a_session_runs_what_its_graph_has_got_since(
     workers: tuple[str, ...], numbers: list[int]
 ) -> None:
@@ -235,8 +250,12 @@ def test_an_operation_that_fails_on_one_host_ends_the_step(
     def loop(x: Any) -> Any:
         return tf.while_loop(lambda i, _: i < 3, lambda i, _: (i + 1, step(x)), [0, 0.0])[1]
 
+    @tf.function
+    def in_function() -> Any:
+        return on_each_replica(step)
+
     with pytest.raises(tf.errors.InvalidArgumentError, match="no number"):
-        ran(lambda: on_each_replica(loop if in_loop else step), workers[:2])
+        ran(in_function if not in_loop else lambda: on_each_replica(loop), workers[:2])
 
 
 def endless(session: Any, step: Any, victim: Any) -> float:

@@ -1,8 +1,8 @@
 """Sessions that a host of an emulated pod serves, where the hosts are processes of their own.
 
 As with a Cloud TPU, each operation runs on the host that its device names, or on the first one.
-What holds a computation runs in this process, as in functions, and sends each host its part: so
-this process has a server, too, which takes part in the session as the job "localhost" and leads it.
+A computation's step runs in this process, as in functions, and sends each host its part: so this
+process has a server, too, which takes part in the session as the job "localhost" and leads it.
 """
 
 from __future__ import annotations
@@ -40,14 +40,12 @@ def sessions_on_workers(
     reach: Callable[[Sequence[str], int], str],
     answers: Callable[[str], bool],
     lost_host: Callable[[], str | None],
-    holds_computation: Callable[[str], bool],
 ) -> Iterator[None]:
     """Let sessions on a host of the pod in the context run on all hosts, if those are processes.
 
     `reach` is called with their addresses and the port of this process's server, and returns the
     address of that as they see it; it raises an UnavailableError if one of them does not answer.
-    `lost_host()` is the address of one that answers no more, if there is one. `holds_computation`
-    is asked about functions by their names.
+    `lost_host()` is the address of one that answers no more, if there is one.
 
     A TPU of one host is this machine's, whatever its address is: a session runs here if nobody
     `answers` at its target, for which TensorFlow would wait for ever.
@@ -57,10 +55,8 @@ def sessions_on_workers(
     make_callable, set_up = kind._make_callable_from_options, kind.partial_run_setup
 
     def place(node: Any) -> None:
-        called = (func.name for attr in node.attr.values() for func in _functions(attr))
-        is_ours = node.name.startswith(OWN_SCOPE) and not node.device
         spec = spec_of(CORE.sub("device:CPU:0", node.device))
-        if is_ours or any(map(holds_computation, called)):
+        if node.name.startswith(OWN_SCOPE) and not node.device:
             node.device = COORDINATORS_CPU
         elif spec.job != LOCAL:
             there = spec.replace(job=current_pod().job, replica=0, task=spec.task or 0)
@@ -133,10 +129,6 @@ def _target_of_somebody(target: Any, answers: Callable[[str], bool]) -> Any:
         f"Nobody answers at {address}: the pod's hosts are at {', '.join(current_pod().masters)}"
     )
     raise tf.errors.FailedPreconditionError(None, None, message)
-
-
-def _functions(attr: Any) -> list[Any]:
-    return [*attr.list.func, *([attr.func] if attr.func.name else [])]
 
 
 @functools.cache
