@@ -80,12 +80,9 @@ def sessions_on_workers(
     ) -> Any:
         served = getattr(self, _GRAPH, None)
         if served is not None:
-            outputs = [*feeds, *fetches]
-            served.grow([*(name_of(one.oper) for one in outputs), *map(name_of, targets)])
+            # The session is told their names only, which are those of its own graph, too.
+            served.grow(map(name_of, [*(one.oper for one in (*feeds, *fetches)), *targets]))
             self._extend_graph()
-            feeds = {served.output(one): value for one, value in feeds.items()}
-            fetches = [served.output(one) for one in fetches]
-            targets = [served.operation(name_of(one)) for one in targets]
         try:
             return run(self, options, feeds, fetches, targets, metadata)
         except _PERHAPS_LOST as error:

@@ -30,14 +30,6 @@ class SessionGraph:
         self._read: tuple[int, Any, dict[str, Any]] = (-1, None, {})
         self._lock = threading.Lock()
 
-    def operation(self, name: str) -> Any:
-        """Return the TF_Operation of the copy of the operation `name`, which `grow` has made."""
-        return self._operations[name]
-
-    def output(self, output: Any) -> Any:
-        """Return the TF_Output of the copy's operation for a TF_Output of the program's graph."""
-        return c_api_util.tf_output(self._operations[name_of(output.oper)], output.index)
-
     def grow(self, names: Iterable[str]) -> None:
         """Add the operations `names` and all that they need, if they are not here.
 
