@@ -20,8 +20,11 @@ _connected: dict[str, threading.Event] = {}
 """The addresses of the hosts that this process is connected to, and the ends of their watches."""
 
 
-def disconnect_when_lost(addresses: Sequence[str]) -> None:
+def disconnect_when_lost(addresses: Sequence[str], *, from_all: bool = False) -> None:
     """From now on, close this process's connections to a host that answers no more.
+
+    With `from_all` they are closed to all of them, when it is lost: in sessions of 2.12 the others
+    would not hear that the step has failed.
 
     What waits for it then fails with TensorFlow's `UnavailableError`. This lasts until the process
     ends or is to be connected to others.
@@ -31,12 +34,13 @@ def disconnect_when_lost(addresses: Sequence[str]) -> None:
     """
     from tpulint.runtime.workers.connections import close_connections
 
-    pod = frozenset[tuple[str, int]]().union(*map(resolved, addresses))
+    peers = {address: resolved(address) for address in addresses}
+    pod = frozenset[tuple[str, int]]().union(*peers.values())
     for address in addresses:
         ended = _connected[address] = threading.Event()
         threading.Thread(
             target=_watch,
-            args=(address, ended, close_connections, pod),
+            args=(address, ended, close_connections, pod if from_all else peers[address]),
             daemon=True,
             name=f"tpulint host {address}",
         ).start()
@@ -55,7 +59,7 @@ def lost_host() -> str | None:
 
 
 def _watch(
-    address: str, ended: threading.Event, close: Callable[[Peers], None], pod: Peers
+    address: str, ended: threading.Event, close: Callable[[Peers], None], at_first: Peers
 ) -> None:
     peers = resolved(address)  # now, as a network that is gone resolves no name
     unanswered = 0
@@ -65,5 +69,5 @@ def _watch(
             continue
         unanswered = 0 if answers(address) else unanswered + 1
         if unanswered == _UNANSWERED:
-            close(pod)  # in sessions of 2.12 the others would not hear that the step has failed
+            close(at_first)
             unanswered += 1
