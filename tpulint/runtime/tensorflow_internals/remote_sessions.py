@@ -80,7 +80,7 @@ def sessions_on_workers(
     ) -> Any:
         served = getattr(self, _GRAPH, None)
         if served is not None:
-            # The session is told their names only, which are those of its own graph, too.
+            # TensorFlow passes on their names only, which are those of the session's graph, too.
             served.grow(map(name_of, [*(one.oper for one in (*feeds, *fetches)), *targets]))
             self._extend_graph()
         try:
