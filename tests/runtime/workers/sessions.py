@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
@@ -143,6 +144,8 @@ def test_a_session_runs_what_its_graph_has_got_since(
         assert session.run([more, number], {x: 3.0}) == [7.0, numbers[1]]
         called = session.make_callable([more, double], feed_list=[x])
         assert called(1.0) == [3.0, 2.0]
+        options = config_pb2.CallableOptions(feed=[x.name], fetch=[(more + double).name])
+        assert session._make_callable_from_options(options)(np.float32(1.0)) == [5.0]
         kept = tf1.get_variable("kept", initializer=1.0, use_resource=True)
         with tf.control_dependencies([tf1.global_variables_initializer()]):
             total = kept.assign_add(more)

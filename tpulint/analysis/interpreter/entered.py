@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Protocol
 
 from tpulint.analysis.domain.events import Context
@@ -28,12 +27,7 @@ class Entered:
         self._frame.context = self.end
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end = self._frame.context
         self._frame.context = self._before
 
@@ -50,12 +44,7 @@ class Scoped:
     def __enter__(self) -> None:
         """Leave the context as it is."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._frame.context.scopes is not self._scopes:
             self._frame.context = self._frame.context._replace(scopes=self._scopes)
 
@@ -72,10 +61,5 @@ class Pushed:
     def __enter__(self) -> None:
         self._holder.append(self._end)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._holder.pop()

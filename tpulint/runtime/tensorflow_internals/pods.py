@@ -44,8 +44,10 @@ class Pod:
 
     @property
     def masters(self) -> list[str]:
-        """Return the addresses that sessions can name: also those made up, which are known before
-        the processes have some."""
+        """Return the addresses that sessions can name.
+
+        Those made up are among them: they are known before the processes have some.
+        """
         return self.addresses + self._made_up
 
     @property

@@ -32,11 +32,14 @@ def hosts_are_apart() -> bool:
 
 def run_by(device: str) -> str:
     """Return the device that runs what is placed on `device`: of its host's process, or of this."""
-    if on_pod(device) and hosts_are_apart():
-        spec = spec_of(device)
-        there = spec.replace(job=current_pod().job, replica=0, task=spec.task or 0)
-        return CORE.sub("device:CPU:0", there.to_string())
-    return run_here(device)
+    return run_there(device) if on_pod(device) and hosts_are_apart() else run_here(device)
+
+
+def run_there(device: str) -> str:
+    """Return the device of a host's process that runs what is placed on `device`, of any job."""
+    spec = spec_of(device)
+    there = spec.replace(job=current_pod().job, replica=0, task=spec.task or 0)
+    return CORE.sub("device:CPU:0", there.to_string())
 
 
 def inline_call(call: tf.Operation) -> None:

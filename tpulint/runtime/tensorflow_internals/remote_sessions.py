@@ -17,8 +17,8 @@ import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import config_pb2, eager_context, ops, session
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.pods import CORE, LOCAL, current_pod, is_master, spec_of
-from tpulint.runtime.tensorflow_internals.processes import COORDINATORS_CPU
+from tpulint.runtime.tensorflow_internals.pods import LOCAL, current_pod, is_master, spec_of
+from tpulint.runtime.tensorflow_internals.processes import COORDINATORS_CPU, run_there
 from tpulint.runtime.tensorflow_internals.session_graphs import SessionGraph, name_of
 from tpulint.runtime.tensorflow_internals.sessions import SERVED
 
@@ -55,12 +55,10 @@ def sessions_on_workers(
     make_callable, set_up = kind._make_callable_from_options, kind.partial_run_setup
 
     def place(node: Any) -> None:
-        spec = spec_of(CORE.sub("device:CPU:0", node.device))
         if node.name.startswith(OWN_SCOPE) and not node.device:
             node.device = COORDINATORS_CPU
-        elif spec.job != LOCAL:
-            there = spec.replace(job=current_pod().job, replica=0, task=spec.task or 0)
-            node.device = there.to_string()
+        elif spec_of(node.device).job != LOCAL:
+            node.device = run_there(node.device)
 
     @functools.wraps(initialize)
     def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:

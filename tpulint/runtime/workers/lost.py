@@ -64,10 +64,9 @@ def _watch(
     peers = resolved(address)  # now, as a network that is gone resolves no name
     unanswered = 0
     while not ended.wait(_PAUSE):
-        if unanswered > _UNANSWERED:
+        if unanswered == _UNANSWERED:
             close(peers)  # again and again: what is tried next would wait, too
             continue
         unanswered = 0 if answers(address) else unanswered + 1
         if unanswered == _UNANSWERED:
             close(at_first)
-            unanswered += 1
