@@ -140,6 +140,8 @@ def test_a_session_runs_what_its_graph_has_got_since(
         assert session.run(double, {x: 3.0}) == 6.0
         with tf1.colocate_with(double.op), tf.control_dependencies([double]):
             number = process_id()
+        with tf1.colocate_with(tf.constant("of which nobody asks").op):
+            number += 0
         more = tf.function(lambda y: y + 1.0)(double)
         assert session.run([more, number], {x: 3.0}) == [7.0, numbers[1]]
         called = session.make_callable([more, double], feed_list=[x])
@@ -184,6 +186,26 @@ def test_the_losses_are_those_of_one_host(workers: tuple[str, ...]) -> None:
     for other_losses, other_weight in others:
         np.testing.assert_allclose(other_losses, losses, rtol=1e-5)
         np.testing.assert_allclose(other_weight, weight, rtol=1e-5)
+
+
+def test_what_leads_a_step_is_of_this_process(workers: tuple[str, ...]) -> None:
+    with graph_on(workers) as master, tf1.Session(master) as session:
+        results = on_each_replica(lambda x: x * 2.0)
+        session.run(tf1.tpu.initialize_system(job="worker"))
+        assert [float(one) for (one,) in session.run(results)] == [0.0, 2.0, 4.0, 6.0]
+        nodes = session._tpulint_session_graph.graph.as_graph_def().node
+    places = {node.device for node in nodes if node.name.startswith("tpulint/")}
+    assert places == {"/job:localhost/replica:0/task:0/device:CPU:0"}
+
+
+def test_each_host_reads_a_variable_of_the_first(workers: tuple[str, ...]) -> None:
+    """A program that XLA has compiled cannot read it on another host: it reads a copy."""
+
+    def build() -> Any:
+        rate = tf1.get_variable("rate", initializer=0.5, use_resource=True)
+        return on_each_replica(lambda x: x * rate)
+
+    assert [float(one) for (one,) in ran(build, workers)] == [0.0, 0.5, 1.0, 1.5]
 
 
 def test_what_is_on_the_first_host_serves_the_clusters_of_all(workers: tuple[str, ...]) -> None:
