@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import tensorflow as tf
+
 from tests.runtime.workers.alone import pass_alone
 
 
 def test_what_sessions_on_hosts_in_processes_do() -> None:
     pass_alone("tests/runtime/workers/sessions.py")
+
+
+if hasattr(tf.compat.v1, "estimator"):
+
+    def test_what_estimators_on_hosts_in_processes_do() -> None:
+        pass_alone("tests/runtime/workers/session_estimators.py")

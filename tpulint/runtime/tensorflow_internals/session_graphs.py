@@ -15,8 +15,6 @@ import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import c_api, c_api_util
 
-_COLOCATED = b"loc:@"
-
 
 class SessionGraph:
     """A growing copy of the nodes of `source` that a session runs, each changed by `place`."""
@@ -65,12 +63,11 @@ class SessionGraph:
         part = tf.compat.v1.GraphDef(versions=self._read[1].versions)
         new = {node.name for node in nodes}
         options = c_api_util.ScopedTFImportGraphDefOptions()
-        # TensorFlow knows only the nodes that are added; `_colocate` also those that are here.
+        # Groups are known by their names: what they are named after need not be here.
         c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options.options, False)
         for each in nodes:
             node = part.node.add()
             node.CopyFrom(each)
-            self._colocate(node, new)
             self._place(node)
             c_api.TF_ImportGraphDefOptionsAddReturnOperation(options.options, node.name)
             for given in node.input:
@@ -90,19 +87,6 @@ class SessionGraph:
             place = int(index or 0)
             output = c_api_util.tf_output(here, place)
             c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, place, output)
-
-    def _colocate(self, node: Any, new: set[str]) -> None:
-        """Drop the colocation of `node` with operations that the session does not run."""
-        groups = node.attr["_class"].list.s if "_class" in node.attr else []
-        kept = [
-            group
-            for group in groups
-            if not group.startswith(_COLOCATED)
-            or (name := group[len(_COLOCATED) :].decode()) in new
-            or name in self._operations
-        ]
-        if len(kept) < len(groups):
-            node.attr["_class"].list.s[:] = kept
 
     def _add_functions(self, library: Any) -> None:
         """Add to `library` the functions of the program's graph that are not here."""
