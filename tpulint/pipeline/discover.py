@@ -1,8 +1,9 @@
 """From the paths of the command line to the Python files below them, in a fixed order.
 
 As ruff does it: what .gitignore ignores and what the closest configuration excludes is left
-out, named files are always taken (unless `force_exclude`), symbolic links to directories are
-not followed, and a directory that cannot be read costs one message, not the run.
+out, named files are always taken (unless `force_exclude`), a named directory is walked although
+git ignores it, symbolic links to directories are not followed, and a directory that cannot be
+read costs one message, not the run.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ class IgnoreFile(NamedTuple):
 def walk(top: str, closest: Closest, unread: dict[str, str]) -> list[str]:
     """The Python files below the absolute directory `top`; adds to `unread` what cannot be read."""
     files: list[str] = []
-    waiting: list[tuple[str, IgnoreFile | None]] = [(top, ignores_above(top))]
+    above = ignores_above(top)
+    if ignored(above, f"{top}/"):
+        above = None
+    waiting: list[tuple[str, IgnoreFile | None]] = [(top, above)]
     while waiting:
         directory, ignores = waiting.pop()
         try:

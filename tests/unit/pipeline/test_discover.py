@@ -91,6 +91,17 @@ def test_gitignore_above_counts_up_to_the_repository_only(here: Path) -> None:
     assert found("repo/sub").filenames == ("repo/sub/a.py",)
 
 
+@pytest.mark.parametrize("pattern", ["gen/", "/gen", "*", "gen/sub/"])
+def test_missed_alarm_a_named_directory_is_walked_although_git_ignores_it(
+    here: Path, pattern: str
+) -> None:
+    tree(here, "repo/.git/HEAD", "repo/gen/sub/a.py", "repo/gen/sub/out/b.py")
+    (here / "repo/.gitignore").write_text(f"{pattern}\n")
+    (here / "repo/gen/sub/.gitignore").write_text("out\n")
+    assert found("repo/gen/sub").filenames == ("repo/gen/sub/a.py",)
+    assert found("repo").filenames == ()
+
+
 def test_named_files_are_taken_unless_forced_out(here: Path) -> None:
     tree(here, "venv/a.py", "script")
     (here / ".gitignore").write_text("venv\n")

@@ -1,0 +1,105 @@
+"""A first check of sets of repositories, beside ruff's: how the ratio depends on what they hold.
+
+    python -m benchmarks.sets CHECKOUTS [--runs 3] [--write]
+
+CHECKOUTS is a folder with a checkout of each repository of benchmarks/sets.toml, by its name.
+Beside these sets, what is installed with TensorFlow in this environment is measured. Nothing is
+cached; the commands take turns. `--write` puts the table into docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from benchmarks.analyzer import CHECK, PYTHON, machine, write
+from benchmarks.timing import Command, in_turns
+from tpulint.syntax.prefilter import passes
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SETS = Path(__file__).with_name("sets.toml")
+BEGIN, END = "<!-- sets: written by benchmarks/sets.py -->", "<!-- end of sets -->"
+RUFF = [PYTHON, "-m", "ruff", "check", "--no-cache", "--isolated", "--exit-zero", "-q"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkouts", type=Path)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sets = folders_of(arguments.checkouts.resolve(), read_sets())
+    text = "\n".join(report({**sets, **installed()}, arguments.runs))
+    print(text)
+    if arguments.write:
+        write(text, BEGIN, END)
+
+
+def read_sets() -> dict[str, dict[str, str]]:
+    """The commit of each repository ("owner/name"), by the name of its set."""
+    return tomllib.loads(SETS.read_text(encoding="utf-8"))
+
+
+def folders_of(checkouts: Path, sets: Mapping[str, Mapping[str, str]]) -> dict[str, list[Path]]:
+    """The folders of each set. Raises SystemExit where a repository is not checked out."""
+    named = {repository: commit for one in sets.values() for repository, commit in one.items()}
+    missing = [each for each in named if not (checkouts / each.rpartition("/")[2]).is_dir()]
+    if missing:
+        needed = ", ".join(f"{each} at {named[each]}" for each in missing)
+        raise SystemExit(f"not in {checkouts}: {needed}")
+    return {
+        name: [checkouts / each.rpartition("/")[2] for each in repositories]
+        for name, repositories in sets.items()
+    }
+
+
+def installed() -> dict[str, list[Path]]:
+    """The packages beside TensorFlow, where it is installed."""
+    found = find_spec("tensorflow")
+    if found is None or found.origin is None:
+        return {}
+    return {"what is installed with TensorFlow": [Path(found.origin).parents[1]]}
+
+
+def report(sets: Mapping[str, Sequence[Path]], runs: int) -> Iterator[str]:
+    """All measurements as lines of markdown."""
+    yield f"Measured on {time.strftime('%Y-%m-%d')}: {machine()}; medians of {runs} runs in turns."
+    yield ""
+    yield "| | files | that show the seam | seconds | of ruff | times ruff |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    for name, folders in sets.items():
+        files, shown = counted(folders)
+        ours, theirs = in_turns(
+            [
+                Command("tpulint", [*CHECK, "--no-cache", *map(str, folders)]),
+                Command("ruff", [*RUFF, *map(str, folders)]),
+            ],
+            runs,
+        )
+        yield (
+            f"| {name} | {files:,} | {shown:,} | {ours.seconds:.2f} | {theirs.seconds:.2f} "
+            f"| {ours.seconds / theirs.seconds:.2f} |"
+        )
+
+
+def counted(folders: Sequence[Path]) -> tuple[int, int]:
+    """The number of files, notebooks included, and of those whose bytes show the seam."""
+    paths = [
+        each for folder in folders for end in ("py", "ipynb") for each in folder.rglob(f"*.{end}")
+    ]
+    files = [each for each in paths if each.is_file()]
+    return len(files), sum(passes(each.read_bytes()) for each in files)
+
+
+if __name__ == "__main__":
+    main()
