@@ -66,6 +66,44 @@ def test_all_replicas_share_one_compiled_segment():
     assert len([one for one in functions if one.attr["_XlaMustCompile"].b]) == 1
 
 
+def compiled(body):
+    """Return how many functions of a loop with a cluster XLA compiles."""
+    graph = tf.Graph()
+    with graph.as_default():
+        ran(body, [[tf.constant(1.0)]])
+    return sum(one.attr["_XlaMustCompile"].b for one in graph.as_graph_def().library.function)
+
+
+def test_the_test_of_a_loop_starts_no_program_of_xla():
+    def counted(test):
+        def step(i, v):
+            return i + 1, on_host(lambda a: a + 1.0, v)
+
+        return lambda x: tf.while_loop(test, step, (0, x))[1]
+
+    assert compiled(counted(lambda i, _: i < 10)) == 1
+    assert compiled(counted(lambda i, v: tf.logical_and(i < 10, v != 3.0))) == 1
+    assert compiled(counted(lambda i, _: i * 2 < 10)) == 2
+    assert compiled(counted(lambda i, _: tf.reduce_all(i < [4, 10]))) == 2
+    assert compiled(lambda x: x > [1.0, 2.0]) == 1
+    assert compiled(lambda x: x < 2.0) == 0
+
+
+def test_a_test_of_scalars_is_xlas_also_of_what_is_no_number():
+    values = [float("nan"), float("inf"), -0.0, 0.0, 1e-45]
+    tests = [tf.less, tf.less_equal, tf.greater, tf.greater_equal, tf.equal, tf.not_equal]
+    pairs = [(a, b) for a in values for b in values]
+
+    def asked(a, b):
+        return [test(a, b) for test in tests]
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        given = [[tf.constant(a), tf.constant(b)] for a, b in pairs]
+        xlas = tf.function(asked, jit_compile=True)
+        mine, its = session.run((ran(asked, given).outputs, [xlas(*pair) for pair in given]))
+    assert [list(each) for each in mine] == its
+
+
 def test_a_computation_that_only_hands_on():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         built = ran(lambda x: (x, tf.constant(5.0)), [[tf.constant(1.0)], [tf.constant(2.0)]])
