@@ -67,6 +67,7 @@ bench: corpus
 	.venv/bin/python -m benchmarks.runtime
 	.venv/bin/python -m benchmarks.server
 	.venv/bin/python -m benchmarks.cluster $(TPULINT_CORPUS)
+	.venv/bin/python -m benchmarks.steps $(TPULINT_CORPUS)
 
 fuzz: .venv/ready
 	TPULINT_FUZZ_PROGRAMS=$(FUZZ_PROGRAMS) .venv/bin/python -m pytest tests/runtime -n 2 -k oracle
