@@ -138,6 +138,18 @@ def step():
 step()
 """
 )
+OPTIMIZER_OUTSIDE = """\
+import tensorflow as tf
+
+def train():
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    strategy = tf.distribute.TPUStrategy(resolver)
+    optimizer = tf.keras.optimizers.Adam(0.1)
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile(optimizer=optimizer, loss="mse")
+
+"""
 FORGOTTEN = """\
 import tensorflow as tf
 
@@ -271,6 +283,16 @@ def test_the_findings_in_the_files_that_ran(tmp_path: Path) -> None:
     said = "`tpulint check` of the 2 files that ran: 1 finding\n  program.py:13:9: TPU702 "
     assert said in done.stderr
     assert done.stderr.count("TPU702") == 1
+
+
+@pytest.mark.any_release
+def test_the_findings_are_those_for_the_tensorflow_that_ran(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(OPTIMIZER_OUTSIDE, encoding="utf-8")
+    assert "1 finding\n  program.py:6:" in tpulint(tmp_path, "run", "program.py").stderr
+    older = OPTIMIZER_OUTSIDE + 'tf.__version__ = "2.12.1"  # before Keras 3 it is sound\n'
+    program.write_text(older, encoding="utf-8")
+    assert "of the file that ran: nothing\n" in tpulint(tmp_path, "run", "program.py").stderr
 
 
 @pytest.mark.any_release

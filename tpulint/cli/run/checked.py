@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from tpulint.analysis.names.target_release import Targets
 from tpulint.cli.run.failure import is_users
 from tpulint.config import Config
 from tpulint.config.closest import Closest
@@ -28,6 +29,19 @@ def checked(
     result = driver.resolve(analysis, part, {})
     found = Checked(tuple(result.findings), len(asked), result.hidden.total())
     return found, [*map(str, result.failures), *result.warnings, *result.messages]
+
+
+def states_release(filename: str) -> bool:
+    """Return whether the project of a file says which TensorFlow it needs."""
+    return Targets().of(filename).stated
+
+
+def release_that_ran() -> str | None:
+    """Return the release of TensorFlow that is imported now ("2.12"); None where it has none."""
+    version = getattr(sys.modules.get("tensorflow"), "__version__", "")
+    major, _, rest = version.partition(".")
+    minor = rest.partition(".")[0]
+    return f"{major}.{minor}" if major.isdigit() and minor.isdigit() else None
 
 
 def files_that_ran() -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from tpulint.cli.command import start_of
-from tpulint.cli.run.checked import checked
+from tpulint.cli.run.checked import checked, states_release
 from tpulint.cli.run.failure import RunFailure, is_users, line_of
 from tpulint.cli.run.shown import shown_place
 from tpulint.codes import CODES
@@ -29,14 +29,18 @@ class Explained(NamedTuple):
     checked: Checked
 
 
-def explain(failures: list[RunFailure], program: str, ran: Sequence[str] = ()) -> Explained:
+def explain(
+    failures: list[RunFailure], program: str, ran: Sequence[str] = (), release: str | None = None
+) -> Explained:
     """Ask the analyzer about each of them, as `tpulint check` of their files would.
 
     Where it is silent about an error that is not the runtime's, there is nothing to say. `ran` are
-    the files to report on as a whole.
+    the files to report on as a whole. release: TensorFlow's, which counts where none is stated.
     """
     files = tuple(sorted({*files_of(failures, program), *ran}))
     config = find_config(start_of(files, None))
+    if config.target_tensorflow is None and not any(map(states_release, files)):
+        config = config._replace(target_tensorflow=release)
     # Suppressed or not: it did happen.
     everything = config._replace(certainty=Certainty.POSSIBLE, jobs=1)
     task = driver.discover(driver.Request(everything, frozenset(CODES), files))

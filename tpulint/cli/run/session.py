@@ -106,7 +106,7 @@ class RunSession:
         interrupted = isinstance(self.ended.error, KeyboardInterrupt)
         if self.watch is None or self.process != os.getpid() or interrupted:
             return
-        from tpulint.cli.run.checked import files_that_ran
+        from tpulint.cli.run.checked import files_that_ran, release_that_ran
         from tpulint.cli.run.explain import explain
         from tpulint.cli.run.failure import failure_of
         from tpulint.pipeline.failure import describe
@@ -124,7 +124,8 @@ class RunSession:
             notebook = [os.path.abspath(program.name)] * program.name.endswith(".ipynb")
             ran = (*files_that_ran(), *notebook)
             try:
-                self.explained = explain(failures, program.name, ran) if ran else None
+                release = release_that_ran()
+                self.explained = explain(failures, program.name, ran, release) if ran else None
             except Exception as error:  # what the program has done counts, and is reported
                 self.notes.append(f"`tpulint check` could not be asked: {describe(error)}")
 
