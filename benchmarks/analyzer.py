@@ -39,6 +39,7 @@ SIZES = (100, 400, 1_600, 6_400, 25_000)  # files of the trees whose cost shows 
 PYTHON = sys.executable
 TPULINT = [PYTHON, "-m", "tpulint"]
 CHECK = [*TPULINT, "check", "--isolated", "--exit-zero"]
+RUFF = [PYTHON, "-m", "ruff", "check", "--no-cache", "--isolated", "--exit-zero", "-q"]
 # flake8 without this project's own plugin, which may be installed beside it.
 FLAKE8 = (
     "import importlib.metadata as m, sys; every = m.distributions;"
@@ -57,13 +58,12 @@ def tools(corpus: Path, runs: int, folder: Path) -> list[Measured]:
     """The check, cold, warm and after edits, and the other tools on the same files."""
     path, cache = str(corpus), folder / "cache"
     cached = [*CHECK, "--cache-dir", str(cache), path]
-    ruff = [PYTHON, "-m", "ruff", "check", "--no-cache", "--isolated", "--exit-zero", "-q", path]
     flake8 = [PYTHON, "-c", FLAKE8, "--isolated", "--exit-zero", path]
     commands = [
         Command("tpulint, cold", cached, lambda: shutil.rmtree(cache, ignore_errors=True)),
         Command("tpulint, warm", cached),
         *increments(corpus, folder),
-        Command("ruff check", ruff),
+        Command("ruff check", [*RUFF, path]),
         Command("ast.parse of every file", [PYTHON, "-c", PARSE, path]),
         Command("flake8", flake8, alone=True),
     ]
@@ -135,17 +135,21 @@ def grown(corpus: Path, files: int, folder: Path) -> Path:
 
 def scaling(corpus: Path, sizes: Sequence[int]) -> str:
     """A cold run on more and more files, and how its cost grows with them: a table."""
-    rows = ["| files | lines | seconds | seconds of a core | peak MB |", "|--:|--:|--:|--:|--:|"]
+    rows = [
+        "| files | lines | seconds | times ruff | seconds of a core | peak MB |",
+        "|--:|--:|--:|--:|--:|--:|",
+    ]
     points = []
     for files in sizes:
         with tempfile.TemporaryDirectory() as folder:
             tree = grown(corpus, files, Path(folder))
             found = measure(str(files), [*CHECK, "--no-cache", str(tree)], 1)
+            ruff = measure("ruff", [*RUFF, str(tree)], 1)
             lines = lines_of(sorted(tree.rglob("*.py")))
         points.append((math.log(files), math.log(found.busy)))
         rows.append(
-            f"| {files:,} | {lines:,} | {found.seconds:.2f} | {found.busy:.2f} "
-            f"| {found.megabytes:.0f} |"
+            f"| {files:,} | {lines:,} | {found.seconds:.2f} | {found.seconds / ruff.seconds:.2f} "
+            f"| {found.busy:.2f} | {found.megabytes:.0f} |"
         )
     slope = statistics.linear_regression(*zip(*points, strict=True)).slope
     rows += ["", f"Seconds of a core grow as the number of files to the power of {slope:.2f}."]

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.analyzer import CHECK, PYTHON, machine, write
+from benchmarks.analyzer import CHECK, RUFF, machine, write
 from benchmarks.timing import Command, in_turns
 from tpulint.syntax.prefilter import passes
 
@@ -28,7 +28,6 @@ else:
 
 SETS = Path(__file__).with_name("sets.toml")
 BEGIN, END = "<!-- sets: written by benchmarks/sets.py -->", "<!-- end of sets -->"
-RUFF = [PYTHON, "-m", "ruff", "check", "--no-cache", "--isolated", "--exit-zero", "-q"]
 
 
 def main() -> None:
