@@ -66,11 +66,11 @@ def test_all_replicas_share_one_compiled_segment():
     assert len([one for one in functions if one.attr["_XlaMustCompile"].b]) == 1
 
 
-def compiled(body):
-    """Return how many functions of a loop with a cluster XLA compiles."""
+def compiled(body, dtype=tf.float32):
+    """Return how many functions XLA compiles of a computation of a scalar."""
     graph = tf.Graph()
     with graph.as_default():
-        ran(body, [[tf.constant(1.0)]])
+        ran(body, [[tf.compat.v1.placeholder(dtype, [])]])
     return sum(one.attr["_XlaMustCompile"].b for one in graph.as_graph_def().library.function)
 
 
@@ -87,6 +87,11 @@ def test_the_test_of_a_loop_starts_no_program_of_xla():
     assert compiled(counted(lambda i, _: tf.reduce_all(i < [4, 10]))) == 2
     assert compiled(lambda x: x > [1.0, 2.0]) == 1
     assert compiled(lambda x: x < 2.0) == 0
+
+
+def test_xla_compares_what_tensorflow_has_no_kernel_for():
+    assert compiled(lambda x: tf.equal(x, x), tf.uint8) == 1
+    assert compiled(lambda x: tf.equal(x, x), tf.bfloat16) == 0
 
 
 def test_a_test_of_scalars_is_xlas_also_of_what_is_no_number():

@@ -40,7 +40,9 @@ from tpulint.runtime.source_location import place_of_operation
 _FREE = frozenset({"Identity", "Const", "NoOp"})
 # Of scalars these give what XLA's give, and a program of XLA takes ten times as long to start.
 _EXACT = frozenset({"Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual"})
-_EXACT |= {"LogicalAnd", "LogicalOr", "LogicalNot"}
+_LOGICAL = frozenset({"LogicalAnd", "LogicalOr", "LogicalNot"})
+# Of types that TensorFlow can compare without XLA; of others, such as float8, it has no kernels.
+_COMPARED = frozenset({tf.bool, tf.int32, tf.int64, tf.float16, tf.bfloat16, tf.float32})
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,8 +300,10 @@ class Composer:
 
 def _is_plain(op: Operation) -> bool:
     """Return whether `op` of the device gives the same without XLA: the test of a loop mostly."""
-    scalars = all(tensor.shape.rank == 0 for tensor in op.inputs)
-    return op.type in _FREE or (op.type in _EXACT and scalars)
+    if op.type in _FREE:
+        return True
+    scalars = all(each.shape.rank == 0 and each.dtype in _COMPARED for each in op.inputs)
+    return op.type in _EXACT | _LOGICAL and scalars
 
 
 def _wanted(region: Region, segment: Segment, own: frozenset[str]) -> list[Tensor]:
