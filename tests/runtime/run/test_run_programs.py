@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import OPTIMIZER_OUTSIDE
+
 ROOT = Path(__file__).parents[3]
 SECONDS = 240
 
@@ -138,18 +140,6 @@ def step():
 step()
 """
 )
-OPTIMIZER_OUTSIDE = """\
-import tensorflow as tf
-
-def train():
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
-    strategy = tf.distribute.TPUStrategy(resolver)
-    optimizer = tf.keras.optimizers.Adam(0.1)
-    with strategy.scope():
-        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-        model.compile(optimizer=optimizer, loss="mse")
-
-"""
 FORGOTTEN = """\
 import tensorflow as tf
 

@@ -8,19 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.programs import OPTIMIZER_OUTSIDE
 from tpulint.cli.run.checked import release_that_ran
 from tpulint.cli.run.explain import explain
-
-PROGRAM = """\
-import tensorflow as tf
-
-resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
-strategy = tf.distribute.TPUStrategy(resolver)
-optimizer = tf.keras.optimizers.Adam(0.1)
-with strategy.scope():
-    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-    model.compile(optimizer=optimizer, loss="mse")
-"""
 
 
 @pytest.mark.parametrize(
@@ -39,7 +29,7 @@ def test_false_alarm_the_release_that_ran_counts_where_none_is_stated(
     (tmp_path / ".git").mkdir()
     (tmp_path / "requirements.txt").write_text(required)
     program = tmp_path / "train.py"
-    program.write_text(PROGRAM)
+    program.write_text(OPTIMIZER_OUTSIDE)
     found = explain([], str(program), [str(program)], release).checked.findings
     assert [each.code for each in found] == codes
 
