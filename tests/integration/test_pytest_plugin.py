@@ -127,7 +127,17 @@ def test_a_test_that_fails_by_a_fault_shows_the_finding(
                     lambda y: tf.tpu.outside_compilation(inner, y), [tf.constant(x)]
                 )
         """,
+        eager="""
+        import tensorflow as tf
+
+        def doubled(x):
+            strategy = tf.distribute.TPUStrategy(
+                tf.distribute.cluster_resolver.TPUClusterResolver("")
+            )
+            return strategy.run(lambda y: y + y, args=(x,))
+        """,
         test_model="""
+        from eager import doubled
         from model import outer
 
         class Odd(Exception):
@@ -136,16 +146,22 @@ def test_a_test_that_fails_by_a_fault_shows_the_finding(
         def test_outer(emulated_tpu):
             outer(1.0)
 
+        def test_eager(emulated_tpu):
+            doubled(1.0)
+
         def test_odd():
             raise Odd
         """,
     )
     done = run()
-    done.assert_outcomes(failed=2)
+    done.assert_outcomes(failed=3)
     done.stdout.fnmatch_lines(
         ["*- tpulint -*", "NestedClusterError at model.py:4 *`tpulint check` says", "", "TPU201 *"]
     )
-    assert done.stdout.str().count("- tpulint -") == 1
+    done.stdout.fnmatch_lines(
+        ["*- tpulint -*", "NotImplementedError [[]TPU701 *`tpulint check` says", "", "TPU701 *"]
+    )
+    assert done.stdout.str().count("- tpulint -") == 2
 
 
 def test_a_worker_of_xdist_has_its_own(pytester: pytest.Pytester, run: Run) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -74,23 +75,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pluggy.Result[pytest.TestReport], None]:
-    """Add to a fault of the runtime what `tpulint check` says of its lines."""
+    """Add to the error of a test the finding of `tpulint check` that it is linked to."""
     outcome = yield
     error = call.excinfo.value if call.excinfo is not None else None
-    said = message_of(error, str(item.path)) if hasattr(error, "rule") else ""
+    is_emulated = "tpulint.runtime" in sys.modules
+    said = message_of(error, str(item.path)) if is_emulated and error is not None else ""
     if said:
         outcome.get_result().sections.append(("tpulint", said))
 
 
 def message_of(error: BaseException | None, program: str) -> str:
-    """Return the findings on the lines of a fault; nothing for an error that is none."""
+    """Return the finding that a fault or an error is linked to; nothing where there is none."""
     from tpulint.cli.run.explain import explain
     from tpulint.cli.run.failure import failure_of
     from tpulint.output import run_report
     from tpulint.output.context import RenderContext
 
     failure = failure_of(error)
-    if failure is None or not failure.code:
+    if failure is None:
         return ""
     found = explain([failure], program)
     context = RenderContext(os.getcwd(), found.sources)

@@ -52,7 +52,7 @@ def explain(
         if best is None and not failure.code:
             continue
         found = None if best is None else trimmed(best)
-        code = failure.code or (best.code if best else "")
+        code = best.code if best else failure.code
         place = shown_place(failure.place)
         faults.append(RunFault(failure.kind, code, place, found, asked=not analysis.failures))
     of_files, messages = checked(analysis, ran, task, config)
@@ -80,39 +80,29 @@ def files_of(failures: list[RunFailure], program: str) -> tuple[str, ...]:
 
 
 def best_of(failure: RunFailure, findings: list[Finding]) -> Finding | None:
-    """The finding that reports the failure, if there is one.
+    """Return the finding that reports the failure, if there is one.
 
-    That is one of its rule that stands where it arose or on the way there, or whose explanation
-    leads through; else the rule's only one in the file; else another rule's at the very line.
+    That is one of its rules, at a line that it has passed or with a trace that leads through such a
+    line, the innermost line first; where the failure arises anywhere, the only one of its rules.
     """
-    if not failure.code:
-        return best_of_all(failure, findings)
     places = [line_of(failure)] if failure.place else []
     places += [each for each in reversed(failure.frames) if each not in places]
-    same = [each for each in findings if each.code == failure.code]
+    same = [each for rule in failure.rules for each in findings if each.code == rule]
     spans = (each for place in places for each in same if holds(each.span, place))
     traces = (each for place in places for each in same if leads_through(each, place))
-    alone = same if len(same) == 1 and in_file(same[0], places[:1]) else []
-    others = (each for place in places[:1] for each in findings if holds(each.span, place))
-    return next(chain(spans, traces, alone, others), None)
+    alone = only_one(same) if failure.anywhere else ()
+    return next(chain(spans, traces, alone), None)
 
 
-def best_of_all(failure: RunFailure, findings: list[Finding]) -> Finding | None:
-    """Return the definite findings on the way to an error that names no rule, the nearest first."""
-    places = [each for each in reversed(failure.frames) if is_users(each[0])]
-    sure = [each for each in findings if each.certainty is Certainty.DEFINITE]
-    spans = (each for place in places for each in sure if holds(each.span, place))
-    traces = (each for place in places[:1] for each in sure if leads_through(each, place))
-    return next(chain(spans, traces), None)
+def only_one(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Return the only definite finding, or the only one; nothing where there are several."""
+    definite = [each for each in findings if each.certainty is Certainty.DEFINITE]
+    candidates = definite or findings
+    return candidates if len(candidates) == 1 else ()
 
 
 def leads_through(finding: Finding, place: tuple[str, int]) -> bool:
     return any(holds(step.span, place) for step in finding.trace)
-
-
-def in_file(finding: Finding, places: list[tuple[str, int]]) -> bool:
-    filename = os.path.abspath(finding.span.filename)
-    return any(os.path.abspath(each) == filename for each, _ in places)
 
 
 def holds(span: Span, place: tuple[str, int]) -> bool:

@@ -1,0 +1,189 @@
+"""The table of errors of TensorFlow and Keras: its texts are theirs, and they lead to findings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+import tpulint.runtime as tpu
+from tpulint.cli.run.checked import release_that_ran
+from tpulint.cli.run.explain import explain
+from tpulint.cli.run.failure import failure_of
+from tpulint.codes import CODES
+from tpulint.knowledge.raised_errors import TABLE, raised_error, text_pattern
+from tpulint.knowledge.typed import typed
+
+ROWS = typed(TABLE)["error"]
+INSTALLED = Path(tf.__file__).parents[1]
+RELEASE = tuple(map(int, tf.__version__.split(".")[:2]))
+
+ESTIMATOR = """\
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+tpu1 = tf1.estimator.tpu
+
+
+def input_fn(params):
+    pairs = tf.data.Dataset.from_tensors((tf.ones([3]), tf.ones([1])))
+    return pairs.repeat(32).batch(params["batch_size"], drop_remainder=True)
+
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean((tf.matmul(features, tf1.get_variable("w", [3, 1])) - labels) ** 2)
+    one = tf.reshape(loss, [1])
+    optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.1))
+    train = optimizer.minimize(loss, global_step=tf1.train.get_global_step())
+
+    def host_fn(losses):
+        return tf.identity(losses)
+
+    host_call = (host_fn, [one])
+    return tpu1.TPUEstimatorSpec(mode, loss=loss, train_op=train, host_call=host_call)
+
+
+tf1.disable_control_flow_v2()
+estimator = tpu1.TPUEstimator(
+    model_fn,
+    config=tpu1.RunConfig(
+        cluster=tf.distribute.cluster_resolver.TPUClusterResolver("my-tpu"), model_dir="FOLDER"
+    ),
+    train_batch_size=8,
+    params={"rate": 0.1},
+)
+estimator.train(input_fn, max_steps=1)
+"""
+# Text of the sound program, the fault in its place, and the rule.
+ESTIMATORS = [
+    ("return tf.identity(losses)", "return tf.identity(losses) + loss", "TPU601"),
+    ("def host_fn(losses)", "def host_fn(losses, steps)", "TPU602"),
+    ("host_fn, [one]", "host_fn, [loss]", "TPU603"),
+    (
+        "tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.1))",
+        "tf1.train.GradientDescentOptimizer(0.1)",
+        "TPU604",
+    ),
+    (", drop_remainder=True", "", "TPU605"),
+    ('{"rate": 0.1}', '{"rate": 0.1, "batch_size": 8}', "TPU606"),
+    ("train_batch_size=8", "train_batch_size=9", "TPU606"),
+    ("(host_fn, [one])", "[host_fn]", "TPU608"),
+    ("(host_fn, [one])", "host_fn", "TPU608"),
+    ("(host_fn, [one])", "(host_fn, one)", "TPU608"),
+    ("(host_fn, [one])", "(one, [one])", "TPU608"),
+]
+STRATEGY = """\
+import math
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver("")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+"""
+STEPS = [
+    ("TPU507", "x.item()"),
+    ("TPU507", "x.tolist()"),
+    ("TPU507", "math.log(x)"),
+    ("TPU801", "tf.estimator.tpu.CrossShardOptimizer(x)"),
+    ("TPU802", "strategy.experimental_make_numpy_dataset(x)"),
+]
+# A line that a finding and the error share, although the one has nothing to do with the other.
+SPENT = """\
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="grpc://10.240.1.2:8470")
+strategy = tf.distribute.TPUStrategy(resolver)
+spent = iter(tf.data.Dataset.range(0))
+lines = tf.data.TextLineDataset("/home/me/names.txt"); spent.get_next()
+batches = strategy.experimental_distribute_dataset(lines.batch(8, drop_remainder=True))
+"""
+
+
+def error_of(program: str, folder: Path) -> BaseException | None:
+    """Return the error that ends the program on an emulated TPU."""
+    path = folder / "program.py"
+    path.write_text(program.replace("FOLDER", str(folder / "model")), encoding="utf-8")
+    code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
+    with tpu.emulated_tpu(num_replicas=2):
+        try:
+            exec(code, {"__name__": "__main__"})
+        except Exception as error:
+            return error
+    return None
+
+
+def linked(error: BaseException | None, folder: Path) -> list[tuple[str, str]]:
+    """Return the rule that the report's heading names, and that of the finding below it."""
+    failure = failure_of(error)
+    if failure is None:
+        return []
+    frames = tuple(each for each in failure.frames if "tests" not in Path(each[0]).parts)
+    program = str(folder / "program.py")
+    faults = explain([failure._replace(frames=frames)], program, release=release_that_ran()).faults
+    return [(each.code, each.finding.code) for each in faults if each.finding is not None]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"])
+def test_each_text_is_in_its_source(row: dict[str, Any]) -> None:
+    assert set(row["rules"]) <= set(CODES)
+    assert raised_error([row["type"]], row["text"], [f"/lib/{row.get('source', '')}"]) is not None
+    since, until = (
+        tuple(map(int, row[key].split("."))) if key in row else RELEASE
+        for key in ("since", "until")
+    )
+    if "source" not in row or not since <= RELEASE <= until:
+        return
+    path = INSTALLED / row["source"]
+    if "estimator" in row["source"] and not path.exists():
+        assert RELEASE >= (2, 16)
+        return
+    assert text_pattern(row["text"]).search("\n".join(texts_of(path))), row["text"]
+
+
+def texts_of(path: Path) -> list[str]:
+    """Return the string literals of a file, with `{}` where a value is put in."""
+    texts = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            texts.append(re.sub("%[sr]", "{}", node.value))
+        elif isinstance(node, ast.JoinedStr):
+            parts = (each.value if isinstance(each, ast.Constant) else "{}" for each in node.values)
+            texts.append("".join(parts))
+    return texts
+
+
+if hasattr(tf.compat.v1, "estimator"):
+
+    @pytest.mark.parametrize(("sound", "wrong", "rule"), ESTIMATORS)
+    def test_an_error_of_the_estimator_leads_to_its_finding(
+        sound: str, wrong: str, rule: str, tmp_path: Path
+    ) -> None:
+        assert ESTIMATOR.count(sound) == 1
+        error = error_of(ESTIMATOR.replace(sound, wrong), tmp_path)
+        assert linked(error, tmp_path) == [(rule, rule)], error
+
+
+@pytest.mark.parametrize(("rule", "wrong"), STEPS)
+def test_an_error_in_a_step_leads_to_its_finding(rule: str, wrong: str, tmp_path: Path) -> None:
+    program = f"""{STRATEGY}
+@tf.function
+def step(x):
+    return strategy.run(lambda x: {wrong}, args=(x,))
+
+step(tf.constant(1.0))
+"""
+    error = error_of(program, tmp_path)
+    assert linked(error, tmp_path) == [(rule, rule)], error
+
+
+def test_an_error_of_another_kind_is_not_linked_to_a_finding_at_its_line(tmp_path: Path) -> None:
+    error = error_of(SPENT, tmp_path)
+    assert isinstance(error, tf.errors.OutOfRangeError)
+    assert linked(error, tmp_path) == []
+    findings = explain([], str(tmp_path / "program.py"), [str(tmp_path / "program.py")]).checked
+    assert [(each.code, each.span.start.row) for each in findings.findings] == [("TPU607", 6)]

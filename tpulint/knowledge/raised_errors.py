@@ -1,0 +1,82 @@
+"""The rules whose faults raise an error; `raised_errors.toml` explains its rows."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from tpulint.knowledge.typed import typed
+
+TABLE = Path(__file__).with_name("raised_errors.toml")
+
+
+class RaisedError(NamedTuple):
+    """One row: an error of TensorFlow, Keras or CPython.
+
+    `anywhere`: the finding need not be at a line that the error has passed.
+    """
+
+    type: str
+    text: re.Pattern[str]
+    rules: tuple[str, ...]
+    anywhere: bool
+    source: str
+
+    def matches(self, types: Collection[str], message: str, filenames: Iterable[str]) -> bool:
+        """Return whether this is an error of one of `types` that has passed these files."""
+        if self.type not in types or not self.text.search(message):
+            return False
+        return not self.anywhere or any(name.endswith(self.source) for name in filenames)
+
+
+class FaultRow(NamedTuple):
+    """An error of the runtime: the other rules that may be behind it, and `anywhere` as above."""
+
+    rules: tuple[str, ...]
+    anywhere: bool
+
+
+@functools.cache
+def raised_errors() -> tuple[RaisedError, ...]:
+    """Return all rows."""
+    return tuple(
+        RaisedError(
+            row["type"],
+            text_pattern(row["text"]),
+            tuple(row["rules"]),
+            row.get("anywhere", False),
+            row.get("source", ""),
+        )
+        for row in typed(TABLE)["error"]
+    )
+
+
+@functools.cache
+def runtime_faults() -> dict[str, FaultRow]:
+    """Return the errors of the runtime that are more than their rule's, by the rule they name."""
+    rows = typed(TABLE)["fault"]
+    return {
+        row["rule"]: FaultRow(tuple(row.get("rules", ())), row.get("anywhere", False))
+        for row in rows
+    }
+
+
+def text_pattern(text: str) -> re.Pattern[str]:
+    """Return a pattern for `text`, in which `{}` stands for what differs from error to error."""
+    return re.compile(".*?".join(map(re.escape, text.split("{}"))), re.DOTALL)
+
+
+def raised_error(
+    types: Collection[str], message: str, filenames: Iterable[str]
+) -> RaisedError | None:
+    """Return the row of an error whose class is or inherits from `types`, or None."""
+    passed = tuple(filenames)
+    return next((row for row in raised_errors() if row.matches(types, message, passed)), None)
+
+
+def runtime_fault(rule: str) -> FaultRow:
+    """Return what is known of an error of the runtime that names `rule`."""
+    return runtime_faults().get(rule, FaultRow((), False))
