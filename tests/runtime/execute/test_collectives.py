@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorflow.python.tpu.ops import tpu_ops
 
 from tests.runtime.execute.tensorflows_marks import outside_compilation, ran
-from tpulint.runtime.errors import DivergentCollectiveError
+from tpulint.runtime.errors import DivergentCollectiveError, UnsupportedOpError
 
 ONE_THREAD = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=1, use_per_session_threads=True)
 
@@ -118,6 +118,32 @@ def test_a_permutation():
 
 def mentions(error, *texts):
     return all(text in str(error) for text in (*texts, __file__))
+
+
+def test_the_gradient_of_a_permutation_goes_the_other_way():
+    def computation(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            squares = tpu_ops.collective_permute(x, [[0, 1], [1, 2]]) ** 2
+        return tape.gradient(squares, x)
+
+    assert values_of(computation, [1.0, 2.0, 3.0]) == [2.0, 4.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "exchange",
+    [
+        lambda x, named: tpu_ops.collective_permute(x, named),
+        lambda x, named: tpu_ops.cross_replica_sum(x, group_assignment=named),
+    ],
+)
+def test_replicas_that_data_names_are_refused(exchange):
+    def computation(x):
+        return exchange(x, tf.cast(tf.fill([1, 2], x), tf.int32))
+
+    with pytest.raises(UnsupportedOpError, match="must be a compile-time constant") as caught:
+        values_of(computation, [0.0, 1.0])
+    assert caught.value.rule == "TPU502"
 
 
 def test_a_sum_that_one_replica_does_not_reach():

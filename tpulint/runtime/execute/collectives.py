@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from tpulint.runtime.extract.groups import source_target_pairs
 from tpulint.runtime.extract.region import Operation, Tensor
 
 
@@ -34,8 +35,7 @@ def _all_to_all(op: Operation, parts: Sequence[Tensor]) -> list[Tensor]:
 
 def _permuted(op: Operation, parts: dict[int, Tensor]) -> list[Tensor]:
     """Return for each member the part of the source whose target it is, or zeros without one."""
-    pairs = tf.get_static_value(op.inputs[1])
-    source_of = {int(target): int(source) for source, target in pairs}
+    source_of = {target: source for source, target in source_target_pairs(op)}
     return [
         parts[source_of[member]] if member in source_of else tf.zeros_like(own)
         for member, own in parts.items()

@@ -1,19 +1,41 @@
-"""The groups of replicas that a collective is given."""
+"""The replicas that a collective names: the groups that meet, or who sends to whom."""
 
 from __future__ import annotations
 
-import tensorflow as tf
+from typing import Any
 
+from tpulint.runtime.errors import UnsupportedOpError
+from tpulint.runtime.extract.constants import constant_value
 from tpulint.runtime.extract.region import Operation
+from tpulint.runtime.source_location import place_of_operation
 
 Groups = tuple[tuple[int, ...], ...]
 
 
 def assigned_groups(op: Operation) -> Groups:
-    """Return the groups that `op`, a collective, assigns; none of them if all replicas meet."""
+    """Return the groups that `op`, a collective, assigns; none of them if all replicas meet.
+
+    Raise `UnsupportedOpError` if the groups depend on data.
+    """
     if op.type == "CollectivePermute":
         return ()
-    assigned = tf.get_static_value(op.inputs[1])
-    if assigned is None or assigned.size == 0:
-        return ()
-    return tuple(tuple(int(one) for one in group) for group in assigned)
+    return tuple(tuple(int(member) for member in group) for group in _replicas_named_by(op))
+
+
+def source_target_pairs(op: Operation) -> Groups:
+    """Return the pairs of `op`, a `CollectivePermute`: the replica that sends, and its target.
+
+    Raise `UnsupportedOpError` if the pairs depend on data.
+    """
+    return tuple((int(source), int(target)) for source, target in _replicas_named_by(op))
+
+
+def _replicas_named_by(op: Operation) -> Any:
+    replicas = constant_value(op.inputs[1])
+    if replicas is None:
+        raise UnsupportedOpError(
+            f"Input 1 to node `{op.name}` with op {op.type} must be a compile-time constant",
+            place=place_of_operation(op),
+            rule="TPU502",
+        )
+    return replicas if replicas.size else ()
