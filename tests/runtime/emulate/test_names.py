@@ -78,6 +78,23 @@ def test_the_strategys_names(kind: Any) -> None:
         assert [float(one) for one in results] == [4.0, 4.0]
 
 
+@pytest.mark.parametrize("device", ["/job:worker", "/job:worker/replica:0/task:0/device:CPU:0"])
+def test_the_only_host_by_its_name_on_a_tpu_node(device: str) -> None:
+    with tpu.emulated_tpu(num_replicas=2):
+        with tf.device(device):
+            dataset = tf.data.Dataset.from_tensor_slices(tf.ones([4, 2])).batch(4)
+            variable = tf.Variable(1.0)
+
+            @tf.function
+            def add(x: Any) -> Any:
+                with tf.device(device):
+                    return x + variable
+
+            assert [add(tf.reduce_sum(batch)) for batch in dataset] == [9.0]
+        with tf.device("/job:other"), pytest.raises(tf.errors.InvalidArgumentError):
+            tf.constant(1.0) + 1.0
+
+
 def test_a_strategy_in_a_session() -> None:
     with tpu.emulated_tpu(num_replicas=2), tf.Graph().as_default():
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver()

@@ -18,7 +18,13 @@ from tpulint.runtime.tensorflow_internals.modules import (
     ops,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.pods import COORDINATOR, current_pod, is_there, on_pod
+from tpulint.runtime.tensorflow_internals.pods import (
+    COORDINATOR,
+    current_pod,
+    is_there,
+    names_only_host,
+    on_pod,
+)
 from tpulint.runtime.tensorflow_internals.processes import run_by
 
 _CONTEXT = "tensorflow.python.eager.context.Context"
@@ -121,10 +127,10 @@ def hosts_placed() -> Iterator[None]:
     constant = constant_op.convert_to_eager_tensor
 
     def device_name(self: Any) -> Any:
-        name = name_of.fget(self)
-        if name and current_pod().is_connected:
-            return self.device_spec.to_string()
-        return name
+        name: str | None = name_of.fget(self)
+        asked_for: str = self.device_spec.to_string() if name else ""
+        is_of_host = bool(name) and (current_pod().is_connected or names_only_host(asked_for))
+        return asked_for if is_of_host else name
 
     def _set_device(self: Any, name: Any, spec: Any) -> None:
         set_device(self, run_by(name) if is_there(name) else name, spec)

@@ -152,9 +152,22 @@ def on_pod(device: str) -> bool:
     return is_task and (spec.task or 0) < current_pod().num_hosts
 
 
+def names_only_host(device: str) -> bool:
+    """Return whether `device` is of the only host, by the name that it has on a TPU node.
+
+    Programs say "/job:worker" there; the host is this process.
+    """
+    if not device or not _pods or current_pod().is_remote:
+        return False
+    spec = spec_of(device)
+    return spec.job == current_pod().job and not spec.task
+
+
 def is_there(device: str | None) -> bool:
     """Return whether `device` is of a host that the program is connected to."""
-    return bool(device) and on_pod(device or "") and current_pod().is_connected
+    if not device:
+        return False
+    return names_only_host(device) or (on_pod(device) and current_pod().is_connected)
 
 
 def host_of(device: str) -> str:

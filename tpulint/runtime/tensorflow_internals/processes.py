@@ -13,6 +13,7 @@ from tpulint.runtime.tensorflow_internals.pods import (
     current_pod,
     has_workers,
     is_connected_to_workers,
+    names_only_host,
     on_pod,
     spec_of,
 )
@@ -53,7 +54,7 @@ def inline_call(call: tf.Operation) -> None:
 
 def run_here(device: str) -> str:
     """Return the device of this process that runs what is placed on `device`."""
-    if on_pod(device):
+    if on_pod(device) or names_only_host(device):
         spec = spec_of(device)
         device = spec.replace(job=LOCAL, replica=0, task=0).to_string()
     return CORE.sub("device:CPU:0", device)
