@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.client import pywrap_tf_session as tf_session
 from tensorflow.python.framework import function
+from tensorflow.python.ops import functional_ops
 
 import tpulint.runtime as tpu
 from tpulint.runtime.tensorflow_internals.sessions import keep_sessions
@@ -104,3 +105,57 @@ def test_a_session_is_let_go_after_the_next_failures() -> None:
     gc.collect()
     assert sessions[0]() is None
     assert sessions[-1]() is not None
+
+
+def called_by_type(x: Any) -> Any:
+    """Return the result of an operation whose type is the function's name."""
+
+    @function.Defun(tf.float32)
+    def doubled(y: Any) -> Any:
+        return 2.0 * y
+
+    return doubled(x)
+
+
+def loop_of_old_functions(x: Any) -> Any:
+    @function.Defun(tf.float32, tf.float32)
+    def goes_on(count: Any, total: Any) -> Any:
+        return count < 3.0
+
+    @function.Defun(tf.float32, tf.float32)
+    def add(count: Any, total: Any) -> Any:
+        return count + 1.0, total + called_by_type(count)
+
+    return functional_ops.While([tf.constant(0.0), x], goes_on, add)[1]
+
+
+def gradient_of_an_old_function(x: Any) -> Any:
+    return tf.gradients(called_by_type(x) * x, x)[0]
+
+
+@pytest.mark.parametrize(
+    ("computation", "expected"),
+    [(called_by_type, 10.0), (loop_of_old_functions, 11.0), (gradient_of_an_old_function, 20.0)],
+)
+def test_old_functions_inside_a_computation(computation: Any, expected: float) -> None:
+    def with_cluster(x: Any) -> Any:
+        return tpu.outside_compilation(lambda y: y + 0.0, computation(x))
+
+    for program in (computation, with_cluster):
+        with tf.Graph().as_default(), tf1.Session() as session:
+            (result,) = tpu.rewrite(program, [tf.constant(5.0)])
+            assert session.run(result) == expected
+
+
+def test_ctc_loss_of_dense_labels() -> None:
+    logits = tf.random.stateless_normal([10, 2, 6], [1, 2])
+
+    def losses(labels: Any) -> Any:
+        return tf.nn.ctc_loss(labels, logits, tf.fill([2], 3), tf.fill([2], 10), blank_index=5)
+
+    @tf.function
+    def step(labels: Any) -> Any:
+        return tpu.rewrite(losses, [labels])[0]
+
+    labels = tf.constant([[1, 2, 3], [0, 2, 2]])
+    np.testing.assert_allclose(step(labels), losses(labels), rtol=1e-4)

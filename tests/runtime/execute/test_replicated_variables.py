@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 
+import tpulint.runtime as tpu
 from tests.runtime.execute.tensorflows_marks import (
     marked_by_tensorflow,
     outside_compilation,
@@ -54,6 +56,19 @@ def test_a_cluster_may_not_touch_a_strategys_variable():
         run_marked(marked_with_mirrored(computation, [tf.constant(1.0)] * 2, variables(2)))
     assert caught.value.rule == "TPU102"
     assert __file__ in str(caught.value)
+
+
+def test_the_state_of_a_generator_that_all_replicas_share():
+    generator, other = (tf.random.Generator.from_seed(1) for _ in range(2))
+    expected = tf.function(lambda: other.normal([2]), jit_compile=True)()
+
+    @tf.function
+    def step(x):
+        return tpu.replicate(lambda y: generator.normal([2]) * y, [[x], [x]])
+
+    for values in step(tf.constant(1.0)):
+        np.testing.assert_allclose(values[0], expected, rtol=1e-5)
+    assert generator.state[0] == other.state[0]
 
 
 def test_a_variable_of_all_replicas_is_free_when_all_have_ended():

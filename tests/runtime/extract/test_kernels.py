@@ -67,6 +67,20 @@ def test_a_dtype_that_no_tpu_holds():
     assert caught.value.rule == "TPU504"
 
 
+def test_the_kernel_of_a_lookup_is_reported_before_the_dtype_of_its_keys():
+    words = tf.lookup.KeyValueTensorInitializer(["cat", "dog"], tf.constant([0.0, 1.0]))
+    table = tf.lookup.StaticHashTable(words, 2.0)
+
+    @tf.function
+    def step(x):
+        return tpu.replicate(lambda y: table.lookup(tf.constant(["cat"])) * y, [[x], [x]])
+
+    with pytest.raises(UnsupportedOpError, match="LookupTableFindV2") as caught:
+        step(tf.constant(1.0))
+    assert caught.value.rule == "TPU501"
+    assert names_the_line(caught.value, "LookupTableFindV2")
+
+
 @pytest.mark.parametrize("in_session", [True, False])
 def test_a_shape_that_hangs_on_chance(in_session):
     def computation(x):

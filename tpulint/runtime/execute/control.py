@@ -10,7 +10,7 @@ from typing import Protocol
 import tensorflow as tf
 
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, token_after
-from tpulint.runtime.extract.bodies import CALL, CASE, IF, WHILE, bodies
+from tpulint.runtime.extract.bodies import CASE, IF, WHILE, bodies
 from tpulint.runtime.extract.effects import arguments, is_resource
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
@@ -49,13 +49,11 @@ def build(
     region: Region, op: Operation, image: Image, waits_for: Sequence[Operation], build: Build
 ) -> Built:
     """Rebuild `op` of `region`; `build` builds the regions in it."""
-    kinds: tuple[tuple[frozenset[str], _Builder], ...] = (
-        (WHILE, _loop),
-        (IF, _conditional),
-        (CASE, _conditional),
-        (CALL, _call),
-    )
-    builder = next(builder for types, builder in kinds if op.type in types)
+    builder: _Builder = _call
+    if op.type in WHILE:
+        builder = _loop
+    elif op.type in IF | CASE:
+        builder = _conditional
     return builder(region, op, image, waits_for, build)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tpulint.runtime.extract.bodies import CALL, COLLECTIVES, FEEDS, bodies, is_marked
+from tpulint.runtime.extract.bodies import COLLECTIVES, FEEDS, bodies, is_call, is_marked
 from tpulint.runtime.extract.kernels import needs_the_host
 from tpulint.runtime.extract.region import Automatic, Operation, Region, key_of
 
@@ -46,7 +46,7 @@ def _visit(region: Region, found: Automatic, seen: set[int]) -> bool:
 
 def _goes_to_the_host(region: Region, op: Operation) -> bool:
     """Return whether `op` goes to the host; calls, which are inlined, and marked bodies do not."""
-    return op.type not in CALL and not is_marked(region, op) and needs_the_host(region, op)
+    return not is_call(op) and not is_marked(region, op) and needs_the_host(region, op)
 
 
 def _with_variants(region: Region, wanted: dict[str, Operation]) -> None:

@@ -40,8 +40,15 @@ _FUNCTION_ATTRS = {
 }
 
 
-def function_names(node: NodeDef) -> tuple[str, ...]:
+def is_call(op: Operation) -> bool:
+    """Return whether `op` calls a function: by an attribute, or by its own type."""
+    return op.type in CALL or tensorflow_internals.is_function(op.graph, op.type)
+
+
+def function_names(graph: Graph, node: NodeDef) -> tuple[str, ...]:
     """Return the functions in a conditional, loop or call, in the order of its attributes."""
+    if tensorflow_internals.is_function(graph, node.op):
+        return (node.op,)
     names: list[str] = []
     for key in _FUNCTION_ATTRS.get(node.op, ()):
         attr = node.attr[key]
@@ -71,7 +78,9 @@ def is_marked(region: Region, op: Operation) -> bool:
 
 
 def _graphs(graph: Graph, node: NodeDef) -> list[Graph]:
-    return [tensorflow_internals.function_graph(graph, name) for name in function_names(node)]
+    return [
+        tensorflow_internals.function_graph(graph, name) for name in function_names(graph, node)
+    ]
 
 
 @tensorflow_internals.once_a_graph

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tpulint.runtime.extract.bodies import CALL, CASE, COLLECTIVES, IF, WHILE, bodies
-from tpulint.runtime.extract.effects import arguments, is_resource
-from tpulint.runtime.extract.feeds import TAKES
+from tpulint.runtime.extract.bodies import CASE, COLLECTIVES, IF, WHILE, bodies, is_call
+from tpulint.runtime.extract.differing import differing, differing_inputs, differing_inside
+from tpulint.runtime.extract.effects import is_resource
 from tpulint.runtime.extract.groups import Groups, assigned_groups
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Region
@@ -72,21 +72,14 @@ class _Around:
 
 def collectives(program: ReplicatedProgram) -> Iterator[Collective]:
     """Return the collectives of `program`."""
-    alike = {
-        name: len({tensor.name for tensor in tensors}) == 1
-        for name, tensors in program.boundary.items()
-        if not is_resource(tensors[0])
-    }
-    around = _Around(
-        program.num_replicas,
-        given=frozenset(name for name, is_same in alike.items() if not is_same),
-        uniform=frozenset(name for name, is_same in alike.items() if is_same),
-    )
+    values = {name for name, tensors in program.boundary.items() if not is_resource(tensors[0])}
+    given = differing_inputs(program)
+    around = _Around(program.num_replicas, given, uniform=frozenset(values - given))
     return _collectives(program.region, around)
 
 
 def _collectives(region: Region, around: _Around) -> Iterator[Collective]:
-    own = _of_replicas(region, around.given)
+    own = differing(region, around.given)
     same = uniform(region, around.uniform)
     for op in region.ops:
         site = (*around.site, op.name)
@@ -98,13 +91,13 @@ def _collectives(region: Region, around: _Around) -> Iterator[Collective]:
             rule = "TPU306"
         for number, body in enumerate(bodies(region, op)):
             decisions, always = around.decisions, around.always
-            if op.type not in CALL:
+            if not is_call(op):
                 branch = None if op.type in WHILE else number
                 decisions = (*decisions, Decision(site, op, around.loops, branch))
                 always = always and decides_alike(region, op, same)
             inside = replace(
                 around,
-                given=_given_to(region, op, body, own),
+                given=differing_inside(region, op, body, own),
                 uniform=uniform_inside(region, op, body, same),
                 site=(*site, number),
                 loops=around.loops + (op.type in WHILE),
@@ -115,46 +108,13 @@ def _collectives(region: Region, around: _Around) -> Iterator[Collective]:
             yield from _collectives(body, inside)
 
 
-def _of_replicas(region: Region, given: frozenset[str]) -> frozenset[str]:
-    """Return the names of the tensors of `region` that depend on its inputs named `given`.
-
-    The result of a collective is the same everywhere; that of an infeed is each core's own.
-    """
-    own = set(given)
-    for op in region.ops:
-        if op.type in COLLECTIVES:
-            continue
-        if op.type in TAKES or any(tensor.name in own for tensor in op.inputs):
-            own.update(tensor.name for tensor in op.outputs)
-    return frozenset(own)
-
-
-def _given_to(region: Region, op: Operation, body: Region, own: frozenset[str]) -> frozenset[str]:
-    """Return the inputs of `body`, of `op`, that may differ between replicas."""
-    places = {place for place, tensor in enumerate(arguments(op)) if tensor.name in own}
-    if op.type in WHILE:
-        places = _carried(bodies(region, op)[1], places)
-    return frozenset(name for place, name in enumerate(body.inputs) if place in places)
-
-
-def _carried(body: Region, places: set[int]) -> set[int]:
-    """Return `places` of a loop's variables, and those that depend on them in later iterations."""
-    while True:
-        names = frozenset(body.inputs[place] for place in places)
-        own = _of_replicas(body, names)
-        more = {place for place, tensor in enumerate(body.outputs) if tensor.name in own}
-        if more <= places:
-            return places
-        places = places | more
-
-
 def _stops_apart(region: Region, op: Operation, own: frozenset[str]) -> bool:
     """Say if `op` is a loop that each replica leaves by its own data."""
     if op.type not in WHILE:
         return False
     condition = bodies(region, op)[0]
-    given = _given_to(region, op, condition, own)
-    return condition.outputs[0].name in _of_replicas(condition, given)
+    given = differing_inside(region, op, condition, own)
+    return condition.outputs[0].name in differing(condition, given)
 
 
 def _groups(op: Operation, replicas: int) -> Groups:

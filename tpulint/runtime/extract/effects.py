@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.runtime.extract.bodies import CALL, CASE, IF, WHILE, bodies
+from tpulint.runtime.extract.bodies import CASE, IF, WHILE, bodies, is_call
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 READS = frozenset(
@@ -30,7 +30,7 @@ def arguments(op: Operation) -> tuple[Tensor, ...]:
 
 def holds_bodies(op: Operation) -> bool:
     """Return whether `op` is a conditional, a loop or a call."""
-    return op.type in WHILE | IF | CASE | CALL
+    return op.type in WHILE | IF | CASE or is_call(op)
 
 
 def writes(region: Region, op: Operation, resource: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -11,40 +11,58 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import UnsupportedOpError
 from tpulint.runtime.extract.bodies import (
-    CALL,
     CASE,
     COLLECTIVES,
     IF,
     ONLY_OF_TPUS,
     WHILE,
     bodies,
+    is_call,
 )
 from tpulint.runtime.extract.region import NEVER_ON_DEVICE, NodeDef, Operation, Region
 from tpulint.runtime.source_location import place_of_operation
 
 _ALWAYS = (
-    WHILE | IF | CASE | CALL | COLLECTIVES | ONLY_OF_TPUS
+    WHILE | IF | CASE | COLLECTIVES | ONLY_OF_TPUS
     | {"Const", "NoOp", "Identity", "IdentityN", "Assert"}
-    | {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"}
+    | {"SymbolicGradient", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"}
 )  # fmt: skip
 
 
 def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError | None:
-    """Return the fault of the first of `ops`, of `region`'s device, that no device can run."""
+    """Return the fault of the first of `ops`, of `region`'s device, that no device can run.
+
+    As TensorFlow does, look for an absent kernel first: a lookup table is reported, not its key.
+    """
+    ops = tuple(ops)
+    return _first_fault(region, ops, _kernel_fault) or _first_fault(region, ops, _dtype_fault)
+
+
+def _first_fault(
+    region: Region,
+    ops: Iterable[Operation],
+    fault_of: Callable[[Region, Operation], UnsupportedOpError | None],
+) -> UnsupportedOpError | None:
+    """Return the first fault of `ops` or of an operation in their bodies, bodies first."""
     for op in ops:
-        for body in bodies(region, op):
-            fault = unsupported(body, body.ops)
-            if fault:
-                return fault
-        node = region.nodes[op.name]
-        if not has_kernel(node):
-            return _fault(
-                op, f"No registered '{op.type}' OpKernel for XLA_TPU_JIT devices", "TPU501"
-            )
-        dtype = _absent_dtype(op)
-        if dtype and op.type != "Assert" and not _feeds_assert(op):
-            return _fault(op, f"Unsupported data type for TPU: {dtype}", "TPU504")
+        inside = (_first_fault(body, body.ops, fault_of) for body in bodies(region, op))
+        fault = next(filter(None, inside), None) or fault_of(region, op)
+        if fault:
+            return fault
     return None
+
+
+def _kernel_fault(region: Region, op: Operation) -> UnsupportedOpError | None:
+    if is_call(op) or has_kernel(region.nodes[op.name]):
+        return None
+    return _fault(op, f"No registered '{op.type}' OpKernel for XLA_TPU_JIT devices", "TPU501")
+
+
+def _dtype_fault(_: Region, op: Operation) -> UnsupportedOpError | None:
+    dtype = _absent_dtype(op)
+    if dtype is None or op.type == "Assert" or _feeds_assert(op):
+        return None
+    return _fault(op, f"Unsupported data type for TPU: {dtype}", "TPU504")
 
 
 def needs_the_host(region: Region, op: Operation) -> bool:

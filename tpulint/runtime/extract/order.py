@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 
 from tpulint.runtime.extract.arguments import argument_names
-from tpulint.runtime.extract.bodies import CALL, COLLECTIVES, bodies
+from tpulint.runtime.extract.bodies import COLLECTIVES, bodies, is_call
 from tpulint.runtime.extract.compiled_order import compiled_order
 from tpulint.runtime.extract.effects import resources_of, writes
 from tpulint.runtime.extract.kernels import needs_the_host
@@ -106,7 +106,7 @@ def _has_hidden_effect(region: Region, op: Operation, side: Side) -> bool:
     if side is Side.COLLECTIVE or op.type in COLLECTIVES or not op.op_def.is_stateful:
         return False
     if side is Side.HOST:
-        return op.type in CALL or not (op.type in _UNORDERED or resources_of(op))
+        return is_call(op) or not (op.type in _UNORDERED or resources_of(op))
     return any(
         inner.type in COLLECTIVES or _has_hidden_effect(body, inner, side_of(body, inner))
         for body in bodies(region, op)

@@ -37,6 +37,10 @@ class ReplicatedProgram:
     """For each name of `region.inputs` one tensor of the marked graph a replica."""
     of_strategy: frozenset[str]
     """Names of `region.inputs` that are handles of a strategy's variables, one a replica."""
+    mirrored: frozenset[str]
+    """The mirrored ones among them: all replicas are meant to have the same value."""
+    variable_names: Mapping[str, str]
+    """The names of variables of a strategy, as far as they are known, by their handles."""
     unordered: Sequence[Unordered] = ()
     """Accesses in branches of TensorFlow 1 conditionals that nothing orders."""
 
@@ -99,6 +103,16 @@ def extract(marked: Marked) -> ReplicatedProgram:
             for name, op in replicated.items()
             if _is_replicated_variable(marked, op)
         ),
+        mirrored=frozenset(
+            names_inside[name]
+            for name, op in replicated.items()
+            if op.get_attr("is_mirrored_variable")
+        ),
+        variable_names={
+            names_inside[name]: marked.variable_names[op.name]
+            for name, op in replicated.items()
+            if op.name in marked.variable_names
+        },
         unordered=unordered,
     )
 

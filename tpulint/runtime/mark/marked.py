@@ -25,7 +25,8 @@ The API packs them as TensorFlow packs its outputs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Tensor = Any
@@ -59,6 +60,8 @@ class Marked:
     metadata: Operation
     """The `TPUReplicateMetadata`."""
     mode: Mode
+    variable_names: Mapping[str, str] = field(default_factory=dict)
+    """The names of replicated variables, by those of their handles' `TPUReplicatedInput`s."""
 
 
 @dataclass(frozen=True, eq=False)

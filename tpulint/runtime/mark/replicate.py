@@ -109,6 +109,7 @@ def _mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
         ),
         metadata=info,
         mode=mode,
+        variable_names=context.variable_handles.names,
     )
     return Outcome(marked, status, found.structure, results, bool(padded), context)
 

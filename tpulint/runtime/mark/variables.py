@@ -17,6 +17,8 @@ class ReplicatedHandles:
 
     def __init__(self) -> None:
         self._handles: dict[str, Any] = {}
+        self.names: dict[str, str] = {}
+        """The names of the variables, by those of their `TPUReplicatedInput`s."""
 
     @property
     def operations(self) -> tuple[Any, ...]:
@@ -62,6 +64,7 @@ class ReplicatedHandles:
             finally:
                 tfi.set_context(graph, inside)
         self._handles[handle_id] = handle
+        self.names[handle.op.name] = name
         return handle
 
 

@@ -22,7 +22,7 @@ def warning_of(found: Unordered) -> UnorderedAccessWarning:
 
 
 def _access(op: Operation) -> str:
-    if function_names(op.node_def):
+    if function_names(op.graph, op.node_def):
         does = "inner control flow"
     else:
         does = "a read" if op.type in READS else "a write"

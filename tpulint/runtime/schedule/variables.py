@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.effects import Touch, touches
 from tpulint.runtime.extract.program import ReplicatedProgram
-from tpulint.runtime.extract.region import Tensor
+from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.extract.unsynchronized import unsynchronized_writes
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.schedule.options import Options
 
@@ -25,6 +25,8 @@ class TouchedVariable:
 
     handle: str
     name: str
+    dtype: tf.DType
+    """The dtype of its value."""
     of_strategy: bool
     """A strategy's: each replica has its own."""
     shared: bool
@@ -61,12 +63,31 @@ class TouchedVariable:
             return True
         return options.host_variables == "snapshot" and (self.device_writes or self.host_writes)
 
-    @property
-    def dtype(self) -> Any:
-        """The dtype of its value, as an operation on the device has it."""
-        attrs = [touch.region.nodes[touch.op.name].attr for touch in self.on_device]
-        kinds = [attr[name].type for attr in attrs for name in ("dtype", "T") if name in attr]
-        return tf.as_dtype(kinds[0])
+
+@dataclass(frozen=True, eq=False)
+class UnsynchronizedVariable:
+    """A variable of a strategy whose copies may differ after `write`."""
+
+    handle: str
+    name: str
+    dtype: tf.DType
+    write: Operation
+
+
+def unsynchronized_variables(
+    program: ReplicatedProgram, variables: Iterable[TouchedVariable]
+) -> tuple[UnsynchronizedVariable, ...]:
+    """Return those of `variables` to which replicas may write different values."""
+    if program.num_replicas == 1:
+        return ()
+    writes = unsynchronized_writes(program)
+    return tuple(
+        UnsynchronizedVariable(
+            variable.handle, variable.name, variable.dtype, writes[variable.handle]
+        )
+        for variable in variables
+        if variable.handle in writes
+    )
 
 
 def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
@@ -75,18 +96,24 @@ def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
     for touch in touches(program.region):
         by_handle.setdefault(touch.variable, []).append(touch)
     names = _names(program.marked)
-    return tuple(
-        TouchedVariable(
+    variables: list[TouchedVariable] = []
+    for handle, accesses in by_handle.items():
+        tensors = program.boundary[handle]
+        dtype = tensorflow_internals.variable_dtype(tensors[0])
+        if dtype is None:  # a table's or an iterator's
+            continue
+        of_strategy = handle in program.of_strategy
+        variable = TouchedVariable(
             handle=handle,
-            name=_name(handle, program.boundary[handle][0], names),
-            of_strategy=handle in program.of_strategy,
-            shared=len({tensor.name for tensor in program.boundary[handle]}) == 1
-            and handle not in program.of_strategy,
-            on_device=tuple(touch for touch in found if not touch.on_host),
-            on_host=tuple(touch for touch in found if touch.on_host),
+            name=program.variable_names.get(handle) or _name(handle, tensors[0], names),
+            dtype=dtype,
+            of_strategy=of_strategy,
+            shared=len({tensor.name for tensor in tensors}) == 1 and not of_strategy,
+            on_device=tuple(touch for touch in accesses if not touch.on_host),
+            on_host=tuple(touch for touch in accesses if touch.on_host),
         )
-        for handle, found in by_handle.items()
-    )
+        variables.append(variable)
+    return tuple(variables)
 
 
 def _names(marked: Marked) -> Mapping[int, str]:

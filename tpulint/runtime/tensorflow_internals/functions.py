@@ -12,6 +12,7 @@ import tensorflow as tf
 from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
 from tpulint.runtime.tensorflow_internals.modules import (
     eager_context,
+    function_def_to_graph,
     gen_script_ops,
     ops,
     script_ops,
@@ -28,27 +29,52 @@ def function_graph(graph: Graph, name: str) -> Graph:
     for holder in graphs_outwards(graph):
         function = holder._functions.get(name)
         if function is not None:
-            return function.graph
+            return function.graph if hasattr(function, "graph") else _graph_of(function, holder)
     raise KeyError(name)
+
+
+def is_function(graph: Graph, name: str) -> bool:
+    """Return whether `name` is a function of `graph`, or of one around it.
+
+    An operation whose type is a function's name calls it: so do the functions of `Defun`.
+    """
+    return any(name in holder._functions for holder in graphs_outwards(graph))
+
+
+def _graph_of(function: Any, holder: Graph) -> Graph:
+    """Return a FuncGraph of `function`, which `Defun` made: it keeps its definition only.
+
+    The graph is kept with the function, as what is derived of a graph is kept with the graph.
+    """
+    if not hasattr(function, "_tpulint_graph"):
+        with holder.as_default():
+            function._tpulint_graph = function_def_to_graph.function_def_to_graph(
+                function.definition
+            )
+    return function._tpulint_graph
 
 
 def function_graphs(op: Any) -> list[Graph]:
     """Return the FuncGraphs of the functions that `op` holds: branches, bodies, callees."""
-    names = [
-        func.name
-        for attr in op.node_def.attr.values()
-        for func in (*attr.list.func, *([attr.func] if attr.func.name else []))
-    ]
-    return [function_graph(op.graph, name) for name in names]
+    return [function_graph(op.graph, name) for name in _function_names(op.graph, op.node_def)]
 
 
 def share_functions(source: Graph, nodes: Iterable[Any]) -> None:
     """Make the functions that the NodeDefs `nodes`, of `source`, call known in this graph."""
     target = ops.get_default_graph()
     for node in nodes:
-        for attr in node.attr.values():
-            for func in (*attr.list.func, *([attr.func] if attr.func.name else [])):
-                _share_function(source, target, func.name)
+        for name in _function_names(source, node):
+            _share_function(source, target, name)
+
+
+def _function_names(graph: Graph, node: Any) -> list[str]:
+    """Return the functions of `graph` that the NodeDef `node` calls or holds."""
+    names = [
+        func.name
+        for attr in node.attr.values()
+        for func in (*attr.list.func, *([attr.func] if attr.func.name else []))
+    ]
+    return [node.op, *names] if is_function(graph, node.op) else names
 
 
 def _share_function(source: Graph, target: Graph, name: str) -> None:

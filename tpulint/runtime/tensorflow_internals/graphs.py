@@ -19,6 +19,9 @@ from tpulint.runtime.tensorflow_internals.modules import random_seed as random_s
 Graph = Any
 Tensor = Any
 
+# 2.12 has it in `ops`.
+_handle_data = getattr(handle_data_util, "get_handle_data", None) or ops.get_handle_data
+
 FuncGraph = func_graph.FuncGraph
 EagerTensor = ops.EagerTensor
 _Result = TypeVar("_Result")
@@ -82,6 +85,17 @@ def captured_here(tensor: Tensor) -> Tensor:
 def copy_handle_data(source: Tensor, target: Tensor) -> None:
     """Copy to `target`, if it is a handle, the data of the resource of `source`."""
     handle_data_util.copy_handle_data(source, target)
+
+
+def variable_dtype(handle: Tensor) -> tf.DType | None:
+    """Return the dtype of the variable that `handle` is of; None if it is no variable's.
+
+    The handles of tables, queues and iterators are resources, too, and have no data.
+    """
+    data = _handle_data(handle)
+    if data is None or not data.is_set or not data.shape_and_type:
+        return None
+    return tf.as_dtype(data.shape_and_type[0].dtype)
 
 
 def watched_variables(graph: Graph) -> list[Any]:
