@@ -52,6 +52,7 @@ __all__ = [
     "UninitializedSystemError",
     "UnorderedAccessWarning",
     "UnsupportedOpError",
+    "UnsynchronizedVariableWarning",
 ]
 
 
@@ -161,6 +162,10 @@ class StaleVariableWarning(RuntimeFaultWarning):
 
 class UnorderedAccessWarning(RuntimeFaultWarning):
     """A branch reads and writes a variable in no order, and TensorFlow may choose another."""
+
+
+class UnsynchronizedVariableWarning(RuntimeFaultWarning):
+    """The replicas' copies of a variable differ, as nothing combines what they assign."""
 
 
 class NestedClusterError(RuntimeFault, NotImplementedError):

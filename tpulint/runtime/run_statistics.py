@@ -75,7 +75,7 @@ class Watch:
     def warn(self, warning: RuntimeFaultWarning) -> None:
         """Keep the first warning of its kind at its place."""
         with self._lock:
-            self.warnings.setdefault((warning.rule, warning.place), warning)
+            self.warnings.setdefault((warning.rule or str(warning), warning.place), warning)
 
     def fail(self, fault: RuntimeFault) -> None:
         """Keep the first fault."""

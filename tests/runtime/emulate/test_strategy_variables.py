@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -29,6 +30,59 @@ def of_two_cores_a_replica(*, num_replicas: int, spmd: bool) -> Any:
 
 def rank() -> Any:
     return tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
+
+
+def test_a_variable_that_drifts_is_reported_once(strategy: Any) -> None:
+    with strategy.scope():
+        drifting = tf.Variable(1.0, name="drifting")
+        summed = tf.Variable(1.0, aggregation=tf.VariableAggregation.SUM)
+        on_read = tf.Variable(1.0, synchronization=tf.VariableSynchronization.ON_READ)
+        alike = tf.Variable(1.0)
+
+    def replica_fn() -> None:
+        summed.assign_add(rank())
+        on_read.assign_add(rank())
+        alike.assign_add(tf.distribute.get_replica_context().all_reduce("SUM", rank()))
+        drifting.assign_add(rank())
+
+    @tf.function
+    def step() -> None:
+        strategy.run(replica_fn)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        step()
+        step()
+    (warning,) = [
+        each for each in caught if issubclass(each.category, tpu.UnsynchronizedVariableWarning)
+    ]
+    assert "'drifting' on cores 0 and 1 differ" in str(warning.message)
+    line = replica_fn.__code__.co_firstlineno + 4
+    assert (warning.filename, warning.lineno) == (__file__, line)
+
+
+@pytest.mark.parametrize("inside", ["branch", "loop", "call"])
+def test_a_variable_that_drifts_inside_control_flow(strategy: Any, inside: str) -> None:
+    with strategy.scope():
+        variable = tf.Variable(1.0)
+
+    def replica_fn() -> None:
+        value = rank()
+        add = lambda: variable.assign_add(value)  # noqa: E731
+        if inside == "branch":
+            tf.cond(value >= 0.0, add, lambda: variable)
+        elif inside == "loop":
+            tf.while_loop(lambda i: i < 2, lambda i: (i + tf.cast(add() < 0.0, tf.int32) + 1,), [0])
+        else:
+            tf.function(add)()
+
+    with pytest.warns(tpu.UnsynchronizedVariableWarning, match="cores 0 and 1"):
+
+        @tf.function
+        def step() -> None:
+            strategy.run(replica_fn)
+
+        step()
 
 
 @pytest.mark.parametrize("packed", [True, False])

@@ -119,6 +119,7 @@ class RunSession:
             self.notes.append(
                 f"The first fault was another one than ended the program: {kind}: {text}"
             )
+        self.notes += warnings_without_rule(self.watch)
         program = self.request.program
         with working_in(self.here):
             notebook = [os.path.abspath(program.name)] * program.name.endswith(".ipynb")
@@ -217,6 +218,13 @@ def hidden_fault(
             ):
                 return None
     return first
+
+
+def warnings_without_rule(watch: Watch) -> Iterator[str]:
+    """Yield the runtime's warnings that no rule covers, which no finding can explain."""
+    for warning in watch.warnings.values():
+        if not warning.rule:
+            yield f"{type(warning).__name__}: {warning}"
 
 
 def unfinished(watch: Watch) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
+from tpulint.runtime.execute.drift import compare_copies
 from tpulint.runtime.execute.exchanges import Exchanges
 from tpulint.runtime.execute.failures import Failures
 from tpulint.runtime.execute.feeds import Feeds
@@ -95,6 +96,7 @@ def run_replicas(
                 replace(composer, access_schedule=AccessSchedule(), deferred=[]).build,
             )
         )
+    ended += compare_copies(scheduled.unsynchronized, images, ended)
     ended += [*exchanges.stop(ended), *serving, *deadline.end(ended), *watching]
     ended += failures.end(ended)
     token = token_after([*ended, *mutex.release(ended)])

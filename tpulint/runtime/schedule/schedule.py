@@ -15,7 +15,12 @@ from tpulint.runtime.schedule.meetings import Meeting, meetings
 from tpulint.runtime.schedule.options import Options
 from tpulint.runtime.schedule.plan import Plan, plan
 from tpulint.runtime.schedule.unordered import warning_of
-from tpulint.runtime.schedule.variables import TouchedVariable, variables_of
+from tpulint.runtime.schedule.variables import (
+    TouchedVariable,
+    UnsynchronizedVariable,
+    unsynchronized_variables,
+    variables_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +38,8 @@ class Schedule:
     """The host clusters that run when the device program has ended."""
     copied: tuple[TouchedVariable, ...]
     """The variables of which each replica's device program has a copy of its own."""
+    unsynchronized: tuple[UnsynchronizedVariable, ...]
+    """The strategy's variables whose copies are compared after the step."""
     meetings: tuple[Meeting, ...]
     feeds: frozenset[Operation]
     """The infeed and outfeed operations."""
@@ -58,6 +65,7 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
         during=during,
         after=after,
         copied=tuple(one for one in variables if one.is_copied(program.num_replicas, options)),
+        unsynchronized=unsynchronized_variables(program, variables),
         meetings=tuple(meetings((before, during, after), collectives(program))),
         feeds=feeds(program.region),
         warnings=(*access_schedule.warnings, *map(warning_of, program.unordered)),
