@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tpulint.runtime.tensorflow_internals.modules import (
-    cancellation,
     eager_context,
     pywrap_tfe,
     session,
@@ -22,24 +21,62 @@ def cancellable_calls() -> Iterator[Callable[[], None]]:
 
     Those that are called afterwards run.
     """
-    managers = [cancellation.CancellationManager()]
+    calls = _Calls()
     run = pywrap_tfe.TFE_Py_Execute
-    cancellable = pywrap_tfe.TFE_Py_ExecuteCancelable
+    run_cancellable = pywrap_tfe.TFE_Py_ExecuteCancelable
 
     def execute(
         handle: Any, device: Any, operation: Any, inputs: Any, attrs: Any, outputs: Any
     ) -> Any:
-        if not eager_context.context().has_function(operation):
+        context = eager_context.context()
+        # A call of an asynchronous executor returns before it has run.
+        if context.is_async() or not context.has_function(operation):
             return run(handle, device, operation, inputs, attrs, outputs)
-        manager = managers[-1]._impl
-        return cancellable(handle, device, operation, inputs, attrs, manager, outputs)
+        # TensorFlow cancels the manager of a call that fails: each call needs its own.
+        manager = pywrap_tfe.TFE_NewCancellationManager()
+        return execute_cancellable(handle, device, operation, inputs, attrs, manager, outputs)
 
-    def cancel() -> None:
-        managers.append(cancellation.CancellationManager())
-        managers[-2].start_cancel()
+    def execute_cancellable(
+        handle: Any,
+        device: Any,
+        operation: Any,
+        inputs: Any,
+        attrs: Any,
+        manager: Any,
+        outputs: Any,
+    ) -> Any:
+        with calls.cancellable_by(manager):
+            return run_cancellable(handle, device, operation, inputs, attrs, manager, outputs)
 
-    with patched("tensorflow.python.pywrap_tfe.TFE_Py_Execute", execute):
-        yield cancel
+    with (
+        patched("tensorflow.python.pywrap_tfe.TFE_Py_Execute", execute),
+        patched("tensorflow.python.pywrap_tfe.TFE_Py_ExecuteCancelable", execute_cancellable),
+    ):
+        yield calls.cancel
+
+
+class _Calls:
+    """The cancellation managers of the calls that run now, in any thread."""
+
+    def __init__(self) -> None:
+        self._managers: dict[object, Any] = {}
+        """By call, as several may share one of the user's. It has no lock: a single operation on a
+        dict is atomic in CPython."""
+
+    @contextlib.contextmanager
+    def cancellable_by(self, manager: Any) -> Iterator[None]:
+        """Let `cancel` cancel the call that is made in the context through `manager`."""
+        call = object()
+        try:
+            self._managers[call] = manager
+            yield
+        finally:
+            self._managers.pop(call, None)
+
+    def cancel(self) -> None:
+        """Cancel the calls that run now."""
+        for manager in tuple(self._managers.values()):
+            pywrap_tfe.TFE_CancellationManagerStartCancel(manager)
 
 
 def close_sessions_of_thread(thread: int) -> None:

@@ -20,7 +20,7 @@ from tensorflow.python.distribute import (
 )
 from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
 from tensorflow.python.distribute.failure_handling import failure_handling_util
-from tensorflow.python.eager import backprop_util, cancellation, execute, polymorphic_function, tape
+from tensorflow.python.eager import backprop_util, execute, polymorphic_function, tape
 from tensorflow.python.eager import context as eager_context
 from tensorflow.python.framework import (
     c_api_util,
@@ -81,7 +81,6 @@ __all__ = [
     "backprop_util",
     "c_api",
     "c_api_util",
-    "cancellation",
     "composite_tensor",
     "config_pb2",
     "constant_op",

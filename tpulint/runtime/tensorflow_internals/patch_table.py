@@ -271,10 +271,13 @@ _FOR_A_WHILE = (
         "tf.cond and tf.while_loop make operations that hold functions, which can be cut",
         When.BUILDING,
     ),
-    Patch(
-        f"{_TF}.pywrap_tfe.TFE_Py_Execute",
-        "Ctrl-C cancels the functions that run",
-        When.INTERRUPTIBLE,
+    *(
+        Patch(
+            f"{_TF}.pywrap_tfe.{name}",
+            "Ctrl-C cancels the functions that run",
+            When.INTERRUPTIBLE,
+        )
+        for name in ("TFE_Py_Execute", "TFE_Py_ExecuteCancelable")
     ),
 )
 

@@ -1,0 +1,113 @@
+"""Each call of a function has its own cancellation manager, and Ctrl-C reaches them all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager import cancellation
+
+from tpulint.runtime import tensorflow_internals as tfi
+
+LONG = 120
+
+Cancel = Callable[[], None]
+
+
+@pytest.fixture
+def cancel() -> Iterator[Cancel]:
+    with tfi.cancellable_calls() as cancel:
+        yield cancel
+
+
+@tf.function
+def positive(value: Any) -> Any:
+    tf.debugging.assert_positive(value)
+    return value
+
+
+class Endless:
+    """A call, in a thread of its own, that waits until it is cancelled."""
+
+    def __init__(self, cancellable: Callable[[Any], Callable[[], Any]] | None = None) -> None:
+        self._runs = threading.Event()
+        self._queue = tf.queue.FIFOQueue(1, tf.bool)  # must outlive the call
+
+        def note() -> Any:
+            self._runs.set()
+            return True
+
+        @tf.function
+        def wait() -> Any:
+            with tf.control_dependencies([tf.numpy_function(note, [], tf.bool)]):
+                return self._queue.dequeue()
+
+        function = wait.get_concrete_function()
+        self._function = cancellable(function) if cancellable else function
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        assert self._runs.wait(LONG)
+
+    def _run(self) -> None:
+        try:
+            self._function()
+        except BaseException as error:  # the test looks at it
+            self._error = error
+
+    def still_waits(self) -> bool:
+        return self._thread.is_alive()
+
+    def ends_cancelled(self) -> bool:
+        self._thread.join(LONG)
+        return isinstance(self._error, tf.errors.CancelledError)
+
+
+def test_a_call_that_fails_cancels_no_later_call(cancel: Cancel) -> None:
+    for value in (1, -1, 2, -2, 3):
+        if value > 0:
+            assert int(positive(tf.constant(value))) == value
+        else:
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                positive(tf.constant(value))
+
+
+def test_a_call_that_fails_cancels_no_call_of_another_thread(cancel: Cancel) -> None:
+    endless = Endless()
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        positive(tf.constant(-1))
+    assert endless.still_waits()
+    cancel()
+    assert endless.ends_cancelled()
+
+
+def test_a_nested_call_that_fails_leaves_the_outer_call_alone(cancel: Cancel) -> None:
+    def caught(value: Any) -> Any:
+        try:
+            return positive(value)
+        except tf.errors.InvalidArgumentError:
+            return -value
+
+    @tf.function
+    def outer(value: Any) -> Any:
+        inner = tf.py_function(caught, [value], tf.int32)
+        return tf.py_function(caught, [inner + 1], tf.int32)
+
+    assert int(outer(tf.constant(-3))) == 4
+
+
+def test_all_calls_that_run_are_cancelled_and_no_others(cancel: Cancel) -> None:
+    calls = [Endless(), Endless()]
+    cancel()
+    assert all(call.ends_cancelled() for call in calls)
+    assert int(positive(tf.constant(1))) == 1
+
+
+def test_a_call_with_a_cancellation_manager_of_the_users_is_cancelled(cancel: Cancel) -> None:
+    call = Endless(cancellation.CancellationManager().get_cancelable_function)
+    cancel()
+    assert call.ends_cancelled()
+    assert int(positive(tf.constant(1))) == 1
