@@ -127,17 +127,19 @@ def test_a_test_that_fails_by_a_fault_shows_the_finding(
                     lambda y: tf.tpu.outside_compilation(inner, y), [tf.constant(x)]
                 )
         """,
-        eager="""
+        reduced="""
         import tensorflow as tf
 
-        def doubled(x):
-            strategy = tf.distribute.TPUStrategy(
-                tf.distribute.cluster_resolver.TPUClusterResolver("")
-            )
-            return strategy.run(lambda y: y + y, args=(x,))
+        strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver(""))
+
+        def replica_fn(x):
+            return strategy.reduce("SUM", x, axis=None)
+
+        @tf.function
+        def step(x):
+            return strategy.run(replica_fn, args=(x,))
         """,
         test_model="""
-        from eager import doubled
         from model import outer
 
         class Odd(Exception):
@@ -146,8 +148,9 @@ def test_a_test_that_fails_by_a_fault_shows_the_finding(
         def test_outer(emulated_tpu):
             outer(1.0)
 
-        def test_eager(emulated_tpu):
-            doubled(1.0)
+        def test_reduce(emulated_tpu):
+            from reduced import step
+            step(1.0)
 
         def test_odd():
             raise Odd
@@ -159,7 +162,7 @@ def test_a_test_that_fails_by_a_fault_shows_the_finding(
         ["*- tpulint -*", "NestedClusterError at model.py:4 *`tpulint check` says", "", "TPU201 *"]
     )
     done.stdout.fnmatch_lines(
-        ["*- tpulint -*", "NotImplementedError [[]TPU701 *`tpulint check` says", "", "TPU701 *"]
+        ["*- tpulint -*", "RuntimeError [[]TPU705 *`tpulint check` says", "", "TPU705 *"]
     )
     assert done.stdout.str().count("- tpulint -") == 2
 
