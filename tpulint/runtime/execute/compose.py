@@ -31,6 +31,7 @@ from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_
 from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.kernels import unsupported
 from tpulint.runtime.extract.python_functions import out_of_reach
+from tpulint.runtime.extract.refused_arrays import refused
 from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
 from tpulint.runtime.extract.segments import Segment, Side
 from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
@@ -65,7 +66,7 @@ class Composer:
         later = self._deferred(planned.deferred, images) if planned.deferred else None
         for segment in planned.segments:
             if segment.side is Side.CONTROL:
-                self._control(planned, segment.ops[0], images)
+                self._control(planned, segment, images)
             elif segment.side is Side.COLLECTIVE:
                 self._meeting(planned, segment, images)
             elif segment.side is Side.FEED:
@@ -231,8 +232,12 @@ class Composer:
         ended = self.probes.end(segment, images.replica, results, [done], started)
         images.effects += [done, *ended]
 
-    def _control(self, planned: Plan, op: Operation, images: TensorMap) -> None:
-        region = planned.region
+    def _control(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
+        region, (op,) = planned.region, segment.ops
+        fault = refused(region, op)
+        if fault:
+            self._fails(planned, segment, fault, images)
+            return
         waits_for = waits_of(planned, op, frozenset({op.name}), images)
 
         site = (*images.site, op.name)

@@ -59,7 +59,7 @@ def function_names(graph: Graph, node: NodeDef) -> tuple[str, ...]:
 def bodies(region: Region, op: Operation) -> tuple[Region, ...]:
     """Return the regions of the functions that `op`, of `region`, holds."""
     return tuple(
-        region.automatic.knows(_body(graph))
+        region.automatic.knows(body_of_function(graph))
         for graph in _graphs(region.graph, region.nodes[op.name])
     )
 
@@ -94,7 +94,7 @@ def _marks(graph: Graph) -> bool:
 
 
 @tensorflow_internals.once_a_graph
-def _body(graph: Any) -> Region:
+def body_of_function(graph: Any) -> Region:
     """Return the region of a function body, where side effects run though no output needs them."""
     given = {tensor.op.name for tensor in graph.inputs}
     roots = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)

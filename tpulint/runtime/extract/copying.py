@@ -62,6 +62,8 @@ def copy(
         for mark in () if with_marks else _MARKS:
             node.attr.pop(mark, None)
         del node.input[:]
+        if op.type == "TensorArrayV3" and region.cluster_of(op) is None:
+            node.attr["clear_after_read"].b = False  # XLA keeps what has been read
         if on_device and op.type in _DROPPED_ON_DEVICE:
             node.op = "NoOp"
             node.attr.clear()

@@ -277,6 +277,8 @@ def _order_accesses(
         if given.graph is graph:
             names[given.name] = min(name, names.get(given.name, name))
     arguments = numbered_arguments(graph.inputs, names, added)
+    # The executor, which runs what is not compiled, drops what leads to no output.
+    graph.control_outputs.extend(op for op in graph.get_operations() if op.op_def.is_stateful)
     return order_accesses(graph, graph.inputs, arguments, added)
 
 

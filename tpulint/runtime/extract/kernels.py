@@ -19,6 +19,7 @@ from tpulint.runtime.extract.bodies import (
     bodies,
     is_call,
 )
+from tpulint.runtime.extract.refused_arrays import refused
 from tpulint.runtime.extract.region import NEVER_ON_DEVICE, NodeDef, Operation, Region
 from tpulint.runtime.source_location import place_of_operation
 
@@ -35,7 +36,8 @@ def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError 
     As TensorFlow does, look for an absent kernel first: a lookup table is reported, not its key.
     """
     ops = tuple(ops)
-    return _first_fault(region, ops, _kernel_fault) or _first_fault(region, ops, _dtype_fault)
+    faults = (_first_fault(region, ops, fault) for fault in (_kernel_fault, _dtype_fault, refused))
+    return next(filter(None, faults), None)
 
 
 def _first_fault(

@@ -11,7 +11,7 @@ from tpulint.runtime.extract.order import order
 from tpulint.runtime.extract.region import Key, Operation, Region, key_of
 from tpulint.runtime.extract.segments import Segment, Side, cut, side_of
 from tpulint.runtime.extract.subregions import part
-from tpulint.runtime.extract.tensor_lists import operations_on_crossing_lists
+from tpulint.runtime.extract.tensor_lists import created_late, operations_on_crossing_lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def _cut(region: Region, sides: Mapping[str, Side]) -> Plan:
     ordered = order(region, side)
     before = {name: earlier - constants for name, earlier in ordered.items()}
     rest = [op for op in region.ops if op.name not in constants]
-    segments = cut(rest, before, side, region.cluster_of, kind)
+    segments = created_late(cut(rest, before, side, region.cluster_of, kind), before)
     return Plan(region, tuple(with_constants(segment) for segment in segments), before)
 
 
