@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import tensorflow as tf
@@ -132,12 +133,17 @@ def rewrite(
 
 
 def _eagerly(request: ReplicateRequest) -> list[Any]:
-    """Trace an eager call and run it once. An operation becomes None: it has run."""
+    """Trace an eager call and run it once. An operation becomes None: it has run.
+
+    Tapes see what is traced, as in a function of the user's, but not the call of the function.
+    """
     traced: list[list[Any]] = []
+    inside = tfi.recording_again if tfi.may_record() else nullcontext
 
     @tf.function(autograph=False)  # type: ignore[untyped-decorator]
     def tpu_step() -> Any:
-        traced.append(_in_graph(request, "eager"))
+        with inside():
+            traced.append(_in_graph(request, "eager"))
         return tf.nest.map_structure(_without_operation, traced[-1])
 
     with tfi.no_recording():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
@@ -28,6 +28,21 @@ def no_recording() -> AbstractContextManager[None]:
     """Return a context in which no tape records operations."""
     stopped: AbstractContextManager[None] = record.stop_recording()
     return stopped
+
+
+def may_record() -> bool:
+    """Return whether a tape that is opened now in this thread records operations."""
+    return not record.pywrap_tfe.TFE_Py_TapeSetIsStopped()
+
+
+@contextmanager
+def recording_again() -> Iterator[None]:
+    """Let tapes record in a context in `no_recording`."""
+    record.pywrap_tfe.TFE_Py_TapeSetRestartOnThread()
+    try:
+        yield
+    finally:
+        record.pywrap_tfe.TFE_Py_TapeSetStopOnThread()
 
 
 def pass_gradients_through(images: Sequence[Tensor], originals: Sequence[Tensor]) -> None:
