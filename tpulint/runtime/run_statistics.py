@@ -13,7 +13,7 @@ from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_s
 from tpulint.runtime.execute import callbacks, thread_starvation
 from tpulint.runtime.execute.probes import SegmentRun, Unfinished, unfinished, watched_by
 from tpulint.runtime.execute.raising import faults_sent_to
-from tpulint.runtime.stepping import options
+from tpulint.runtime.stepping import process_options
 
 FEEDS = ("infeed", "outfeed")
 """The lanes in which the device takes from queues of the host, and puts into them."""
@@ -123,7 +123,7 @@ def running(
     with (
         emulated_tpu(num_replicas, topology=topology, hosts=hosts, workers=workers),
         tfi.cancellable_calls() as cancel,
-        options(deadline=deadline),
+        process_options(deadline=deadline),
     ):
         watch = Watch(cancel)
         with (

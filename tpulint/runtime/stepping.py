@@ -11,11 +11,13 @@ from typing import Any
 from tpulint.runtime.schedule.options import Options
 
 _current: ContextVar[Options | None] = ContextVar("tpulint_options", default=None)
+_of_process = Options()
+"""The options where none are set around the code: a thread does not inherit those of another."""
 
 
 def current_options() -> Options:
     """Return the options of a computation that is built now."""
-    return _current.get() or Options()
+    return _current.get() or _of_process
 
 
 @contextmanager
@@ -30,3 +32,15 @@ def options(**changes: Any) -> Iterator[Options]:
         yield current_options()
     finally:
         _current.reset(token)
+
+
+@contextmanager
+def process_options(**changes: Any) -> Iterator[None]:
+    """Run the computations that any thread builds while the context is open with these options."""
+    global _of_process
+    before = _of_process
+    _of_process = replace(before, **changes)
+    try:
+        yield
+    finally:
+        _of_process = before

@@ -137,8 +137,10 @@ class RunSession:
         if isinstance(self.ended.error, KeyboardInterrupt):
             self.report()
             os._exit(INTERRUPTED)  # TensorFlow takes its time to end, and waits for host functions
-        self.open.close()
-        self.report()
+        try:
+            self.open.close()
+        finally:
+            self.report()
 
     def tell_at_once(self) -> None:
         """Write the report of a program that Ctrl-C ends while its main thread cannot move."""
