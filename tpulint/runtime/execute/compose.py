@@ -112,7 +112,7 @@ class Composer:
         images.operations.update(copied.operations)
         if started:
             made = list(copied.operations.values())
-            ends(self.probes, planned, segment, own, images, made, started)
+            ends(self.probes, planned, segment, own, images, made)
 
     def _host(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         fault = out_of_reach(planned.region, segment.ops)
@@ -173,7 +173,7 @@ class Composer:
             result.set_shape(tensor.shape)
             images.tensors[tensor.name] = result
         if started:
-            ends(self.probes, planned, segment, own, images, [call], started)
+            ends(self.probes, planned, segment, own, images, [call])
 
     def _fails(
         self,
@@ -224,12 +224,11 @@ class Composer:
         ]
         waits_for = waits_of(planned, op, frozenset({op.name}), images)
         segment = WatchedSegment(feed_lane(op), op.name, place_of_operation(op))
-        started = self.probes.start(segment, images.replica, given, waits_for)
-        waits_for += started
+        waits_for += self.probes.start(segment, images.replica, given, waits_for)
         results, done = self.feeds.build(op, given, waits_for, images)
         images.tensors.update({out.name: one for out, one in zip(op.outputs, results, strict=True)})
         images.operations[op.name] = done
-        ended = self.probes.end(segment, images.replica, results, [done], started)
+        ended = self.probes.end(segment, images.replica, results, [done])
         images.effects += [done, *ended]
 
     def _control(self, planned: Plan, segment: Segment, images: TensorMap) -> None:

@@ -43,19 +43,15 @@ def ends(
     own: frozenset[str],
     images: TensorMap,
     made: list[Operation],
-    started: list[Operation],
 ) -> None:
-    """Note that `segment`, whose images are `made`, has ended, before others go on.
-
-    `started` are the operations that noted its start.
-    """
+    """Note that `segment`, whose images are `made`, has ended, before others go on."""
     gives = [
         images.tensors[tensor.name]
         for op in segment.ops
         for tensor in op.outputs
         if segment.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
     ]
-    ended = probes.end(_watched(segment), images.replica, gives, made, started)
+    ended = probes.end(_watched(segment), images.replica, gives, made)
     images.effects += ended
     with tf.control_dependencies(ended):
         for tensor in _values(segment):

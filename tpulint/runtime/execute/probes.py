@@ -14,7 +14,6 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
@@ -80,14 +79,11 @@ def unfinished() -> list[Unfinished]:
 class Probes:
     """The probes of one computation; without a watcher when it is built it has none.
 
-    A segment of the device program notes its start by TensorFlow's clock, and is known to Python
-    when it ends: a call of Python takes longer than most of them. With `at_once` it is known when
-    it starts, too.
+    Python's clock measures: op determinism forbids TensorFlow's.
     """
 
-    def __init__(self, *, at_once: bool = False) -> None:
+    def __init__(self) -> None:
         self.wanted = bool(_watchers)
-        self._at_once = at_once
         self._computation = users_place() if self.wanted else None
         self._step = -1
         self._started: dict[tuple[int, WatchedSegment], tuple[float, int]] = {}
@@ -100,7 +96,7 @@ class Probes:
         return [each for each in self.started() if each.lane != "device"]
 
     def started(self) -> list[Unfinished]:
-        """Return the same, and segments of the device program if they are known at once."""
+        """Return the same, and segments of the device program."""
         with self._lock:
             started = sorted(self._started, key=lambda each: (each[1].lane, each[0]))
         return [
@@ -123,9 +119,6 @@ class Probes:
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):
-            if segment.lane == "device" and not self._at_once:
-                with tensorflow_internals.on_coordinator():
-                    return [tf.timestamp().op]
             given = [in_this_graph(replica), _bytes(takes)]
             return [call_python(partial(self._start, segment), given)]
 
@@ -135,17 +128,12 @@ class Probes:
         replica: Tensor,
         gives: Sequence[Tensor],
         waits_for: Sequence[Operation],
-        started: Sequence[Operation],
     ) -> list[Operation]:
-        """Return operations that note the end of `segment`; `gives` cross the seam.
-
-        `started` are those that noted its start.
-        """
+        """Return operations that note the end of `segment`; `gives` cross the seam."""
         if not self.wanted:
             return []
         with tf.control_dependencies(waits_for):
             given = [in_this_graph(replica), _bytes(gives)]
-            given += [op.outputs[0] for op in started if op.outputs]
             return [call_python(partial(self._end, segment), given)]
 
     def _begin(self) -> None:
@@ -157,11 +145,10 @@ class Probes:
         with self._lock:
             self._started[int(replica), segment] = (time.perf_counter(), int(size))
 
-    def _end(self, segment: WatchedSegment, number: Any, size: Any, since: Any = None) -> None:
+    def _end(self, segment: WatchedSegment, number: Any, size: Any) -> None:
         now, replica = time.perf_counter(), int(number)
-        began = now if since is None else now - max(time.time() - float(since), 0.0)
         with self._lock:
-            start, taken = self._started.pop((replica, segment), (began, 0))
+            start, taken = self._started.pop((replica, segment), (now, 0))
             step = self._step
         event = SegmentRun(
             step,

@@ -60,7 +60,7 @@ def run_replicas(
         for replica in range(program.num_replicas)
     )
     deadline = Deadline(options.deadline, rendezvous.waits, fed, lambda: probes.started())
-    probes = Probes(at_once=deadline.watches)
+    probes = Probes()
     failures = Failures(program.marked.graph)
     shares = [
         scheduled.meetings,
