@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from reprlib import recursive_repr
 from typing import Any
 
 from tpulint.analysis.domain.events import Argument, Context
 from tpulint.analysis.domain.frozen import frozen
 from tpulint.analysis.domain.site import Module, Site
+from tpulint.analysis.domain.structure_size import LARGEST, Sized, without_structures
 from tpulint.analysis.domain.values import UNKNOWN, Bound, DeferredName, Value
 from tpulint.syntax import ir
 
@@ -120,7 +120,7 @@ class ExternalObject(Value):
 
 
 @dataclass(eq=False, slots=True)
-class Sequence(Value):
+class Sequence(Sized):
     """A list or tuple; `open` when there may be items that are not known. `made`: where.
 
     alike: every item is a list, and at these positions all of them hold the same.
@@ -135,13 +135,32 @@ class Sequence(Value):
     alike: frozenset[int] = frozenset()
     places: tuple[int, ...] = ()
 
-    @recursive_repr("...")
+    def __post_init__(self) -> None:
+        self.start_size()
+        if not self.take(self.items):
+            self.items = without_structures(self.items)
+            if not self.take(self.items):
+                self.items, self.open, self.alike, self.places = [], True, frozenset(), ()
+
+    def add(self, item: Value) -> None:
+        """Put an item at the end, as far as there is room."""
+        self.extend([item])
+
+    def extend(self, items: Iterable[Value]) -> None:
+        """Put items at the end, as far as there is room."""
+        listed = list(items)
+        for fitting in (listed, without_structures(listed)):
+            if self.take(fitting):
+                self.items += fitting
+                return
+        self.open = True
+
     def __repr__(self) -> str:
         return f"{self.kind} [{listed(map(repr, self.items), self.open)}]"
 
 
 @dataclass(eq=False, slots=True)
-class Mapping(Value):
+class Mapping(Sized):
     """A dict; `open`: it may hold other `keys`; `perhaps`: may lack these; `set_at`: set later.
 
     places: of the items that it was written with. complete: none of its values is unseen.
@@ -156,8 +175,43 @@ class Mapping(Value):
     perhaps: set[Any] = field(default_factory=set)
     places: dict[Any, int] = field(default_factory=dict)
     complete: bool = False
+    attributes: dict[str, Value] | None = None  # of the object of which this is the `__dict__`
 
-    @recursive_repr("...")
+    def __post_init__(self) -> None:
+        self.start_size()
+        items, self.items = self.items, {}
+        if len(items) > LARGEST or not self.take(items.values()):
+            for key, item in items.items():
+                self.set(key, item)
+        else:
+            self.items = dict(items)
+
+    def set(self, key: Any, item: Value) -> None:
+        """Bind a key, as far as there is room."""
+        before = self.items.get(key)
+        for fitting in (item, UNKNOWN):
+            if self.take([fitting], before):
+                self.items[key] = fitting
+                break
+        else:
+            self.open = True
+            self.complete = False
+        if self.attributes is not None and isinstance(key, str):
+            self.attributes[key] = item
+
+    def update(self, other: Mapping) -> None:
+        """Bind the keys of `other`."""
+        for key, item in list(other.items.items()):
+            self.set(key, item)
+        self.perhaps |= other.perhaps
+        self.open = self.open or other.open
+
+    def remove(self, key: Any) -> None:
+        """Take a key away."""
+        self.items.pop(key, None)
+        if self.attributes is not None:
+            self.attributes.pop(key, None)
+
     def __repr__(self) -> str:
         pairs = (f"{key!r}: {item!r}" for key, item in self.items.items())
         return f"dict {{{listed(pairs, self.open)}}}"

@@ -89,12 +89,18 @@ def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:
     else:
         mapping.perhaps.add(key)
         mapping.open = True
-    mapping.items[key] = item
+    mapping.set(key, item)
 
 
-def copied(mapping: Mapping, made: Context | None) -> Mapping:
-    """A copy that is made at `made`: what is put into `mapping` later it does not hold."""
-    items, keys, set_at = dict(mapping.items), list(mapping.keys), dict(mapping.set_at)
+def copied(
+    mapping: Mapping, made: Context | None, items: dict[object, Value] | None = None
+) -> Mapping:
+    """A copy that is made at `made`: what is put into `mapping` later it does not hold.
+
+    items: those of the copy, where they are copies too.
+    """
+    items = mapping.items if items is None else items
+    keys, set_at = list(mapping.keys), dict(mapping.set_at)
     perhaps = set(mapping.perhaps)
     places = dict(mapping.places)
     rest = keys, set_at, made, perhaps, places, mapping.complete
@@ -125,7 +131,7 @@ def _of_one_family(known: Value, other: Value) -> bool:
 def drop(mapping: Mapping, key: object, context: Context) -> None:
     """`del mapping[key]` at `context`; perhaps, if that is under a condition."""
     if context.runs_once_with(mapping.made):
-        mapping.items.pop(key, None)
+        mapping.remove(key)
         mapping.set_at.pop(key, None)
     elif key in mapping.items:
         mapping.perhaps.add(key)

@@ -151,7 +151,7 @@ def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
     if name == "__class__":
         return base.cls
     if name == "__dict__":
-        return Mapping(base.attributes, True, made=base.context)
+        return Mapping(base.attributes, True, made=base.context, attributes=base.attributes)
     if any(isinstance(each, External) for each in mro(base.cls)):
         return method(base, name)
     return base.attributes.setdefault(name, Opaque(f"self.{name}"))

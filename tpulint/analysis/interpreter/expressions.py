@@ -127,15 +127,13 @@ def _dict(frame: Frame, node: DictDisplay) -> Value:
         item = value(frame, each.value)
         key = value(frame, each.key) if each.key is not None else None
         if isinstance(key, Const):
-            made.items[key.value] = item
+            made.set(key.value, item)
             made.places[key.value] = own_place(each.value)
         elif key is None and isinstance(item, Mapping):
-            made.items.update(item.items)
-            made.perhaps |= item.perhaps
-            made.open = made.open or item.open
+            made.update(item)
         else:
             made.open = True
-            made.items.setdefault(("?", len(made.items)), item)
+            made.set(("?", len(made.items)), item)
             if key is not None:
                 made.keys.append(key)
     return made

@@ -38,6 +38,7 @@ from tpulint.syntax.nodes import Expression
 from tpulint.syntax.places import NOWHERE, first_place
 
 REPEAT = 64
+LONGEST = 4096  # characters of a string that is put together
 
 
 def operation(
@@ -193,7 +194,7 @@ def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
 def folded(op: str, left: object, right: object) -> Value:
     """Small integer arithmetic, so that `2 * 4` replicas are eight, and joined strings."""
     if isinstance(left, str) and isinstance(right, str) and op == "Add":
-        return Const(left + right)
+        return Const(left + right) if len(left) + len(right) <= LONGEST else Text(left[:LONGEST])
     if isinstance(left, str) and op == "Modulo":
         return Text(left.partition("%")[0])
     if type(left) is int and type(right) is int and abs(left) < 1 << 31 and abs(right) < 1 << 31:

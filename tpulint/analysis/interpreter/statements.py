@@ -85,10 +85,10 @@ def _assign_item(frame: Frame, base: Value, index: Value, item: Value) -> None:
             put(base, index.value, item, frame.context)
         else:
             base.open = True
-            base.items[("?", len(base.items))] = item
+            base.set(("?", len(base.items)), item)
     elif isinstance(base, Sequence):
         base.open = True
-        base.items.append(item)
+        base.add(item)
 
 
 def _assign_all(frame: Frame, target: Display, item: Value) -> None:
@@ -117,7 +117,7 @@ def _augmented(frame: Frame, node: AugmentedAssign) -> bool:
     item = value(frame, node.value)
     site = frame.site(first_place(node.target))
     if isinstance(before, Sequence) and isinstance(item, Sequence) and node.op == "Add":
-        before.items.extend(item.items)
+        before.extend(item.items)
         before.open = before.open or item.open or not frame.context.runs_once_with(before.made)
         return False
     assign(

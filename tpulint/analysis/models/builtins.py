@@ -108,11 +108,9 @@ def _dict(this: Call) -> Value:
     made = Mapping({}, False, this.site, made=this.frame.context)
     for each in this.arguments:
         if each.keyword is not None:
-            made.items[each.keyword] = each.value
+            made.set(each.keyword, each.value)
         elif isinstance(each.value, Mapping):
-            made.items.update(each.value.items)
-            made.perhaps |= each.value.perhaps
-            made.open = made.open or each.value.open
+            made.update(each.value)
         else:
             made.open = True
     return made

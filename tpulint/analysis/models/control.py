@@ -172,7 +172,7 @@ def _loop(this: Call) -> Value:
     made = this.run_inside(scope, body, _loop_values(this, given, scope))
     again = Scope(WHILE, this.site)
     with this.frame.muted():
-        predicates.items.append(this.run_inside(again, test, _loop_values(this, made, again)))
+        predicates.add(this.run_inside(again, test, _loop_values(this, made, again)))
     decided = transfer.leave_control(this.frame, predicate, [], this.site)
     return transfer.leave_control(this.frame, join([given, made]), [decided], this.site)
 

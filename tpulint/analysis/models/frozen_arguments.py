@@ -36,6 +36,5 @@ def _copy(value: Value, depth: int = 0) -> Value:
         rows = [_copy(each, depth + 1) for each in value.items]
         kind, is_open, site, made = value.kind, value.open, value.site, value.made
         return Sequence(kind, rows, is_open, site, made, value.alike, value.places)
-    found = copied(value, value.made)
-    found.items = {key: _copy(each, depth + 1) for key, each in value.items.items()}
-    return found
+    items = {key: _copy(each, depth + 1) for key, each in value.items.items()}
+    return copied(value, value.made, items)

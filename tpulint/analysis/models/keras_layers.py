@@ -67,7 +67,7 @@ def _add(this: Call, model: ExternalObject | Instance, layer: Value) -> None:
     made = model.context
     if made is not None and not this.frame.context.reached_whenever(made):
         layer = join([layer, NONE])
-    known.items.append(layer)
+    known.add(layer)
 
 
 def _keep(frame: Frame, model: ExternalObject | Instance, args: Arguments) -> None:

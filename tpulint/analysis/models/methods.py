@@ -43,14 +43,14 @@ def _of_sequence(this: Call, receiver: Sequence) -> Value:
     name, values = this.name, this.values
     conditional = not this.frame.context.runs_once_with(receiver.made)
     if name in ("append", "add", "appendleft") and values:
-        receiver.items.append(values[0])
+        receiver.add(values[0])
         receiver.open = receiver.open or conditional
     elif name == "insert" and len(values) == 2:
-        receiver.items.append(values[1])
+        receiver.add(values[1])
         receiver.open = True
     elif name == "extend" and values:
         source = values[0]
-        receiver.items.extend(source.items if isinstance(source, Sequence) else [UNKNOWN])
+        receiver.extend(source.items if isinstance(source, Sequence) else [UNKNOWN])
         known = isinstance(source, Sequence) and not source.open
         receiver.open = receiver.open or conditional or not known
     elif name in ("pop", "popleft"):
@@ -106,7 +106,7 @@ def _update(this: Call, receiver: Mapping) -> Value:
         if each.keyword is not None:
             put(receiver, each.keyword, each.value, this.frame.context)
         elif isinstance(each.value, Mapping):
-            for key, item in each.value.items.items():
+            for key, item in list(each.value.items.items()):
                 new = ("?", len(receiver.items)) if isinstance(key, tuple) else key
                 put(receiver, new, item, this.frame.context)
             receiver.complete = receiver.complete and not each.value.open
@@ -114,7 +114,7 @@ def _update(this: Call, receiver: Mapping) -> Value:
         else:
             receiver.open = True
             for key, item in receiver.items.items():
-                receiver.items[key] = join([item, UNKNOWN])
+                receiver.set(key, join([item, UNKNOWN]))
     return NONE
 
 

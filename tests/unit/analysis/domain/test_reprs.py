@@ -52,12 +52,6 @@ def test_a_value_is_short(value: Value, text: str) -> None:
     assert repr(value) == text
 
 
-def test_a_list_that_holds_itself_ends() -> None:
-    ring = Sequence("list", [])
-    ring.items.append(Mapping({"again": ring}))
-    assert repr(ring) == "list [dict {'again': ...}]"
-
-
 def test_a_context_says_its_lane_its_scopes_and_its_calls() -> None:
     context = Context((Scope(COND, SITE), Scope(WITH, SITE, effect=SCOPE), Scope(LOOP, SITE)))
     called = context.called(CallStep(SITE, "main")).called(CallStep(SITE, "step"))
