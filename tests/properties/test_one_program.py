@@ -154,3 +154,44 @@ def test_programs_say_different_things() -> None:
     texts = [text for seed in range(8) for text in tree(seed).values()]
     assert any(SOFT in each for each in texts)
     assert any("strategy" in each and SOFT not in each for each in texts)
+
+
+RING_MODULE = """from tensorflow.compat.v1 import tpu
+from {before} import *
+
+
+def inner_{name}(x):
+    return tpu.outside_compilation(unseen_{name}, x)
+
+
+def step_{name}(x):
+    return tpu.outside_compilation(inner_{other}, x)
+
+
+tpu.rewrite(step_{name}, [1.0])
+"""
+STAR_IMPORTS: Mapping[str, Mapping[str, str]] = {
+    "ring": {
+        "a.py": RING_MODULE.format(before="b", name="a", other="b"),
+        "b.py": RING_MODULE.format(before="a", name="b", other="a"),
+    },
+    "package": {
+        "p/__init__.py": "from p.m import *\nfrom p.n import *\n",
+        "p/m.py": RING_MODULE.format(before="p", name="m", other="n"),
+        "p/n.py": RING_MODULE.format(before="p", name="n", other="m"),
+    },
+    "itself": {"a.py": RING_MODULE.format(before="a", name="a", other="a")},
+}
+
+
+@pytest.mark.parametrize("kind", STAR_IMPORTS)
+def test_star_imports_in_a_ring_name_what_they_would(kind: str, tmp_path: Path) -> None:
+    modules = STAR_IMPORTS[kind]
+    top = write(modules, tmp_path)
+    paths = [top / name for name in modules]
+    rows = found(paths, top)
+    programs = {name for name in modules if not name.endswith("__init__.py")}
+    assert {name for name, _, code, certainty, _ in rows if certainty == "definite"} == programs
+    assert {code for _, _, code, _, _ in rows} == {"TPU201"}
+    assert found(paths[::-1], top) == rows
+    assert set().union(*(found([each], top) for each in paths)) == rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Protocol
 
 from tpulint.analysis.domain.context import COMPUTATION, DATA, WITH, Scope
@@ -87,15 +88,30 @@ class ModuleLinker(ABC):
 
     def module_name(self, module: Module, name: str) -> Value | None:
         """A global of `module`, its star imports included; None where there is none."""
-        found = self.module_env(module).names.get(name)
-        if found is not None:
-            return found
-        for source in self._star_imports.get(module, ()):
-            if isinstance(source, ModuleValue) and self.follows(source.path):
-                starred = self.project.module(source.path)
-                inner = self.module_name(starred, name) if starred is not None else None
-                if inner is not None:
-                    return inner
+        external = None
+        for starred in self._with_star_imports(module):
+            found = self.module_env(starred).names.get(name)
+            if found is not None:
+                return found
+            external = external or self._external_star(starred, name)
+        return external
+
+    def _with_star_imports(self, module: Module) -> Iterator[Module]:
+        """Yield the module, and what it imports with a star, each once: modules may do so in a
+        ring."""
+        stack, seen = [module], {module}
+        while stack:
+            found = stack.pop()
+            yield found
+            for source in reversed(self._star_imports.get(found, ())):
+                if isinstance(source, ModuleValue) and self.follows(source.path):
+                    starred = self.project.module(source.path)
+                    if starred is not None and starred not in seen:
+                        seen.add(starred)
+                        stack.append(starred)
+
+    def _external_star(self, module: Module, name: str) -> External | None:
+        """The name of something outside the project that a star import of `module` may mean."""
         for source in self._star_imports.get(module, ()):
             if isinstance(source, External) and not name.startswith("_"):
                 return External(f"{source.path}.{name}")
