@@ -15,6 +15,7 @@ from tpulint.syntax.lowering.libcst_statements import Statements
 from tpulint.syntax.lowering.python_statements import PythonStatements
 from tpulint.syntax.lowering.scopes import LexicalScope
 from tpulint.syntax.nodes import Block
+from tpulint.syntax.parse import may_nest_patterns
 from tpulint.syntax.prefilter import names_the_seam
 from tpulint.syntax.python_tree import python_tree
 from tpulint.syntax.tree import tree_of
@@ -32,7 +33,7 @@ def inside(
     `facts`. None where libcst does not take what CPython took. `body` is CPython's tree, where
     it is known.
     """
-    by_libcst = names_the_seam(text)
+    by_libcst = names_the_seam(text) and not may_nest_patterns(text)
     try:
         walk, lowered = _of_libcst(text) if by_libcst else _of_python(text, body)
     except NotParsed:

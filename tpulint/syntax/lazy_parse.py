@@ -13,7 +13,7 @@ from tpulint.syntax.body_ranges import body_of, lines_of, outermost, skeleton
 from tpulint.syntax.lazy_module import Pieces
 from tpulint.syntax.light_nodes import NotParsed
 from tpulint.syntax.lower import lower, lower_python
-from tpulint.syntax.parse import may_nest_deeply, parse, too_deep
+from tpulint.syntax.parse import may_nest_deeply, may_nest_patterns, parse, too_deep
 from tpulint.syntax.prefilter import names_the_seam
 from tpulint.syntax.python_tree import python_tree
 from tpulint.syntax.tree import tree_of
@@ -33,8 +33,9 @@ def outside(text: str) -> ir.ModuleSummary | None:
     cuts = {each: body_of(each, lines) for each in outermost(tree.body)}
     large = {each: cut for each, cut in cuts.items() if cut is not None}
     around = skeleton(lines, [*large.values()])
+    by_libcst = names_the_seam(around) and not may_nest_patterns(around)
     try:
-        facts = lower(tree_of(around)) if names_the_seam(around) else lower_python(tree, large)
+        facts = lower(tree_of(around)) if by_libcst else lower_python(tree, large)
     except NotParsed:
         return None
     functions = [each for each in facts.functions if each.parent is None and not each.is_lambda]

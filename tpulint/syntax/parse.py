@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ LARGE = 200_000  # characters
 LONG_LINE = 1_000  # characters
 MANY = 200  # branches, each inside the one before
 DEEP = 40  # brackets, those in strings and comments included
+DEEP_PATTERN = 8  # brackets, where there is a `case` that they may be in
+CASE = re.compile(r"^[ \t]*case\b", re.MULTILINE)
 CHAIN = 1_000  # operators, attributes or calls on one another: libcst's time grows as the square
 _BRACKETS = b"()[]{}"
 _ROUND = bytes.maketrans(b"[]{}", b"()()")
@@ -35,8 +38,11 @@ def parse(text: str) -> cst.Module:
 
     Raises:
         SyntaxProblem: it cannot be parsed. Nesting that breaks CPython's parser is
-            refused before libcst sees it, whose native parser would kill the process.
+            refused before libcst sees it, whose native parser would kill the process,
+            and so are patterns for which libcst's would need hours.
     """
+    if may_nest_patterns(text):
+        raise SyntaxProblem(*(_refused_by_python(text) or (NESTED_TOO_DEEPLY, 1, 1)))
     if may_nest_deeply(text):
         refuse_deep_nesting(text)
     try:
@@ -56,14 +62,19 @@ def may_nest_deeply(text: str) -> bool:
     return _brackets_nest(text)
 
 
-def _brackets_nest(text: str) -> bool:
-    """Return whether more than DEEP brackets are open at once, or may be: some have no partner."""
+def may_nest_patterns(text: str) -> bool:
+    """Return whether a pattern may be so deep that libcst, whose time doubles each level, hangs."""
+    return CASE.search(text) is not None and _brackets_nest(text, DEEP_PATTERN)
+
+
+def _brackets_nest(text: str, limit: int = DEEP) -> bool:
+    """Return whether more brackets are open at once, or may be: some have no partner."""
     brackets = text.encode(errors="replace").translate(_ROUND, _OTHERS)
     depth = 0
-    while depth <= DEEP and b"()" in brackets:
+    while depth <= limit and b"()" in brackets:
         brackets = brackets.replace(b"()", b"")
         depth += 1
-    return depth + brackets.count(b"(") > DEEP
+    return depth + brackets.count(b"(") > limit
 
 
 def refuse_deep_nesting(text: str) -> None:
@@ -102,17 +113,26 @@ def too_deep(tree: ast.AST) -> int | None:
 
 def _problem(text: str) -> SyntaxProblem:
     """CPython's words and place where it has any (they name Python 2's print), else libcst's."""
-    try:
-        ast.parse(text)
-    except SyntaxError as known:
-        return SyntaxProblem(str(known.msg), known.lineno or 1, max(known.offset or 1, 1))
-    except ValueError as known:
-        reason = str(known)
-    else:  # tabs and spaces in one indent, for instance
-        reason = ""
-    error = _refusal(text)
+    refused = _refused_by_python(text)
+    if refused is not None and refused[1]:
+        return SyntaxProblem(*refused)
+    error = _refusal(text)  # tabs and spaces in one indent, for instance
     words = f"Python can read this file, but libcst cannot: {error.message.splitlines()[0]}"
-    return SyntaxProblem(reason or words, error.raw_line, error.raw_column + 1)
+    reason = refused[0] if refused is not None else words
+    return SyntaxProblem(reason, error.raw_line, error.raw_column + 1)
+
+
+def _refused_by_python(text: str) -> tuple[str, int, int] | None:
+    """Return CPython's reason, row and column, where it refuses the text; row 0 if it has none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as known:
+        return str(known.msg), known.lineno or 1, max(known.offset or 1, 1)
+    except ValueError as known:
+        return str(known), 0, 0
+    return None
 
 
 def _refusal(text: str) -> cst.ParserSyntaxError:

@@ -68,10 +68,12 @@ def paired(text: str, counts: list[int]) -> list[list[Corners]] | None:
 
 
 def _nodes(tree: ast.AST) -> Iterator[tuple[int, Any]]:
-    """Nodes that have a place, each with its kind; f-strings are left closed."""
+    """Nodes that have a place, each with its kind; f-strings and patterns are left closed."""
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
+        if isinstance(node, ast.pattern):
+            continue
         kind = _KINDS.get(type(node))
         if kind is not None and (kind != ir.KEYWORD or hasattr(node, "lineno")):
             yield kind, node

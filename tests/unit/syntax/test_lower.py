@@ -16,6 +16,7 @@ from tpulint.syntax.nodes import Node, walk
 from tpulint.syntax.parse import NESTED_TOO_DEEPLY, SyntaxProblem, parse
 from tpulint.syntax.positions import Positions, paired, provided
 from tpulint.syntax.statement_nodes import Assign, Match
+from tpulint.syntax.summarize import summarize_here
 
 # Files of Python's own library with the widest choice of syntax; all are in 3.10 and later.
 SAMPLES = (
@@ -153,10 +154,23 @@ def test_match_keeps_its_cases() -> None:
 
 
 def test_places_beside_a_pattern_are_right() -> None:
-    """`ast` sees names in patterns that the summary leaves out: it cannot be paired."""
+    """`ast` has names in patterns; they are left out on both sides."""
     text = "match x:\n    case Point(a.b, c=[1, *d]):\n        pass\nlast(x)\n"
-    assert paired(text, facts_of(text).counts) is None
+    assert paired(text, facts_of(text).counts) is not None
     assert call_texts(text) == ["last(x)"]
+
+
+@pytest.mark.parametrize("nest", ["[{}]", "({})", "{{'key': {}}}", "Point({})"])
+def test_nested_patterns_are_read_at_once(nest: str) -> None:
+    """libcst's parser takes twice as long with each level: hours at this one."""
+    pattern = "a"
+    for _ in range(32):
+        pattern = nest.format(pattern)
+    text = f"outside_compilation(x)\nmatch x:\n    case {pattern}:\n        last(x)\n"
+    facts = summarize_here(text)
+    assert isinstance(facts, ir.ModuleSummary)
+    assert isinstance(facts.body[-1], Match)
+    assert isinstance(summarize_here(text + "("), tuple)
 
 
 def test_a_walrus_binds_in_the_function() -> None:

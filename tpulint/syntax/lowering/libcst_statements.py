@@ -222,7 +222,6 @@ class Statements(Expressions):
     def match(self, node: cst.Match) -> Statement:
         """Patterns are not modelled: their names become unknown, their bodies are walked."""
         subject = self.expression(node.subject)
-        self.truncated = True
         cases = []
         for case in node.cases:
             guard = self.expression(case.guard) if case.guard is not None else None

@@ -207,7 +207,6 @@ class PythonStatements(PythonExpressions):
     def match(self, node: ast.Match) -> Statement:
         """Patterns are not modelled: their names become unknown, their bodies are walked."""
         subject = self.expression(node.subject)
-        self.truncated = True
         cases = [Case(self.optional(each.guard), self.block(each.body)) for each in node.cases]
         return Match(subject, cases)
 
