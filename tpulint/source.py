@@ -86,6 +86,16 @@ def read_source(filename: str, data: bytes | None = None) -> Source:
                 data = file.read()
         except OSError as error:
             raise UnreadableSource(f"cannot read the file: {error.strerror or error}") from None
+    try:
+        return _source_of(filename, data)
+    except UnreadableSource:
+        raise
+    except Exception as error:  # a codec may raise anything
+        reason = f"{type(error).__name__}: {error}"
+        raise UnreadableSource(f"the file cannot be read: {reason}") from None
+
+
+def _source_of(filename: str, data: bytes) -> Source:
     if filename.endswith(".ipynb"):
         return _notebook(filename, data)
     if b"\0" in data:
@@ -125,7 +135,7 @@ def declared_encoding(data: bytes) -> str:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         "".encode(encoding)
-    except (SyntaxError, LookupError) as error:
+    except (SyntaxError, LookupError, UnicodeError) as error:
         raise UnreadableSource(f"the file's encoding cannot be used: {error}") from None
     return encoding
 

@@ -16,6 +16,8 @@ from tests.integration.programs import NESTED
 from tpulint.output import FORMATS
 
 WORD = "# outside_compilation\n"  # lets a file through the screening of bytes
+# Names that some releases lack, so that they are looked for in the code.
+KERAS = b"from tensorflow import keras\n# https://keras.io/api/keras_cv/bounding_box/\n"
 
 
 @pytest.fixture
@@ -39,6 +41,8 @@ def check(folder: Path, *arguments: str) -> tuple[list[dict[str, Any]], Answer]:
     [
         ("latin.py", b"# outside_compilation\nx = '\xe9'\n", "not utf-8: byte 0xe9"),
         ("cookie.py", b"# coding: klingon\n# outside_compilation\n", "encoding cannot be used"),
+        ("undefined.py", b"# coding: undefined\n# outside_compilation\n", "cannot be used"),
+        ("named.py", b"# coding: undefined\n" + KERAS, "encoding cannot be used"),
         ("binary.py", b"outside_compilation\0\1\2", "binary"),
         ("old.py", b"print 'outside_compilation'\n", ""),
         ("half.py", b"tpu.outside_compilation(\n", ""),

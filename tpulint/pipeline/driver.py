@@ -193,6 +193,7 @@ def divide_files(batch: Batch, prefiltered: Prefiltered, graph: ImportGraph) -> 
 def analyze_names(batch: Batch, prefiltered: Prefiltered) -> Analysis:
     """Return the findings in names alone, and the files that cannot be read."""
     found = Analysis(prefiltered.findings, marked=prefiltered.marked)
+    found.failures += prefiltered.failures
     found.imported += prefiltered.consulted
     program = program_of_names(batch, prefiltered)
     if program is not None:

@@ -9,13 +9,15 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.analysis.names.spelling_search import Spelled, SpellingSearch
+from tpulint.analysis.names.spelling_search import NamesInFile, Spelled, SpellingSearch
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.imports import statements
 from tpulint.disk import DISK
 from tpulint.finding import Finding, Location, Span
 from tpulint.notebook_images import without_images
+from tpulint.pipeline.failure import ProgramFailure, describe
 from tpulint.pipeline.file_signs import FileSigns, signs_in
+from tpulint.source import UnreadableSource
 
 if TYPE_CHECKING:
     from tpulint.analysis.resolver.import_graph import ImportGraph
@@ -30,7 +32,7 @@ class Prefiltered(NamedTuple):
     those that may hold suppressions. setters: those that turn soft placement on, and with which
     certainty. scripts: those that are run as programs. spelled: names that the TensorFlow of
     their files lacks. consulted: the requirement files that say which one that is. searched: the
-    signs in the files that were not known.
+    signs in the files that were not known. failures: what an error of tpulint's own has cost.
     """
 
     seeds: tuple[str, ...] = ()
@@ -42,6 +44,7 @@ class Prefiltered(NamedTuple):
     consulted: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     searched: tuple[tuple[str, FileSigns], ...] = ()
+    failures: tuple[ProgramFailure, ...] = ()
 
 
 def prefilter(
@@ -60,6 +63,7 @@ def prefilter(
     signs: dict[str, FileSigns] = {}
     searched = []
     findings = []
+    failures = []
     spelling = SpellingSearch(settings.target_tensorflow)
 
     def read(filename: str) -> bytes:
@@ -75,18 +79,29 @@ def prefilter(
         graph.learn(os.path.abspath(filename), written)
         return signs_in(data, settings, written)
 
+    def look(filename: str, its: FileSigns) -> NamesInFile:
+        try:
+            return spelling.look(filename, its.names, partial(read, filename))
+        except UnreadableSource:
+            if its.seam:  # the program that begins in it reports that
+                return its.names
+            raise
+
     for filename in filenames:
         try:
             its = known.get(filename) or search(filename)
             if its.names.missing:
-                names = spelling.look(filename, its.names, partial(read, filename))
-                its = its._replace(names=names)
+                its = its._replace(names=look(filename, its))
             if its != known.get(filename):
                 searched.append((filename, its))
         except OSError as error:
             findings.append(unreadable(filename, f"cannot be read: {error.strerror}", 1, 1))
-            continue
-        signs[filename] = its
+        except UnreadableSource as error:
+            findings.append(unreadable(filename, error.reason, error.row, error.column))
+        except Exception as error:
+            failures.append(ProgramFailure(filename, describe(error)))
+        else:
+            signs[filename] = its
     shown = signs.items()
     return Prefiltered(
         tuple(each for each, its in shown if its.seam),
@@ -98,6 +113,7 @@ def prefilter(
         tuple(spelling.targets.consulted),
         tuple(findings),
         tuple(searched),
+        tuple(failures),
     )
 
 

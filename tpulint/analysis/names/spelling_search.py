@@ -61,6 +61,9 @@ class SpellingSearch:
         """Keep what the file names and its releases do not have.
 
         Return what the file names, as far as that had to be found out.
+
+        Raises:
+            UnreadableSource: that cannot be found out, for the file is no text.
         """
         target = self.targets.of(filename).of_file(its.keras_2)
         if not lacks_one(target, its.missing):
@@ -88,14 +91,11 @@ def _in_code(
     """Return what the code of the file names; spelled out if the target lacks something of it."""
     from tpulint.knowledge import names
     from tpulint.knowledge.renames import method_names
-    from tpulint.source import UnreadableSource, read_source
+    from tpulint.source import read_source
     from tpulint.syntax.api_spellings import spelled
     from tpulint.syntax.text_scan import code_of
 
-    try:
-        text = read_source(filename, read()).text
-    except UnreadableSource:
-        return its
+    text = read_source(filename, read()).text
     its = its._replace(missing=tuple(missing_somewhere(code_of(text).encode())))
     found = (
         spelled(text, PACKAGE.decode(), method_names()) if lacks_one(target, its.missing) else None
