@@ -99,7 +99,7 @@ import tensorflow as tf
 resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="grpc://10.240.1.2:8470")
 strategy = tf.distribute.TPUStrategy(resolver)
 spent = iter(tf.data.Dataset.range(0))
-lines = tf.data.TextLineDataset("/home/me/names.txt"); spent.get_next()
+lines = tf.data.TextLineDataset("/content/names.txt"); spent.get_next()
 batches = strategy.experimental_distribute_dataset(lines.batch(8, drop_remainder=True))
 """
 

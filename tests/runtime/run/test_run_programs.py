@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.programs import OPTIMIZER_OUTSIDE
+from tests.runtime.run.command import ROOT, STRATEGY, tpulint
 
-ROOT = Path(__file__).parents[3]
-SECONDS = 240
-
-STRATEGY = """\
-import os
-import sys
-assert "tensorflow" not in sys.modules
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-import tensorflow as tf
-
-resolver = tf.distribute.cluster_resolver.TPUClusterResolver("")
-tf.config.experimental_connect_to_cluster(resolver)
-tf.tpu.experimental.initialize_tpu_system(resolver)
-strategy = tf.distribute.TPUStrategy(resolver)
-"""
 # The analyzer does not run the code, so it cannot see the result of `eval`.
 UNSEEN = (
     STRATEGY
@@ -151,64 +134,10 @@ def step():
 
 step()
 """
-ASYNCIO = """\
-import asyncio
-import threading
-import time
-
-async def main():
-    import tensorflow as tf
-
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver("")
-    tf.config.experimental_connect_to_cluster(resolver)
-    tf.tpu.experimental.initialize_tpu_system(resolver)
-    strategy = tf.distribute.TPUStrategy(resolver)
-
-    def never(x):
-        time.sleep(120)
-        return x
-
-    def host(x):
-        return tf.ensure_shape(tf.numpy_function(never, [x], tf.float32), [])
-
-    @tf.function
-    def waits(x):
-        return strategy.run(lambda x: tf.compat.v1.tpu.outside_compilation(host, x), args=(x,))
-
-    @tf.function
-    def runs(x):
-        return strategy.run(lambda x: x + 1.0, args=(x,))
-
-    def work():
-        try:
-            waits(tf.constant(1.0))
-        except tf.errors.DeadlineExceededError as error:
-            print(type(error).__name__)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    print(float(runs(tf.constant(1.0))))
-
-asyncio.run(main())
-"""
 ESTIMATOR = """\
 import tensorflow as tf
 tf.compat.v1.estimator.tpu.TPUEstimator
 """
-
-
-def tpulint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tpulint", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
 
 
 def test_keras_fits(tmp_path: Path) -> None:
@@ -288,21 +217,6 @@ def test_a_step_that_waits_forever_ends_at_the_deadline(tmp_path: Path) -> None:
     assert "DeadlockError: The step has taken more than 3.0 s" in done.stderr
     assert "program.py:6\n" in done.stderr
     assert "[TPU" not in done.stderr  # why it waits is not known, so no rule is named
-
-
-@pytest.mark.any_release
-def test_a_program_under_asyncio_has_its_report_and_its_threads_the_deadline(
-    tmp_path: Path,
-) -> None:
-    """TensorFlow is imported in a task, whose context ends with it."""
-    (tmp_path / "program.py").write_text(ASYNCIO, encoding="utf-8")
-    done = tpulint(tmp_path, "run", "--replicas", "1", "--deadline", "5", "program.py")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["DeadlockError", "2.0"]
-    assert "Exception ignored" not in done.stderr
-    assert re.search(r"^program\.py:26, 1 step\n +device +1 ", done.stderr, re.MULTILINE), (
-        done.stderr
-    )
 
 
 @pytest.mark.any_release
