@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from tpulint.runtime.extract.bodies import COLLECTIVES, FEEDS, ONLY_OF_TPUS, crosses_the_seam
+from tpulint.runtime.extract.idle_operations import holds_idle_host_operations
 from tpulint.runtime.extract.region import Operation, Region
 
 
@@ -50,7 +51,7 @@ def side_of(region: Region, op: Operation) -> Side:
         return Side.COLLECTIVE
     if op.type in ONLY_OF_TPUS:
         return Side.PLAIN
-    if crosses_the_seam(region, op):
+    if crosses_the_seam(region, op) or holds_idle_host_operations(region, op):
         return Side.CONTROL
     return Side.DEVICE
 
