@@ -12,6 +12,8 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tpulint.disk import read_regular
+
 COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -82,8 +84,7 @@ def read_source(filename: str, data: bytes | None = None) -> Source:
     """
     if data is None:
         try:
-            with open(filename, "rb") as file:
-                data = file.read()
+            data = read_regular(filename)
         except OSError as error:
             raise UnreadableSource(f"cannot read the file: {error.strerror or error}") from None
     try:

@@ -155,9 +155,10 @@ def test_a_cache_that_cannot_be_written(folder: Path) -> None:
 
 def test_a_cache_full_of_rubbish(folder: Path) -> None:
     check(folder, "--cache-dir", "cache")
-    for path in (folder / "cache").rglob("*"):
-        if path.is_file():
-            path.write_bytes(b"\x80rubbish")
+    entries = list((folder / "cache").rglob("*.json"))
+    assert entries
+    for path in entries:
+        path.write_bytes(b"\x80rubbish")
     found, answer = check(folder, "--cache-dir", "cache")
     assert (found, answer.status) == ([], 1)
 

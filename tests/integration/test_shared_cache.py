@@ -18,6 +18,7 @@ from tpulint.cli.main import main
 from tpulint.pipeline import driver
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.program_analysis import BuiltProgram
+from tpulint.pipeline.stamps import TICK
 
 CHECK = ["check", "--isolated", "--certainty", "possible", "--output-format", "json", "--jobs", "1"]
 
@@ -30,6 +31,7 @@ def machine(tmp_path: Path, name: str) -> Path:
     earlier = time.time() - 100  # what has just been written may be written again unnoticed
     for path in folder.rglob("*"):
         os.utime(path, (earlier, earlier))
+    time.sleep(3 * TICK / 1e9)
     return folder
 
 
@@ -209,10 +211,17 @@ def test_a_url_that_nothing_can_open_ends_the_run(
     assert said in capsys.readouterr().err
 
 
-def test_the_configuration_may_name_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configuration_of_a_project_may_name_no_url(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = machine(tmp_path, "here")
-    (folder / "tpulint.toml").write_text('cache-dir = "memory://of/the/configuration"\n')
+    url = "memory://of/the/configuration"
+    (folder / "tpulint.toml").write_text(f'cache-dir = "{url}"\n')
     monkeypatch.chdir(folder)
+    system, path = fsspec.core.url_to_fs(url)
+    assert main(["check", "-q", "."]) == 2
+    assert "a URL is accepted from --cache-dir or TPULINT_CACHE_DIR only" in capsys.readouterr().err
+    assert not system.exists(path)
+    monkeypatch.setenv("TPULINT_CACHE_DIR", url)
     assert main(["check", "-q", "."]) == 1
-    system, path = fsspec.core.url_to_fs("memory://of/the/configuration")
     assert system.find(path)

@@ -20,6 +20,7 @@ from tpulint.finding import Certainty
 from tpulint.pipeline import driver
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.program_analysis import BuiltProgram
+from tpulint.pipeline.stamps import TICK
 
 PLAIN = "import math\n\n\ndef area(radius):\n    return math.pi * radius\n"
 TEXTS = (
@@ -47,7 +48,7 @@ REQUIRED = ("tensorflow==1.15\n", "tensorflow>=2.13\n", "numpy\n")
 
 Change = tuple[str, int, int]
 changes = st.tuples(
-    st.sampled_from(["write", "delete", "rename", "revert", "nothing"]),
+    st.sampled_from(["write", "delete", "rename", "revert", "same size and time", "nothing"]),
     st.integers(0, 1000),
     st.integers(0, 1000),
 )
@@ -87,17 +88,33 @@ def change(top: Path, before: dict[str, str], what: Change, earlier: float, alon
         target = top / NAMES[other % len(NAMES)]
         target.parent.mkdir(exist_ok=True)
         path.replace(target)
+    elif kind == "same size and time" and path.exists():
+        overwrite(path)
     elif kind == "revert" and name in before:
         write({name: before[name]}, top)
     now = time.time() - 50
     for each in top.rglob("*"):
         if not alone or os.stat(each).st_mtime > now:
             os.utime(each, (earlier, earlier))
+    settle()
+
+
+def overwrite(path: Path) -> None:
+    """Change a file without changing its size or its time; done twice, it is as it was."""
+    before = path.stat()
+    path.write_text(path.read_text().translate(str.maketrans("tu", "ut")))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def age(top: Path, earlier: float) -> None:
     for each in [top, *top.rglob("*")]:
         os.utime(each, (earlier, earlier))
+    settle()
+
+
+def settle() -> None:
+    """Wait until no file is taken for one that is changing now."""
+    time.sleep(3 * TICK / 1e9)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -214,7 +231,7 @@ def test_entries_are_bounded_and_rubbish_is_none(
     read.clear()
     assert found(top, cache) == first
     assert len(read) == 2
-    monkeypatch.setattr("tpulint.pipeline.kept_entry.BYTES", 10)
+    monkeypatch.setattr("tpulint.pipeline.kept_programs.BYTES", 10)
     (top / "two" / "main.py").write_text("x = 1\n")
     (top / "one" / "layers.py").write_text(STEP.format(imports="\nimport math"))
     age(top, time.time() - 50)

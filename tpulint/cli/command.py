@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 
-from tpulint.cache_dir import tag
 from tpulint.cli.report import report, status, write_messages
 from tpulint.cli.request import request_of, start_of
 from tpulint.cli.writing import overwrite, write_file
@@ -52,8 +51,6 @@ def run_request(options: argparse.Namespace, request: driver.Request, progress: 
         return fix(options, task)
     result = driver.check(task)
     progress.end()
-    if request.cache:
-        tag(request.cache)
     if options.write_baseline:
         return write_baseline(options, result)
     if options.add_suppressions:

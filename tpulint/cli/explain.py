@@ -7,7 +7,6 @@ import os
 import re
 import sys
 
-from tpulint.cache_dir import tag
 from tpulint.cli.request import request_of_file
 
 
@@ -20,8 +19,6 @@ def explain(options: argparse.Namespace) -> int:
     path, row = split(options.place)
     request = request_of_file("explain", options, path)
     found = explain(request, row)
-    if request.cache:
-        tag(request.cache)
     written = explanation_json if options.output_format == "json" else explanation_text
     sys.stdout.write(written(found))
     return 0

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 
-from tpulint.cache_dir import tag
 from tpulint.cli.report import colored, print_messages
 from tpulint.cli.request import request_of_file
 from tpulint.cli.writing import out, write_file
@@ -24,8 +23,6 @@ def draw(options: argparse.Namespace) -> int:
     path, function = split(options.place)
     request = request_of_file("map", options, path)
     found = draw(request, function)
-    if request.cache:
-        tag(request.cache)
     print_messages(found.messages)
     context = RenderContext(os.getcwd(), found.sources, color=colored(options), width=width())
     written = load(options.output_format)(found.program, context)

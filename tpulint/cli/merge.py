@@ -7,6 +7,7 @@ import sys
 
 from tpulint.cli.writing import out, write_file
 from tpulint.config import ConfigError
+from tpulint.disk import OWN_FILE_LIMIT_BYTES, read_regular
 from tpulint.output.merged import Unmergeable, merged
 
 
@@ -27,7 +28,6 @@ def merge(options: argparse.Namespace) -> int:
 def read(path: str) -> str:
     """Return the text of a report. Raises ConfigError where it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
+        return read_regular(path, OWN_FILE_LIMIT_BYTES).decode("utf-8", "surrogateescape")
     except OSError as error:
         raise ConfigError(f"merge: {path}: cannot be read: {error.strerror}") from None

@@ -259,19 +259,9 @@ def run_config(options: argparse.Namespace) -> int:
 
 
 def run_clean(options: argparse.Namespace) -> int:
-    import shutil
+    from tpulint.cli.clean import clean
 
-    from tpulint.cache_dir import is_ours
-    from tpulint.cli.overrides import closest
-
-    here = os.getcwd()
-    directory = closest(options, here).of(here).cache_path
-    if os.path.isdir(directory):
-        if not is_ours(directory):
-            raise ConfigError(f"{directory}: not removed: not a cache directory of tpulint")
-        shutil.rmtree(directory)
-        print(f"Removed {directory}")
-    return 0
+    return clean(options)
 
 
 def run_completion(options: argparse.Namespace) -> int:

@@ -11,8 +11,10 @@ from tpulint.cli.overrides import closest, listed
 from tpulint.config import ConfigError
 from tpulint.config.readers import codes
 from tpulint.diagnostics.rule_selection import RuleSelection
+from tpulint.disk import MEBIBYTE, SOURCE_LIMIT_BYTES
 from tpulint.pipeline import driver
-from tpulint.pipeline.discover import shown
+from tpulint.pipeline.cache_place import NO_CACHE, cache_place
+from tpulint.pipeline.discover import shown, unreadable
 from tpulint.pipeline.request import codes_by
 
 FIXING = ("fix", "fix_only", "diff")
@@ -30,6 +32,7 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         from tpulint.diagnostics import baseline
 
         baseline.read(options.baseline)  # what is wrong with it is said before the work
+    place = NO_CACHE if options.no_cache else cache_place(config, start)
     layer = RuleSelection(
         listed("--select", options.select, codes),
         listed("--extend-select", options.extend_select, codes) or (),
@@ -39,10 +42,10 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         config,
         codes_by(config, layer),
         paths,
-        sys.stdin.buffer.read() if driver.STDIN in paths else None,
+        stdin() if driver.STDIN in paths else None,
         shown(options.stdin_filename) if options.stdin_filename else driver.STDIN,
         options.force_exclude,
-        None if options.no_cache else config.cache_path,
+        place.directory,
         suppressions=not options.ignore_noqa,
         closest=way,
         layer=layer,
@@ -50,27 +53,48 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         shard=shard_of(options.shard),
         scheduler=options.scheduler,
         timed=options.statistics,
+        warnings=place.warnings,
     )
+
+
+def stdin() -> bytes:
+    """Return standard input. Raises ConfigError where it is too large."""
+    data = sys.stdin.buffer.read(SOURCE_LIMIT_BYTES + 1)
+    if len(data) > SOURCE_LIMIT_BYTES:
+        raise ConfigError(f"- is larger than {SOURCE_LIMIT_BYTES // MEBIBYTE} MiB")
+    return data
 
 
 def request_of_file(command: str, options: argparse.Namespace, path: str) -> driver.Request:
     """The request of a check of that one file. Raises ConfigError where it is no file."""
+    if not path:
+        raise ConfigError(f"{command}: '' is not a path")
     if os.path.isdir(path):
         raise ConfigError(f"{command}: {path} is a directory: give one file")
     if not os.path.lexists(path):
         raise ConfigError(f"{path}: no such file or directory")
+    fault = unreadable(path)
+    if fault is not None:
+        raise ConfigError(f"{path}: {fault}")
     start = os.path.dirname(os.path.abspath(path))
     way = closest(options, start)
     config = way.of(start)
-    cache = None if options.no_cache else config.cache_path
+    place = NO_CACHE if options.no_cache else cache_place(config, start)
     return driver.Request(
-        config, codes_by(config, RuleSelection()), (path,), cache=cache, closest=way
+        config,
+        codes_by(config, RuleSelection()),
+        (path,),
+        cache=place.directory,
+        closest=way,
+        warnings=place.warnings,
     )
 
 
 def refuse_contradictions(options: argparse.Namespace, paths: Sequence[str]) -> None:
     """Raise ConfigError for options that do not go together."""
     given = vars(options)
+    if "" in paths:
+        raise ConfigError("'' is not a path")
     used = [name for name in (*FIXING, *ALONE) if given[name] not in (None, False)]
     alone = [name for name in used if name in ALONE]
     other = next((name for name in used if alone and name != alone[0]), None)

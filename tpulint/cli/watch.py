@@ -1,6 +1,6 @@
 """`--watch`: check again whenever a file or a configuration changes, until Ctrl-C.
 
-The files are looked at in turns, by their sizes and times: no dependency, and the same on every
+The files are looked at in turns, by their stamps: no dependency, and the same on every
 file system. A turn waits ten times as long as looking took, and half a second at least.
 """
 
@@ -18,6 +18,7 @@ from tpulint.cli.request import request_of
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES
 from tpulint.pipeline import driver
+from tpulint.pipeline.program_inputs import names_in, required
 from tpulint.pipeline.stamps import stamp
 
 PAUSE = 0.5  # seconds
@@ -61,7 +62,7 @@ class WatchedFiles:
         self._paths = with_configurations([])
 
     def state(self) -> State:
-        """Return the size and time of each file; of the last ones, while none can be found."""
+        """Return the stamp of each file; of the last ones, while none can be found."""
         try:
             task = driver.discover(request_of(self._options))
             self._paths = with_configurations([*task.filenames, *task.context])
@@ -71,10 +72,14 @@ class WatchedFiles:
 
 
 def with_configurations(files: Sequence[str]) -> list[str]:
-    """The files, and every place where one of their configurations can lie."""
+    """The files, their requirements, and every place where one of their configurations can lie."""
     folders: set[str] = set()
     for folder in {os.getcwd(), *(os.path.dirname(os.path.abspath(each)) for each in files)}:
         while folder not in folders:
             folders.add(folder)
             folder = os.path.dirname(folder)
-    return [*files, *(os.path.join(folder, name) for folder in folders for name in FILES)]
+    return [
+        *files,
+        *(os.path.join(folder, name) for folder in folders for name in FILES),
+        *(os.path.join(folder, name) for folder in folders for name in required(names_in(folder))),
+    ]

@@ -7,6 +7,12 @@ from collections.abc import Mapping
 
 from tpulint.config.model import Config, from_table
 from tpulint.config.readers import ConfigError
+from tpulint.disk import (
+    CONFIGURATION_LIMIT_BYTES,
+    TooLargeFileError,
+    read_regular,
+    require_readable,
+)
 
 PYPROJECT = "pyproject.toml"
 # The first of them that a directory holds counts there, as with ruff's.
@@ -33,11 +39,21 @@ def config_in(directory: str) -> Config | None:
     """The configuration that `directory` itself holds; a pyproject.toml may hold none."""
     for name in FILES:
         path = os.path.join(directory, name)
-        if os.path.isfile(path):
-            table = read_table(path)
-            if table is not None:
-                return from_table(table, path)
+        table = read_table(path) if is_regular(path) else None
+        if table is not None:
+            return from_table(table, path)
     return None
+
+
+def is_regular(path: str) -> bool:
+    """Return whether there is a file; what only has the name of one is passed over."""
+    try:
+        require_readable(path, CONFIGURATION_LIMIT_BYTES)
+    except TooLargeFileError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def load_config(path: str) -> Config:
@@ -48,8 +64,7 @@ def load_config(path: str) -> Config:
 
 def read_table(path: str) -> Mapping[str, object] | None:
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_regular(path, CONFIGURATION_LIMIT_BYTES)
     except OSError as error:
         raise ConfigError(f"{path}: cannot read: {error.strerror or error}") from None
     named_pyproject = os.path.basename(path) == PYPROJECT
@@ -76,5 +91,5 @@ def parse_toml(where: str, data: bytes) -> dict[str, object]:
 
     try:
         return tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{where}: not TOML: {error}") from None

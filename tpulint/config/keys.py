@@ -139,8 +139,9 @@ _KEYS = (
         {"type": "string"},
         ".tpulint_cache",
         'cache-dir = ".cache/tpulint"',
-        "The directory of the cache. A URL of fsspec, `s3://bucket/folder` for instance, is shared "
-        "with other machines; what only this one can use is then in `.tpulint_cache`.",
+        "The directory of the cache: in the project, and empty or made by tpulint. `--cache-dir` "
+        "and `TPULINT_CACHE_DIR` may name one elsewhere, or a URL of fsspec (`s3://bucket/folder`) "
+        "that other machines share; what only this one can use is then in `.tpulint_cache`.",
         "run",
     ),
     ConfigKey(

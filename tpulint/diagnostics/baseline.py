@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from tpulint.config import ConfigError
+from tpulint.disk import OWN_FILE_LIMIT_BYTES, read_regular
 from tpulint.finding import Finding
 from tpulint.source import Source
 
@@ -59,8 +60,7 @@ def write(findings: Iterable[Finding], sources: Mapping[str, Source], path: str)
 def read(path: str) -> Counter[BaselineKey]:
     """The known findings. Raises BaselineError for what is no baseline."""
     try:
-        with open(path, encoding="utf-8") as file:
-            stored = json.load(file)
+        stored = json.loads(read_regular(path, OWN_FILE_LIMIT_BYTES).decode())
     except OSError as error:
         raise BaselineError(f"{path}: cannot read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.disk import PassedOver
 from tpulint.finding import Finding
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Analysis:
         self.skipped: Counter[str] = Counter()  # functions not followed, by the reason
         self.inputs: ProgramInputs | None = None  # of one program that was read
         self.followed: set[str] = set()  # files that programs were read from, by absolute path
+        self.passed_over: list[PassedOver] = []  # files that were not read for what they are
         self.times: defaultdict[str, float] = defaultdict(float)  # seconds by rule
 
     def add(self, other: Analysis) -> None:
@@ -60,5 +62,10 @@ class Analysis:
             self.followed |= other.inputs.files
         self.marked += other.marked
         self.skipped.update(other.skipped)
+        self.pass_over(other.passed_over)
         for code, seconds in other.times.items():
             self.times[code] += seconds
+
+    def pass_over(self, files: Iterable[PassedOver]) -> None:
+        """Note files that were passed over, each once."""
+        self.passed_over += [each for each in files if each not in self.passed_over]

@@ -13,6 +13,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.config.closest import Closest
+from tpulint.disk import (
+    CONFIGURATION_LIMIT_BYTES,
+    NotRegularFileError,
+    TooLargeFileError,
+    read_regular,
+    require_readable,
+)
 from tpulint.pipeline.failure import FileFailure
 
 if TYPE_CHECKING:
@@ -45,6 +52,10 @@ def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> 
         if os.path.isdir(full):
             found.update(walk(full, closest, unread))
         elif os.path.lexists(full):
+            reason = unreadable(full)
+            if reason is not None:
+                unread[path] = reason
+                continue
             found.add(full)
             named.add(full)
         else:
@@ -55,6 +66,17 @@ def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> 
         frozenset(below(path, here) for path in named),
         tuple(FileFailure(below(path, here), why) for path, why in unread.items()),
     )
+
+
+def unreadable(path: str) -> str | None:
+    """Return why a named file cannot be read for what it is; None if nothing speaks against it."""
+    try:
+        require_readable(path)
+    except (NotRegularFileError, TooLargeFileError) as error:
+        return f"cannot be read: {error.strerror}"
+    except OSError:
+        return None  # reading it will tell
+    return None
 
 
 def shown(path: str) -> str:
@@ -104,7 +126,7 @@ def walk(top: str, closest: Closest, unread: dict[str, str]) -> list[str]:
         for entry in entries:
             name = entry.name
             is_directory = entry.is_dir(follow_symlinks=False)
-            if not is_directory and not (name.endswith(SUFFIXES) and is_file(entry)):
+            if not is_directory and not (name.endswith(SUFFIXES) and is_regular(entry)):
                 continue
             path = entry.path
             if patterns.fit(path, name) or ignored(ignores, f"{path}/" if is_directory else path):
@@ -120,11 +142,15 @@ def ignored(ignores: IgnoreFile | None, path: str) -> bool:
     return ignores is not None and ignores.ignore(path)
 
 
-def is_file(entry: os.DirEntry[str]) -> bool:
+def is_regular(entry: os.DirEntry[str]) -> bool:
+    """Return whether the entry can be read; a link that leads to itself or nowhere cannot."""
     try:
-        return entry.is_file()
-    except OSError:  # a symbolic link that leads to itself
+        if not entry.is_file():
+            require_readable(entry.path)  # notes what a device or a FIFO is
+            return False
+    except OSError:
         return False
+    return True
 
 
 def ignores_above(directory: str) -> IgnoreFile | None:
@@ -149,10 +175,10 @@ def with_ignore_file(
     if name is None or (name != ".gitignore" and os.sep not in name):
         return above
     try:
-        with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
+        data = read_regular(os.path.join(directory, name), CONFIGURATION_LIMIT_BYTES)
     except OSError:
         return above
+    lines = data.decode("utf-8", errors="replace").splitlines()
     return IgnoreFile(directory, _specified(lines), above)
 
 

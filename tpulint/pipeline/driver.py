@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tpulint.analysis.names.target_release import Targets
 from tpulint.codes import CODES, OF_NAMES
+from tpulint.disk import take_passed_over
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job, in_order
 from tpulint.pipeline.check_result import CheckResult
@@ -52,6 +53,7 @@ __all__ = ["STDIN", "Request", "Task", "analyze", "check", "discover", "render",
 def discover(request: Request, progress: Progress | None = None) -> Task:
     """Find the files of the request: those to report on, and the project around them."""
     task = find_files(request, progress or Progress())
+    task = task.passing_over(take_passed_over())
     if request.changed_since is not None:
         task = changed_since(request.changed_since, task)
     if request.shard is not None:
@@ -151,11 +153,13 @@ def with_cluster(local: ProcessExecutor, batch: Batch, task: Task) -> Executor:
 def run_steps(batch: Batch, executor: Executor) -> Analysis:
     """Find the programs of a batch, and analyze each."""
     prefiltered, jobs = find_programs(executor)
-    programs = executor.programs(jobs, analyze_program)
     whole = Analysis()
+    programs = executor.programs(jobs, analyze_program)
     whole.add(executor.names(prefiltered, analyze_names))
+    whole.pass_over(take_passed_over())
     for found in programs:
         whole.add(found)
+    whole.pass_over(take_passed_over())
     return whole
 
 

@@ -15,6 +15,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from tpulint.disk import PassedOver, note_passed_over, take_passed_over
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.collector import collect_if_many, take_apart_if_many
@@ -86,6 +87,7 @@ class SearchedChunk(NamedTuple):
     signs: Prefiltered
     imports: dict[str, tuple[str, ...]]
     asked: Asked
+    passed_over: tuple[PassedOver, ...] = ()
 
 
 class Executor(Protocol):
@@ -141,6 +143,8 @@ class ProcessExecutor:
             found = step(self._batch, files, known)
         else:
             found = merge([each.signs for each in parts])
+            for each in parts:
+                note_passed_over(each.passed_over)
             self._ahead = parts
         self._signs.remember(found.searched)
         return found._replace(searched=())
@@ -259,6 +263,7 @@ def analyzed(step: ProgramStep, batch: Batch, job: Job) -> Analysis:
     found = step(batch, job)
     if found.program is not None:
         take_apart_if_many(found.program)
+    found.analysis.pass_over(take_passed_over())
     return found.analysis
 
 
@@ -310,6 +315,7 @@ def _begin(batch: Batch, known: Mapping[str, FileSigns]) -> None:
     global _batch, _signs
     _batch, _signs = batch, known
     gc.disable()  # see `collect_if_many`
+    take_passed_over()  # what the other has noted
 
 
 def _prefilter_chunk(step: PrefilterStep, chunk: slice) -> SearchedChunk:
@@ -320,7 +326,7 @@ def _prefilter_chunk(step: PrefilterStep, chunk: slice) -> SearchedChunk:
     files = _batch.filenames[chunk]
     found = step(_batch, files, _signs, _graph)
     imports = {path: _graph.imported(path) for path in map(os.path.abspath, files)}
-    return SearchedChunk(found, imports, _graph.asked - before)
+    return SearchedChunk(found, imports, _graph.asked - before, take_passed_over())
 
 
 def _elsewhere(step: ProgramStep, job: Job) -> Analysis:

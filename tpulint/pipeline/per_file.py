@@ -13,11 +13,12 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.cache_dir import tag
 from tpulint.config.closest import Closest
 from tpulint.diagnostics.rule_selection import RuleSelection
+from tpulint.disk import read_regular
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
+from tpulint.pipeline.cache_place import cache_place
 from tpulint.pipeline.discover import SUFFIXES, discover, shown
 from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.request import codes_by
@@ -74,7 +75,6 @@ def checked(root: str, here: str) -> CheckedProject:
     found = discover([root], closest=closest, force_exclude=True)
     request = request_of(closest, root)
     result = driver.check(driver.Task(request, found.filenames))
-    tag(request.config.cache_path)
     findings: dict[str, list[Finding]] = {}
     for finding in result.findings:
         findings.setdefault(finding.span.filename, []).append(finding)
@@ -94,7 +94,7 @@ def request_of(closest: Closest, folder: str) -> driver.Request:
     return driver.Request(
         config._replace(jobs=1),
         codes_by(config, RuleSelection()),
-        cache=config.cache_path,
+        cache=cache_place(config, folder).directory,
         noqa=False,
         closest=closest,
     )
@@ -111,7 +111,6 @@ def plain(data: bytes) -> bytes:
 
 def on_disk(filename: str) -> bytes | None:
     try:
-        with open(filename, "rb") as file:
-            return file.read()
+        return read_regular(filename)
     except OSError:
         return None

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from tpulint.analysis.names.target_release import FILES, README
 from tpulint.analysis.resolver.files import TOPS
+from tpulint.disk import read_regular
+from tpulint.pipeline.stamps import TICK, changed_at
 
 if TYPE_CHECKING:
     from tpulint.pipeline.analysis import ProgramInputs
 
 T = TypeVar("T")
-TICK = 10_000_000  # nanoseconds: how far the times of files may lag behind
 
 
 class InputsRow(TypedDict):
@@ -47,7 +48,7 @@ class InputsOnDisk:
 
     def have_changed(self, inputs: ProgramInputs) -> bool:
         """Return whether a file has changed since the run began."""
-        return any(_changed(each) >= self._begun for each in inputs.files)
+        return any(changed_at(each) >= self._begun for each in inputs.files)
 
     def entry(self, inputs: ProgramInputs) -> InputsRow:
         """Return what a program depends on, as it is now.
@@ -132,18 +133,9 @@ def _may_be_imported(name: str) -> bool:
     return name.removesuffix(".py").isidentifier() and name != "__pycache__"
 
 
-def _changed(path: str) -> int:
-    """The time of the last change of a file or folder; 0 where there is none."""
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
-
-
 def _content(path: str) -> str:
     try:
-        with open(path, "rb") as stream:
-            return hashlib.sha256(stream.read()).hexdigest()
+        return hashlib.sha256(read_regular(path)).hexdigest()
     except OSError:
         return ""
 

@@ -17,10 +17,10 @@ def project_of(path: str) -> str | None:
     Without one it is the highest folder above that says how to build or use what is in it
     (a part of a project may say so too), and without that the outermost package.
     """
+    repository = repository_of(path)
+    if repository is not None:
+        return repository
     above = list(_upwards(path))
-    for folder in above:
-        if _holds(folder, REPOSITORIES):
-            return folder
     built = [folder for folder in above if _holds(folder, BUILDS)]
     if built:
         return built[-1]
@@ -30,6 +30,11 @@ def project_of(path: str) -> str | None:
             break
         package = folder
     return package
+
+
+def repository_of(path: str) -> str | None:
+    """Return the top of the repository around `path`."""
+    return next((each for each in _upwards(path) if _holds(each, REPOSITORIES)), None)
 
 
 def _upwards(path: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ class Request(NamedTuple):
     another tool (flake8) applies those comments, `suppressions` where none of any kind counts.
     `changed_since` is a git revision: only what the changes since then can affect is reported.
     `shard` is (K, N): only what is found in the K-th of N parts is reported. `scheduler` is the
-    address of the Dask cluster that reads the programs.
+    address of the Dask cluster that reads the programs. warnings: lines about the request itself.
     """
 
     config: Config
@@ -43,6 +43,7 @@ class Request(NamedTuple):
     shard: tuple[int, int] | None = None
     scheduler: str | None = None
     timed: bool = False
+    warnings: tuple[str, ...] = ()
 
     def config_of(self, filename: str) -> Config:
         """The configuration of a file of the run."""

@@ -10,7 +10,7 @@ from tpulint.finding import Certainty, Finding
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.check_result import CheckResult
 from tpulint.pipeline.request import Request
-from tpulint.pipeline.task import Task
+from tpulint.pipeline.task import Task, lines_about
 
 STEPS_A_LANE = 12
 BROKEN = "TPU001"
@@ -23,6 +23,12 @@ def resolved(analysis: Analysis, task: Task, given: Mapping[str, bytes]) -> Chec
     result.failures += analysis.failures
     result.add_messages(analysis.messages)
     result.notes += analysis.notes
+    reported_files = {os.path.abspath(each) for each in broken(analysis.findings)}
+    large, special = lines_about(
+        each for each in analysis.passed_over if os.path.abspath(each.path) not in reported_files
+    )
+    result.warnings += [each for each in large if each not in result.warnings]
+    result.notes += [each for each in special if each not in result.notes]
     result.skipped = analysis.skipped
     result.times = analysis.times
     wanted = frozenset(task.filenames)

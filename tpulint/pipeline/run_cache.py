@@ -15,6 +15,8 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
 
+from tpulint.cache_dir import UNSOUND, prune, read_entry, write_entry
+from tpulint.disk import MEBIBYTE, PassedOver
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch
 from tpulint.pipeline.rows import finding_of, row_of
@@ -23,6 +25,7 @@ from tpulint.pipeline.version import package_hash
 
 RUNS = "runs"
 KEPT = 32
+BYTES = 64 * MEBIBYTE  # of all entries in a folder; the oldest go first
 
 
 class RunCache:
@@ -31,9 +34,7 @@ class RunCache:
     def __init__(self, batch: Batch, stamps: Stamps) -> None:
         self._batch = batch
         self._stamps = stamps
-        self._folder = ""
-        if batch.cache is not None and batch.may_keep_findings:
-            self._folder = os.path.join(batch.cache, RUNS)
+        self._cache = batch.cache if batch.may_keep_findings else None
 
     @cached_property
     def _key(self) -> str | None:
@@ -50,14 +51,14 @@ class RunCache:
         `edits` has the stamps that the files had then.
         """
         edited = list(map(os.path.abspath, edits))
-        key = key_of(self._batch, self._stamps.before(edits)) if self._folder else None
+        key = key_of(self._batch, self._stamps.before(edits)) if self._cache else None
         return self._recalled(key, edited, "no program")
 
     def _recalled(self, key: str | None, edited: Collection[str], same: str) -> Analysis | None:
-        if not self._folder or key is None or not os.path.isdir(self._folder):
+        if self._cache is None or key is None:
             return None
         try:
-            data = read_entry(self._folder, key)
+            data = decoded(read_entry(self._cache, RUNS, key))
             if edited and not set(data["followed"]).isdisjoint(edited):
                 return None
             if any(self._stamps.of(path) != known for path, known in data["imported"]):
@@ -65,7 +66,8 @@ class RunCache:
             findings = [finding_of(row) for row in data["findings"]]
             known = Analysis(findings, data["messages"], marked=data["marked"])
             known.skipped.update(data["skipped"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            known.pass_over(PassedOver(*each) for each in data["passed_over"])
+        except UNSOUND:
             return None
         asked = len(self._batch.filenames) - len(self._batch.context)
         known.notes.append(f"{asked} files: {same} changed since the last run")
@@ -73,7 +75,10 @@ class RunCache:
 
     def remember(self, found: Analysis) -> None:
         """Keep what was found, unless something failed or there was nothing to read."""
-        if not self._folder or self._key is None or found.failures or not found.read:
+        if self._cache is None or self._key is None or found.failures or not found.read:
+            return
+        depends_on = {*self._batch.filenames, *found.imported}
+        if any(self._stamps.settled(each) == "" for each in depends_on):
             return
         data = {
             "findings": [row_of(each) for each in found.findings],
@@ -82,33 +87,17 @@ class RunCache:
             "followed": sorted(found.followed),
             "marked": found.marked,
             "skipped": dict(found.skipped),
+            "passed_over": found.passed_over,
         }
         try:
-            write_entry(self._folder, self._key, data)
-            _prune(self._folder)
+            write_entry(self._cache, RUNS, self._key, encoded(data))
+            prune(self._cache, RUNS, BYTES, KEPT)
         except OSError:
             return  # the store of the summaries has already said that the cache cannot be written
 
 
-def read_entry(folder: str, name: str) -> Any:
-    """Read an entry of a cache. Raises OSError or ValueError where there is none."""
-    with open(os.path.join(folder, f"{name}.json"), "rb") as stream:
-        return decoded(stream.read())
-
-
-def write_entry(folder: str, name: str, data: object) -> None:
-    """Write an entry of a cache as a whole file: other checks may be reading."""
-    import tempfile
-
-    os.makedirs(folder, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder)
-    with os.fdopen(handle, "wb") as stream:
-        stream.write(encoded(data))
-    os.replace(temporary, os.path.join(folder, f"{name}.json"))
-
-
 def decoded(data: bytes) -> Any:
-    """Return the content of an entry. Raises ValueError where it is none."""
+    """Return the content of an entry. Raises an error of `UNSOUND` where it is none."""
     import json
 
     return json.loads(data)
@@ -135,9 +124,3 @@ def key_of(batch: Batch, stamps: Stamps) -> str | None:
             return None
         digest.update(f"{filename}\0{found}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
-
-
-def _prune(folder: str) -> None:
-    paths = [os.path.join(folder, name) for name in os.listdir(folder)]
-    for path in sorted(paths, key=lambda path: os.stat(path).st_mtime_ns)[:-KEPT]:
-        os.unlink(path)

@@ -1,20 +1,17 @@
 """The findings of programs where several machines can read them: any file system of fsspec.
 
-Each entry is a file of its own under the hash of what it depends on, and begins with the hash of
-its content. So machines may write at the same time, also where that takes a while or breaks off:
-what is half an entry is none. Nothing is removed; that is left to the storage's own rules.
+Each entry is a file of its own under the hash of what it depends on, and says itself whether it is
+whole (see `cache_dir`). So machines may write at the same time, also where that takes a while or
+breaks off. Nothing is removed; that is left to the storage's own rules.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
-
-DIGEST = 64  # characters
 
 
 class SharedCache:
@@ -29,7 +26,7 @@ class SharedCache:
         self.faults: list[str] = []
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Return the entries that are there and whole, all asked for at once."""
+        """Return the entries that are there, all asked for at once."""
         asked = list(names)
         if self.faults or not asked:
             return {}
@@ -41,9 +38,9 @@ class SharedCache:
             return {}
         entries: dict[str, bytes] = {}
         for path, content in found.items():
-            if isinstance(content, bytes) and is_whole(content):
-                entries[path.rpartition("/")[2]] = content[DIGEST:]
-            elif not isinstance(content, bytes | FileNotFoundError):
+            if isinstance(content, bytes):
+                entries[path.rpartition("/")[2]] = content
+            elif not isinstance(content, FileNotFoundError):
                 self._give_up(content)
         return entries
 
@@ -54,7 +51,7 @@ class SharedCache:
         try:
             system, folder = self._open()
             system.makedirs(folder, exist_ok=True)
-            system.pipe_file(f"{folder}/{name}", _digest(data) + data)
+            system.pipe_file(f"{folder}/{name}", data)
         except Exception as error:  # each file system has errors of its own
             self._give_up(error)
 
@@ -71,12 +68,3 @@ class SharedCache:
             return
         said = " ".join(str(error).split()) or type(error).__name__
         self.faults.append(f"{self._url} is not used as a cache: {said[:300]}")
-
-
-def is_whole(content: bytes) -> bool:
-    """Return whether an entry is as it was written."""
-    return content[:DIGEST] == _digest(content[DIGEST:])
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.sha256(data).hexdigest().encode()

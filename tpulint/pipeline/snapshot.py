@@ -54,11 +54,11 @@ class RecordingDisk(Disk):
         except OSError:
             return  # that is the answer
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, limit_bytes: int | None = None) -> bytes:
         known = self.answers.files
         if known.get(path) is None:
             known[path] = None
-            known[path] = super().read(path)
+            known[path] = super().read(path, limit_bytes)
         return _there(known[path], path)
 
     def names(self, folder: str) -> list[str]:
@@ -78,7 +78,7 @@ class DiskSnapshot(Disk):
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, limit_bytes: int | None = None) -> bytes:
         return _there(self._known(self._answers.files, READ, path), path)
 
     def in_memory(self, path: str) -> bytes:

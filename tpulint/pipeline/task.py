@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tpulint.pipeline.discover import discover
+from tpulint.disk import PassedOver
+from tpulint.pipeline.discover import discover, shown
 from tpulint.pipeline.failure import FileFailure
 from tpulint.pipeline.progress import Progress
 from tpulint.pipeline.project_root import project_of
@@ -39,9 +40,25 @@ class Task(NamedTuple):
         context = tuple(each for each in whole if each not in frozenset(asked))
         return self._replace(filenames=asked, context=context)
 
+    def passing_over(self, files: Iterable[PassedOver]) -> Task:
+        """Return the task with lines about files that were passed over."""
+        refused = {each.path for each in self.failures}
+        large, special = lines_about(each for each in files if shown(each.path) not in refused)
+        return self._replace(
+            warnings=(*self.warnings, *large),
+            notes=(*self.notes, *special),
+        )
+
     def noting(self, note: str) -> Task:
         """Return the task with one more line for a verbose check."""
         return self._replace(notes=(*self.notes, note))
+
+
+def lines_about(files: Iterable[PassedOver]) -> tuple[list[str], list[str]]:
+    """Return a line for each file that was passed over: warnings, and lines of a verbose check."""
+    by_line = {f"{shown(each.path)}: passed over: {each.reason}": each for each in files}
+    large = [line for line, each in by_line.items() if each.is_too_large]
+    return large, [line for line in by_line if line not in large]
 
 
 def find_files(request: Request, progress: Progress) -> Task:
@@ -59,7 +76,7 @@ def find_files(request: Request, progress: Progress) -> Task:
         task = task._replace(failures=found.unread)
     if not task.filenames and not task.failures:
         task = task._replace(warnings=(NO_FILES,))
-    return task._replace(progress=progress)
+    return task._replace(progress=progress, warnings=(*request.warnings, *task.warnings))
 
 
 def changed_since(revision: str, task: Task) -> Task:

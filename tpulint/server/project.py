@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from tpulint.analysis.names.target_release import FILES as REQUIREMENTS
 from tpulint.analysis.names.target_release import README
-from tpulint.cache_dir import tag
 from tpulint.config.closest import Closest
 from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.diagnostics.rule_selection import RuleSelection
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
+from tpulint.pipeline.cache_place import cache_place
 from tpulint.pipeline.discover import SUFFIXES, shown
 from tpulint.pipeline.explain.way_in import left_out
 from tpulint.pipeline.request import Request, codes_by
@@ -89,7 +89,6 @@ class ServerProject:
         given = {shown(path): data for path, data in unsaved.items()}
         self._warm.take(given, first)
         result = driver.check(task, given, self._warm)
-        tag(task.request.config.cache_path)
         findings: dict[str, list[Finding]] = {}
         for each in result.findings:
             findings.setdefault(os.path.abspath(each.span.filename), []).append(each)
@@ -119,7 +118,7 @@ class ServerProject:
             config._replace(jobs=1),
             codes_by(config, RuleSelection()),
             (self.root,),
-            cache=config.cache_path,
+            cache=cache_place(config, folder).directory,
             closest=closest,
         )
         self._new = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable
 from operator import attrgetter
@@ -147,24 +146,6 @@ def dumps(facts: ModuleSummary) -> str:
         check_circular=False,
         separators=(",", ":"),
     )
-
-
-def written(facts: ModuleSummary) -> bytes:
-    """Return the summary as a file's bytes: its JSON after the hash of that."""
-    data = dumps(facts).encode()
-    return hashlib.sha256(data).hexdigest().encode() + b"\n" + data
-
-
-def read(data: bytes) -> ModuleSummary:
-    """Return the summary in a file.
-
-    Raises:
-        ValueError: the bytes are not what `written` wrote.
-    """
-    digest, _, text = data.partition(b"\n")
-    if hashlib.sha256(text).hexdigest().encode() != digest:
-        raise ValueError("the file was changed")
-    return loads(text)
 
 
 def loads(text: str | bytes) -> ModuleSummary:

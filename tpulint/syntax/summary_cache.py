@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tpulint.cache_dir import UNSOUND, read_entry, write_entry
 from tpulint.finding import Finding, Location, Span
 from tpulint.source import Source
 from tpulint.syntax import ir, serialize
@@ -29,7 +29,7 @@ class Store:
     """
 
     def __init__(self, cache: str | Path | None, isolated: int = 0) -> None:
-        self._cache = None if cache is None else Path(cache)
+        self._cache = None if cache is None else os.fspath(cache)
         self._isolated = isolated
         self._open: dict[str, tuple[ir.ModuleSummary, int]] = {}
         self.findings: list[Finding] = []
@@ -85,8 +85,8 @@ class Store:
         if self._cache is None:
             return None
         try:
-            facts = serialize.read(self._file(key).read_bytes())
-        except (OSError, ValueError):
+            facts = serialize.loads(read_entry(self._cache, key[:2], key))
+        except UNSOUND:
             return None
         self._opened(filename, key, facts, facts.pieces_read())
         return facts
@@ -94,10 +94,6 @@ class Store:
     def _opened(self, filename: str, key: str, facts: ir.ModuleSummary, read: int) -> None:
         """Remember a summary that is in use, and how many pieces of it the cache has."""
         self._open[key] = (facts, read)
-
-    def _file(self, key: str) -> Path:
-        assert self._cache is not None
-        return self._cache / key[:2] / f"{key}.json"
 
     def keep(self) -> None:
         """Write down the summaries of which more was read than the cache knows, by libcst.
@@ -111,16 +107,10 @@ class Store:
                 self._keep(key, facts)
 
     def _keep(self, key: str, facts: ir.ModuleSummary) -> None:
-        """Write whole files only: another run may be reading."""
         if self._cache is None:
             return
         try:
-            file = self._file(key)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=file.parent)
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(serialize.written(facts))
-            os.replace(name, file)
+            write_entry(self._cache, key[:2], key, serialize.dumps(facts).encode())
         except OSError as error:
             self.messages.append(f"cache not written: {error.strerror}")
             self._cache = None

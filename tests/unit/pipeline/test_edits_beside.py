@@ -13,9 +13,10 @@ from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Certainty
 from tpulint.pipeline import driver, kept_entry
-from tpulint.pipeline.stamps import stamp
+from tpulint.pipeline.stamps import TICK, stamp
 
 EARLIER = time.time() - 100
+SETTLED = 3 * TICK / 1e9  # seconds after which a file is no longer taken for one that changes
 STEP = """import tensorflow as tf
 import layers
 
@@ -43,6 +44,7 @@ def write(top: Path, files: dict[str, str], age: float = 0) -> None:
     for name, text in files.items():
         (top / name).write_text(text, encoding="utf-8")
         os.utime(top / name, (EARLIER + age, EARLIER + age))
+    time.sleep(SETTLED)
 
 
 def check(top: Path) -> Found:

@@ -12,6 +12,7 @@ import pytest
 
 from tpulint.analysis.names.spelling_search import Spelled
 from tpulint.analysis.options import Settings
+from tpulint.cache_dir import sealed
 from tpulint.codes import CODES
 from tpulint.pipeline import driver, executor, kept_entry
 from tpulint.pipeline.batch import Batch, Job
@@ -20,10 +21,12 @@ from tpulint.pipeline.file_signs import FileSigns
 from tpulint.pipeline.kept_division import KeptDivision
 from tpulint.pipeline.prefilter import NOTHING, Prefiltered
 from tpulint.pipeline.progress import Progress
+from tpulint.pipeline.stamps import TICK
 from tpulint.syntax import api_spellings
 
 SEAM = "import net\nimport tensorflow as tf\ny = tf.compat.v1.tpu.rewrite(tf.abs, [[1.0]])\n"
 EARLIER = time.time() - 100
+SETTLED = 3 * TICK / 1e9  # seconds after which a file is no longer taken for one that changes
 FILES = {"train.py": SEAM, "net.py": "import layers\n", "plain.py": "x = 1\n", "layers.py": ""}
 
 
@@ -62,6 +65,7 @@ def write(top: Path, files: dict[str, str], age: float = 0) -> None:
     for name, text in files.items():
         (top / name).write_text(text, encoding="utf-8")
         os.utime(top / name, (EARLIER + age, EARLIER + age))
+    time.sleep(SETTLED)
 
 
 def names_in(job: Job) -> list[str]:
@@ -153,7 +157,7 @@ def test_a_file_that_is_being_written_is_searched_again(project: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"train.py": 3}', "[1, 2]", "[[], [], 1, 2, 3]"])
 def test_a_broken_entry_is_none(text: str, project: Path) -> None:
     for each in project.glob(".cache/*/*.json"):
-        each.write_text(text, encoding="utf-8")
+        each.write_bytes(sealed(each.stem, text.encode()))
     jobs, seen = check(project)
     assert [each.size for each in jobs] == [3]
     assert len(seen.searched) == len(FILES)

@@ -76,23 +76,11 @@ def test_places_pair_with_ast_and_are_those_of_the_provider(name: str) -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_summary_survives_json(name: str) -> None:
     facts = facts_of(sample(name))
-    again = serialize.read(serialize.written(facts))
+    again = serialize.loads(serialize.dumps(facts))
     assert again.body == facts.body
     assert [each.body for each in again.functions] == [each.body for each in facts.functions]
     assert again.classes == facts.classes
-    assert serialize.written(again) == serialize.written(facts)
-
-
-@pytest.mark.parametrize("data", [b"", b"\n", b"[]", b"{}\n[]", b"\xff"])
-def test_what_is_no_summary_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="was changed"):
-        serialize.read(data)
-
-
-def test_a_changed_summary_is_refused() -> None:
-    data = serialize.written(facts_of("x = f(1)\n"))
-    with pytest.raises(ValueError, match="was changed"):
-        serialize.read(data.replace(b'"x"', b'"y"'))
+    assert serialize.dumps(again) == serialize.dumps(facts)
 
 
 def test_every_class_of_node_can_be_written() -> None:

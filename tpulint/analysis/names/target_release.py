@@ -20,7 +20,7 @@ from tpulint.analysis.names.requirements import (
     requirements,
     requires_keras_2,
 )
-from tpulint.disk import DISK, Disk
+from tpulint.disk import CONFIGURATION_LIMIT_BYTES, DISK, Disk
 from tpulint.knowledge import names
 
 FILES = re.compile(
@@ -94,7 +94,7 @@ def keeps_keras_2(data: bytes) -> bool:
 class Targets:
     """The targets of the files of a run.
 
-    consulted: the requirement files that were read, and where one is missing that would be.
+    consulted: the requirement files that count, and where one is missing that would.
     """
 
     def __init__(self, configured: str | None = None, disk: Disk = DISK) -> None:
@@ -164,12 +164,11 @@ class Targets:
         """Yield the path and text of each file in a listed folder that has one of the `names`."""
         for name in filter(names.fullmatch, sorted(self.folders[folder])):
             path = os.path.join(folder, name)
+            self.consulted.append(path)
             try:
-                text = decoded(self._disk.read(path))
+                yield path, decoded(self._disk.read(path, CONFIGURATION_LIMIT_BYTES))
             except OSError:
                 continue
-            self.consulted.append(path)
-            yield path, text
 
 
 def decoded(data: bytes) -> str:

@@ -1,0 +1,63 @@
+"""Files of users are read by one function, and written by few."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from scripts.imports import ANALYZER, PACKAGE
+
+READING = {"read_text", "read_bytes", "getline", "getlines"}
+OPENING = {"open", "fdopen", "open_code"}
+MODULES = {"os", "io", "tokenize", "codecs", "builtins", "gzip", "zipfile", "tarfile"}
+READER = "disk.py"
+# They read files of the package itself.
+OF_THE_PACKAGE = {
+    "knowledge/names.py",
+    "knowledge/operations.py",
+    "knowledge/renames.py",
+    "knowledge/typed.py",
+    "pipeline/version.py",
+    "rules/__init__.py",
+}
+RUNNING = {"cli/run/program.py"}  # the program, as Python would
+WRITING = {
+    "cache_dir.py",
+    "cli/options.py",  # standard output, whose reader has gone
+    "cli/run/session.py",
+    "cli/writing.py",
+}
+
+
+def opens(path: Path) -> bool:
+    """Return whether a module opens files."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return any(isinstance(node, ast.Call) and is_opening(node.func) for node in ast.walk(tree))
+
+
+def is_opening(called: ast.expr) -> bool:
+    if isinstance(called, ast.Name):
+        return called.id in OPENING
+    if not isinstance(called, ast.Attribute):
+        return False
+    of_module = isinstance(called.value, ast.Name) and called.value.id in MODULES
+    return called.attr in READING or (called.attr in OPENING and of_module)
+
+
+def test_files_of_users_are_read_by_one_function() -> None:
+    opening = {each.relative_to(PACKAGE).as_posix() for each in ANALYZER if opens(each)}
+    assert opening == {READER} | OF_THE_PACKAGE | RUNNING | WRITING
+
+
+def test_what_is_opened_to_be_written_is_not_read() -> None:
+    for name in WRITING - {"cli/options.py"}:
+        tree = ast.parse((PACKAGE / name).read_text(encoding="utf-8"))
+        modes = [
+            ast.literal_eval(node.args[1])
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and is_opening(node.func) and len(node.args) > 1
+        ]
+        assert modes
+        for mode in modes:
+            assert isinstance(mode, str)
+            assert set(mode) & set("wx")
