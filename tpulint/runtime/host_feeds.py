@@ -15,8 +15,12 @@ import tensorflow as tf
 from tpulint.runtime import hardware
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.execute.feed_queues import put, queue, take
+from tpulint.runtime.execute.host_takes import HostTake
 from tpulint.runtime.extract.feeds import core_number
 from tpulint.runtime.mark.context import enclosing_context
+from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.source_location import users_place
+from tpulint.runtime.stepping import current_options
 
 Tensor = Any
 
@@ -66,8 +70,15 @@ def outfeed_dequeue_tuple(
 ) -> list[Tensor]:
     """Take the next tuple that the core `device_ordinal` puts into its outfeed."""
     core = _core(device_ordinal)
+    wait = Wait(
+        "host",
+        f"the outfeed of core {core}",
+        f"waits for the outfeed of core {core}, which no device program fills",
+        users_place(),
+    )
+    host_take = HostTake(wait, current_options().deadline)
     with _on_this_host(name):
-        return take(queue("outfeed", core), dtypes, shapes)
+        return take(queue("outfeed", core), dtypes, shapes, host_take.take)
 
 
 def outfeed_dequeue(

@@ -12,7 +12,7 @@ from tpulint.runtime import tensorflow_internals as tfi
 
 _LIBRARIES = (
     os.path.dirname(os.path.abspath(tf.__file__)),
-    os.path.dirname(os.path.abspath(__file__)),
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
     os.path.dirname(os.path.abspath(os.__file__)),
 )
 _SITE_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")

@@ -9,19 +9,20 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
 from tpulint.runtime.embedding.lookups import Lookup, lookup
 from tpulint.runtime.embedding.optimizers import SLOTS, updated
+from tpulint.runtime.execute.patience import Patience
+from tpulint.runtime.schedule.wait_graph import Wait
 
-PATIENCE = 60.0
-"""The seconds that a core waits for a batch."""
-NOTHING = -1
-"""The number of no batch."""
+_LOOK = 0.1
+"""Seconds between two looks whether a wait takes too long."""
 _numbers = itertools.count()
 
 
@@ -47,7 +48,6 @@ class Engine:
         self._tables: dict[str, dict[str, Any]] = {}
         self._batches: dict[int, _Batch] = {}
         self._unanswered: dict[int, _Batch] = {}
-        self._timers: dict[int, threading.Timer] = {}
         self._answers: dict[int, tuple[_Batch, Sequence[Any], Sequence[float]]] = {}
 
     def load(self, table: str, variables: dict[str, Any]) -> None:
@@ -88,46 +88,33 @@ class Engine:
             self._batches[number] = _Batch(tuple(lookups), training)
         return number
 
-    def expect(self, core: int, wake: Callable[[], None]) -> None:
-        """Note that `core` waits for its next batch: after `PATIENCE` seconds, call `wake`.
+    def expect(self, core: int) -> None:
+        """Wait until `core` can have its next batch.
 
         The table has to be updated for the batch before, with the gradients of all cores.
 
         Raises:
             Starved: the gradients of the batch before have not been sent, or not by all cores.
         """
+        reason = (
+            f"core {core} dequeues its next training batch, and other cores have not sent the "
+            "gradients of the last one"
+        )
+        limit, waits, thread = Patience(), [Wait("host", "other cores", reason)], get_ident()
         with self._lock:
-            if not self._changed.wait_for(lambda: core not in self._answers, PATIENCE):
-                raise Starved(
-                    f"core {core} dequeues its next training batch, and other cores have not sent "
-                    "the gradients of the last one"
-                )
+            while not self._changed.wait_for(lambda: core not in self._answers, _LOOK):
+                if limit.is_over(waits, [thread]):
+                    raise Starved(reason)
             if core in self._unanswered:
                 raise Starved(
                     f"core {core} has not sent the gradients of its last training batch, for "
                     "which the embedding engine waits: call apply_gradients in each training step, "
                     "or enqueue with training=False"
                 )
-            self._stop_waiting(core)
-            timer = threading.Timer(PATIENCE, wake)
-            timer.daemon = True
-            self._timers[core] = timer
-            timer.start()
 
     def activations(self, core: int, number: int) -> list[Any]:
-        """Return the activations of the batch of that number, for `core`, feature by feature.
-
-        The number is `NOTHING` if the core has waited in vain.
-
-        Raises:
-            Starved: there is no batch.
-        """
+        """Return the activations of the batch of that number, for `core`, feature by feature."""
         with self._lock:
-            self._stop_waiting(core)
-            if number == NOTHING:
-                raise Starved(
-                    f"core {core} waits for embedding activations, and no batch is enqueued for it"
-                )
             batch = self._batches.pop(number)
             if batch.training:
                 self._unanswered[core] = batch
@@ -160,12 +147,6 @@ class Engine:
             self._unanswered.clear()
             self._answers.clear()
             self._changed.notify_all()
-            for core in tuple(self._timers):
-                self._stop_waiting(core)
-
-    def _stop_waiting(self, core: int) -> None:
-        if core in self._timers:
-            self._timers.pop(core).cancel()
 
     def _features(self) -> Any:
         return self._config.feature_descriptor

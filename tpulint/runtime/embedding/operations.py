@@ -10,9 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
-from tpulint.runtime.embedding.engine import NOTHING, Engine, Starved
+from tpulint.runtime.embedding.engine import Engine, Starved
 from tpulint.runtime.errors import DeadlockError, EmbeddingError
 from tpulint.runtime.execute import queues
+from tpulint.runtime.execute.awaited import explain_wait
 from tpulint.runtime.execute.failures import after_failures
 from tpulint.runtime.execute.raising import safely, ticket_for
 from tpulint.runtime.extract.region import Operation, Tensor
@@ -20,6 +21,7 @@ from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.source_location import users_place
 
+_NO_BATCH = "waits for embedding activations, and no batch is enqueued for its core"
 _engines: list[Engine | None] = []
 
 
@@ -92,8 +94,7 @@ def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     engine, place = _engine(), users_place()
 
     def expect(core: Any) -> bool:
-        number = int(core)
-        engine.expect(number, lambda: _wake(engine, number))
+        engine.expect(int(core))
         return True
 
     def take(core: Any, number: Any) -> list[Any]:
@@ -102,6 +103,7 @@ def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     def host(core: Tensor) -> list[Tensor]:
         with tf.control_dependencies([_called(expect, [core], tf.bool, place)]):
             (number,) = queues.take(_queue_of(engine, core), [tf.int64])
+        explain_wait(number.op, _NO_BATCH, "TPU709")
         found = _called(take, [core, number], [tf.float32] * len(shapes), place)
         return [tf.ensure_shape(one, shape) for one, shape in zip(found, shapes, strict=True)]
 
@@ -133,12 +135,6 @@ def _queue_of(engine: Engine, core: Tensor) -> Tensor:
     """Return the queue of the core whose number the tensor `core` has."""
     found = tf.stack([_queue(engine, number) for number in range(max(_cores()) + 1)])
     return tf.raw_ops.Gather(params=found, indices=core)
-
-
-def _wake(engine: Engine, core: int) -> None:
-    """Let `core`, which has waited too long, look for its batch."""
-    with tf.init_scope():
-        queues.put(_queue(engine, core), [tf.constant(NOTHING, tf.int64)])
 
 
 def _engine() -> Engine:

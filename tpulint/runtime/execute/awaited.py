@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.extract.bodies import bodies
+from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.mark.attributes import string_attr
+from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.source_location import place_of_operation
 
 _QUEUES = ("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo", "QueueEnqueue")
 _TAKES_FROM = {
@@ -18,10 +23,31 @@ _TAKES_FROM = {
 }
 _STAGES = frozenset({"MapPeek", "MapUnstage", "MapUnstageNoKey", "OrderedMapUnstage", "Unstage"})
 WAITING = _STAGES.union(_TAKES_FROM)
+_REASON, _RULE = "_tpulint_waits", "_tpulint_waits_rule"
 
 
-def awaited(op: Operation) -> str:
-    """Describe the thing that `op`, of a type in `WAITING`, waits for."""
+def explain_wait(op: Operation, reason: str, rule: str) -> None:
+    """Give the reason, and the rule, of the wait in `op`, of a type in `WAITING`."""
+    tfi.set_attr(op, _REASON, string_attr(reason))
+    tfi.set_attr(op, _RULE, string_attr(rule))
+
+
+def may_wait(region: Region) -> bool:
+    """Return whether something in `region`, or in the bodies in it, waits for others."""
+    return any(op.type in WAITING or any(map(may_wait, bodies(region, op))) for op in region.ops)
+
+
+def wait_in(op: Operation, lane: str) -> Wait:
+    """Return the wait of `lane` in `op`, of a type in `WAITING`."""
+    attributes = op.node_def.attr
+    place = place_of_operation(op)
+    if _REASON in attributes:
+        reason, rule = (attributes[name].s.decode() for name in (_REASON, _RULE))
+        return Wait(lane, op.name, reason, place, rule)
+    return Wait(lane, op.name, f"waits in {op.type} {_awaited(op)}", place)
+
+
+def _awaited(op: Operation) -> str:
     does = "room in" if "Enqueue" in op.type else "something in"
     if op.type in _STAGES:
         name = op.get_attr("shared_name").decode()

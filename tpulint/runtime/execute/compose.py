@@ -107,7 +107,8 @@ class Composer:
             if image.op_def.is_stateful:
                 images.effects.append(image)
             self.deadline.bounds(op, image, lane_of(segment))
-            images.effects += self.deadline.names(op, image, lane_of(segment))
+            replica = in_this_graph(images.replica)
+            images.effects += self.deadline.names(op, image, lane_of(segment), replica)
         images.tensors.update(copied.tensors)
         images.operations.update(copied.operations)
         if started:

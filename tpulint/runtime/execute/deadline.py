@@ -15,46 +15,51 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import DeadlockError
-from tpulint.runtime.execute.awaited import WAITING, awaited
+from tpulint.runtime.execute import patience
+from tpulint.runtime.execute.awaited import WAITING, wait_in
 from tpulint.runtime.execute.callbacks import call_python
-from tpulint.runtime.execute.clock import Clock
-from tpulint.runtime.execute.feeds import PATIENCE, Feeds
+from tpulint.runtime.execute.patience import Patience, Waits, deadlock
 from tpulint.runtime.execute.probes import Unfinished
-from tpulint.runtime.execute.raising import Ticket, safely, ticket_for
+from tpulint.runtime.execute.raising import Ticket, ticket_for
+from tpulint.runtime.execute.stillness import stillness
+from tpulint.runtime.execute.watch_loop import watch_loop
 from tpulint.runtime.extract.python_functions import PYTHON
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.attributes import string_attr
-from tpulint.runtime.schedule.wait_graph import Wait, WaitGraph
+from tpulint.runtime.schedule.wait_graph import Wait
 from tpulint.runtime.source_location import place_of_operation
 
 _TICK = 0.002
-"""Seconds between two looks at the clock."""
+"""Seconds between two looks at a Python function."""
 
 
 class Deadline:
     """A watch on the steps of one computation, of which one runs at a time.
 
-    It limits a step to `seconds`, and its wait for an infeed to a patience of its own.
+    It limits a step to `seconds`, or else its `waits` to the patience that all waits have, if it
+    `may_wait`.
     """
 
     def __init__(
         self,
         seconds: float | None,
-        waits: Callable[[], Sequence[Wait]],
-        feeds: Feeds,
+        waits: Waits,
+        of_replicas: Callable[[], Sequence[Wait]],
         started: Callable[[], Sequence[Unfinished]],
+        *,
+        may_wait: bool,
     ) -> None:
         self._seconds = seconds
         self._waits = waits
-        self._feeds = feeds
+        self._of_replicas = of_replicas
         self._started_pieces = started
-        self.watches = seconds is not None or feeds.may_wait
-        self._in_clusters = WaitGraph()
+        self._tokens: list[str] = []
+        self.watches = seconds is not None or may_wait
         self._begin()
 
     def begin(self) -> list[Operation]:
         """Return operations that start the clock."""
-        return [call_python(self._begin), *self._feeds.begin()] if self.watches else []
+        return [call_python(self._begin)] if self.watches else []
 
     def end(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that report the end of the step."""
@@ -67,33 +72,19 @@ class Deadline:
         """Return operations that run until the step has ended, and fail when it takes too long."""
         if not self.watches:
             return []
+        return [watch_loop(self._look, [], self._tokens, waits_for)]
 
-        clock = Clock(_TICK)
-
-        def is_running(before: Tensor) -> Tensor:
-            with tf.control_dependencies([before]):
-                tick = clock.tick()
-            with tf.control_dependencies([tick]):
-                (running,) = tensorflow_internals.python_function(safely(self._look), [], [tf.bool])
-            running.set_shape([])
-            return running
-
-        with tf.control_dependencies([*waits_for, clock.started]):
-            start = tf.identity(True)
-        loop = tf.while_loop(is_running, tf.identity, [start], parallel_iterations=1)
-        return [loop[0].op if isinstance(loop, (list, tuple)) else loop.op]
-
-    def names(self, op: Operation, image: Operation, lane: str) -> list[Operation]:
-        """Note that `image`, the copy of `op`, waits for a queue; return operations that end it."""
-        if self._seconds is None or op.type not in WAITING:
+    def names(self, op: Operation, image: Operation, lane: str, replica: Tensor) -> list[Operation]:
+        """Note when `image`, the copy of `op`, waits for others; return operations that end it."""
+        if op.type not in WAITING:
             return []
-        wait = Wait(lane, op.name, f"waits in {op.type} {awaited(op)}", place_of_operation(op))
+        wait = wait_in(op, lane)
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
         with tf.control_dependencies(needs):
-            comes = call_python(lambda: self._in_clusters.add(wait))
+            comes = call_python(lambda of: self._waits.add((int(of), op), wait), [replica])
         tensorflow_internals.add_control_inputs(image, [comes])
         with tf.control_dependencies([image]):
-            return [call_python(lambda: self._in_clusters.remove(lane))]
+            return [call_python(lambda of: self._waits.remove((int(of), op)), [replica])]
 
     def bounds(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
@@ -117,14 +108,15 @@ class Deadline:
             except BaseException as error:  # it is raised again in the step's thread
                 errors.append(error)
 
-        self._in_clusters.add(wait)
+        key = object()
+        self._waits.add(key, wait)
         thread = threading.Thread(target=run, daemon=True, name=f"tpulint {wait.lane}")
         thread.start()
         while thread.is_alive() and self._left() > 0 and not self._failed.is_set():
             thread.join(min(_TICK, max(self._left(), 0.0)))
         if thread.is_alive():
             raise self._expired()
-        self._in_clusters.remove(wait.lane)
+        self._waits.remove(key)
         if errors:
             raise errors[0]
         return results[0]
@@ -133,36 +125,46 @@ class Deadline:
         self._started = time.monotonic()
         self._ended = threading.Event()
         self._failed = threading.Event()
+        self._patience = Patience()
+        self._waits.clear()
 
     def _left(self) -> float:
-        if self._seconds is None:
-            return self._feeds.patience_left()
-        return self._seconds - (time.monotonic() - self._started)
+        """Return the seconds that the step still has."""
+        taken = time.monotonic() - self._started
+        return float("inf") if self._seconds is None else self._seconds - taken
 
     def _look(self) -> bool:
         if self._ended.is_set():
+            stillness.forget(self._tokens)
             return False
         if self._left() <= 0:
             raise self._expired()
+        waits = self._all_waits()
+        if self._seconds is None and self._patience.is_over(waits, self._tokens):
+            fault = deadlock(
+                "The step waits, and nothing that could end its waits has run for "
+                f"{patience.LIMIT:g} s",
+                waits,
+            )
+            stillness.forget(self._tokens)
+            raise ticket_for(fault)
         return True
+
+    def _all_waits(self) -> list[Wait]:
+        return [*self._of_replicas(), *self._waits.all()]
 
     def _expired(self) -> Ticket:
         self._failed.set()
-        waits = [*self._waits(), *self._feeds.waits(), *self._in_clusters.all()]
-        taken = "has taken" if self._seconds is not None else "has waited for its infeed for"
-        seconds = PATIENCE if self._seconds is None else self._seconds
-        lines = [f"  {wait}" for wait in waits] or list(map(_said, self._started_pieces()))
+        first_line = f"The step has taken more than {self._seconds:g} s"
+        waits = self._all_waits()
+        if waits:
+            return ticket_for(deadlock(first_line, waits))
+        lines = list(map(_description, self._started_pieces()))
         lines = lines or ["  none of its operations is known to wait: it is at work"]
-        return ticket_for(
-            DeadlockError(
-                f"The step {taken} more than {seconds} s\n" + "\n".join(lines),
-                place=next((wait.place for wait in waits if wait.place), None),
-                rule="",
-            )
-        )
+        return ticket_for(DeadlockError("\n".join([first_line, *lines]), rule=""))
 
 
-def _said(segment: Unfinished) -> str:
+def _description(segment: Unfinished) -> str:
     where = f" ({segment.place})" if segment.place else ""
     return f"  {segment.lane} of replica {segment.replica}: has started, and not ended{where}"
 

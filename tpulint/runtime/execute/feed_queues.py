@@ -7,7 +7,7 @@ functions as long as the process, and holds any number of tuples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import tensorflow as tf
@@ -30,12 +30,17 @@ def put(handle: Tensor, values: Sequence[Tensor]) -> Operation:
     return queues.put(handle, [row])
 
 
-def take(handle: Tensor, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Tensor]:
-    """Take a tuple out of a queue, when there is one.
+def take(
+    handle: Tensor,
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any],
+    take_row: Callable[[Tensor, Sequence[tf.DType]], list[Tensor]] = queues.take,
+) -> list[Tensor]:
+    """Take a tuple out of a queue by `take_row`, when there is one.
 
     The step raises an InvalidArgumentError when it is not of `dtypes` and `shapes`.
     """
-    (row,) = queues.take(handle, [tf.string])
+    (row,) = take_row(handle, [tf.string])
     row = tf.ensure_shape(row, [len(dtypes)], name="tuple_of_another_length")
     return [
         tf.ensure_shape(tf.io.parse_tensor(row[place], dtype), shape)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +10,7 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.feed_queues import Direction, put, queue, take, take_parts
+from tpulint.runtime.execute.patience import Waits
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
 from tpulint.runtime.extract.feeds import TAKES, core_number, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
@@ -22,31 +21,25 @@ from tpulint.runtime.source_location import place_of_operation
 FeedKey = tuple[Direction, int]
 """A direction and a logical core of a replica."""
 
-PATIENCE = 60.0
-"""Seconds that a computation waits for its infeed where the user gives no deadline."""
-
 
 class Feeds:
-    """The feeds of one computation, and the waits for them. One step runs at a time."""
+    """The feeds of one computation; `waits` has those for them. One step runs at a time."""
 
-    def __init__(self, ops: Iterable[Operation], marked: Marked, names: Sequence[str]) -> None:
+    def __init__(
+        self, ops: Iterable[Operation], marked: Marked, names: Sequence[str], waits: Waits
+    ) -> None:
         ops = list(ops)
         self._names = names
-        self.may_wait = any(op.type in TAKES for op in ops)
+        self._waits = waits
+        self.may_wait = any("Dequeue" in op.type for op in ops)
         self._cores_per_replica: int = marked.metadata.get_attr("num_cores_per_replica")
         self._cores = {
             key: cores_of_replicas(marked, key[1]) for op in ops for key in self._keys(op)
         }
-        self._lock = threading.Lock()
-        self._begin()
 
     def queues(self, replica: int) -> dict[FeedKey, Tensor]:
         """Return the queues of the cores of `replica`."""
         return {key: queue(key[0], cores[replica]) for key, cores in self._cores.items()}
-
-    def begin(self) -> list[Operation]:
-        """Return operations that forget the previous step."""
-        return [call_python(self._begin)] if self.may_wait else []
 
     def build(
         self,
@@ -66,7 +59,7 @@ class Feeds:
                 return [], put(here, given)
             dtypes = [tensor.dtype for tensor in op.outputs]
             shapes = [tensor.shape for tensor in op.outputs]
-            comes = [call_python(self._waits_for(op), [in_this_graph(images.replica)])]
+            comes = [call_python(self._comes(op), [in_this_graph(images.replica)])]
             with tf.control_dependencies(comes):
                 parts = self._parts(op)
                 if parts is None:
@@ -75,18 +68,7 @@ class Feeds:
                     queues = {key[1]: in_this_graph(images.feeds[key]) for key in self._keys(op)}
                     results = take_parts(queues, parts, dtypes, shapes)
             with tf.control_dependencies(results):
-                return results, call_python(self._has, [in_this_graph(images.replica)])
-
-    def waits(self) -> tuple[Wait, ...]:
-        """Return the waits for an infeed at this moment."""
-        with self._lock:
-            return tuple(wait for _, wait in self._waiting.values())
-
-    def patience_left(self) -> float:
-        """Return the seconds until a replica has waited too long, or infinity if none waits."""
-        with self._lock:
-            oldest = min((since for since, _ in self._waiting.values()), default=float("inf"))
-        return PATIENCE - (time.monotonic() - oldest)
+                return results, call_python(self._has(op), [in_this_graph(images.replica)])
 
     def _keys(self, op: Operation) -> list[FeedKey]:
         """Return the feeds that `op` needs: those of several cores, if they share its tensors."""
@@ -102,24 +84,20 @@ class Feeds:
             return None
         return tfi.parts_of_outputs(op, self._cores_per_replica)
 
-    def _begin(self) -> None:
-        with self._lock:
-            self._waiting: dict[int, tuple[float, Wait]] = {}
-
-    def _waits_for(self, op: Operation) -> Any:
+    def _comes(self, op: Operation) -> Callable[[Any], None]:
+        lane, place = feed_lane(op), place_of_operation(op)
         reason = f"waits in {op.type} '{op.name}' for what is enqueued for its core"
-        place = place_of_operation(op)
+        if lane == "outfeed":
+            reason = f"waits in {op.type} '{op.name}' for what the device puts into its outfeed"
 
-        def waits(replica: Any) -> None:
-            wait = Wait(self._names[int(replica)], "infeed", reason, place)
-            with self._lock:
-                self._waiting[int(replica)] = (time.monotonic(), wait)
+        def comes(replica: Any) -> None:
+            number = int(replica)
+            self._waits.add((number, op), Wait(self._names[number], lane, reason, place))
 
-        return waits
+        return comes
 
-    def _has(self, replica: Any) -> None:
-        with self._lock:
-            self._waiting.pop(int(replica), None)
+    def _has(self, op: Operation) -> Callable[[Any], None]:
+        return lambda replica: self._waits.remove((int(replica), op))
 
 
 def feed_lane(op: Operation) -> Direction:

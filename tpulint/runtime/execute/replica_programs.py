@@ -7,6 +7,7 @@ from dataclasses import replace
 import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals
+from tpulint.runtime.execute.awaited import may_wait
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
 from tpulint.runtime.execute.deadline import Deadline
@@ -15,6 +16,7 @@ from tpulint.runtime.execute.exchanges import Exchanges
 from tpulint.runtime.execute.failures import Failures
 from tpulint.runtime.execute.feeds import Feeds
 from tpulint.runtime.execute.initialized import refused_until_initialized
+from tpulint.runtime.execute.patience import Waits
 from tpulint.runtime.execute.probes import Probes
 from tpulint.runtime.execute.rendezvous import Rendezvous
 from tpulint.runtime.execute.replicas import Replicas
@@ -47,7 +49,8 @@ def run_replicas(
     names = replica_names(program.marked)
     rendezvous = Rendezvous(scheduled.meetings, names, all_of_them=options.deadline is not None)
     exchanges = Exchanges(scheduled.meetings, program.num_replicas)
-    fed = Feeds(scheduled.feeds, program.marked, names)
+    waits = Waits()
+    fed = Feeds(scheduled.feeds, program.marked, names, waits)
     images = tuple(
         TensorMap(
             _inputs(program, replica, around),
@@ -59,13 +62,18 @@ def run_replicas(
         )
         for replica in range(program.num_replicas)
     )
-    deadline = Deadline(options.deadline, rendezvous.waits, fed, lambda: probes.started())
+    deadline = Deadline(
+        options.deadline,
+        waits,
+        rendezvous.waits,
+        lambda: probes.started(),
+        may_wait=fed.may_wait or may_wait(program.region),
+    )
     probes = Probes()
     failures = Failures(program.marked.graph)
     shares = [
         scheduled.meetings,
         access_schedule.queued,
-        fed.may_wait,
         deadline.watches,
         probes.wanted,
         failures.watches,

@@ -14,12 +14,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Wait:
-    """`lane` waits for `held_up_by`; `reason` and the user's line say why."""
+    """`lane` waits for `held_up_by`; `reason` and the user's line say why.
+
+    `rule` is the code of the rule that covers it, if there is one.
+    """
 
     lane: str
     held_up_by: str
     reason: str
     place: str | None = None
+    rule: str = ""
 
     def __str__(self) -> str:
         where = f" ({self.place})" if self.place else ""

@@ -32,5 +32,6 @@ from tpulint.runtime.tensorflow_internals.remote_sessions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.running import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.sessions import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.threads import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.tokens import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.tpu import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.wrapped_functions import *  # noqa: F403

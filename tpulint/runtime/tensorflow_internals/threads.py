@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from types import FrameType
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -16,12 +17,15 @@ import tensorflow as tf
 from tpulint.runtime.tensorflow_internals.functions import OwnFunction
 from tpulint.runtime.tensorflow_internals.modules import eager_context, execute, script_ops, session
 from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.session_graphs import name_of
+from tpulint.runtime.tensorflow_internals.tokens import tokens_in_function, tokens_in_session
 
 _RUNS_FUNCTIONS = frozenset(
     {execute.quick_execute.__code__, execute.execute_with_cancellation.__code__}
 )
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _RUNS_SESSIONS = session.BaseSession._call_tf_sessionrun.__code__
+_RUNS_CALLABLES = session.BaseSession._Callable.__call__.__code__
 
 
 class Awaited(NamedTuple):
@@ -70,9 +74,7 @@ def python_functions_run_by(run: Callable[..., Any]) -> AbstractContextManager[N
 
 def awaited_by_thread(thread: int) -> Awaited | None:
     """Return the work of TensorFlow that the Python thread of that number waits for, or None."""
-    frame = sys._current_frames().get(thread)
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame = frame.f_back  # the emulator is in between (see cores)
+    frame = _innermost_frame(thread)
     if frame is None:
         return None
     if frame.f_code is _RUNS_SESSIONS:
@@ -83,6 +85,32 @@ def awaited_by_thread(thread: int) -> Awaited | None:
             own_name = re.sub(r"^__inference_(.+)_\d+$", r"\1", name)
             return Awaited(f"the function '{own_name}'", _probe_functions)
     return None
+
+
+def python_functions_in_call(thread: int) -> frozenset[str] | None:
+    """Return the tokens of the Python functions in the graph that the Python thread runs.
+
+    None where it runs no graph. An operation that is run eagerly has none.
+    """
+    frame = _innermost_frame(thread)
+    if frame is None:
+        return None
+    local = frame.f_locals
+    if frame.f_code is _RUNS_SESSIONS:
+        fetched = [*(output.oper for output in local["fetch_list"]), *local["target_list"]]
+        return tokens_in_session(local["self"], list(map(name_of, fetched)))
+    if frame.f_code is _RUNS_CALLABLES:
+        return tokens_in_session(local["self"]._session)
+    if frame.f_code in _RUNS_FUNCTIONS:
+        return tokens_in_function(str(local["op_name"]))
+    return None
+
+
+def _innermost_frame(thread: int) -> FrameType | None:
+    frame = sys._current_frames().get(thread)
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back  # the emulator is in between (see cores)
+    return frame
 
 
 def stack_of_thread(thread: int) -> list[tuple[str, int]]:

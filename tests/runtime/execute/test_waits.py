@@ -1,0 +1,190 @@
+"""Every wait has a limit, which counts only while nothing is at work that could end the wait."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.tpu.ops import tpu_ops
+
+import tpulint.runtime as tpu
+from tpulint.runtime.execute import patience
+
+LIMIT = 0.6
+"""Seconds of stillness, in place of a minute."""
+SLOW = 1.5
+"""Seconds that a producer takes."""
+NOTHING_RUNS = "nothing that could end its waits? has run for 0.6 s"
+
+
+@pytest.fixture(autouse=True)
+def short_limit(monkeypatch: Any) -> None:
+    monkeypatch.setattr(patience, "LIMIT", LIMIT)
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        yield session
+
+
+def fills_outfeed(x: Any) -> Any:
+    with tf.control_dependencies([tpu_ops.outfeed_enqueue_tuple([x * 2.0])]):
+        return tf.identity(x)
+
+
+def takes_outfeed() -> Any:
+    (value,) = tpu_ops.outfeed_dequeue_tuple([tf.float32], [[2]], device_ordinal=0)
+    return value
+
+
+def takes_infeed() -> Any:
+    (x,) = tpu_ops.infeed_dequeue_tuple([tf.float32], [[2]])
+    return x * 2.0
+
+
+def fills_infeed(x: Any) -> Any:
+    return tpu_ops.infeed_enqueue_tuple([x], [[2]], device_ordinal=0)
+
+
+def slow(x: Any) -> Any:
+    time.sleep(SLOW)
+    return x
+
+
+def in_a_thread(function: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    """Run `function` in a thread; return it, and the list to which its result or error comes."""
+    results: list[Any] = []
+
+    def run() -> None:
+        try:
+            results.append(function())
+        except Exception as error:
+            results.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, results
+
+
+def test_an_outfeed_that_no_device_program_fills_in_a_session(session: Any) -> None:
+    device = tpu.rewrite(fills_outfeed, [tf.constant([1.0, 2.0])])
+    value = takes_outfeed()
+    np.testing.assert_allclose(session.run([device, value])[1], [2.0, 4.0])
+    with pytest.raises(tpu.DeadlockError, match=NOTHING_RUNS) as caught:
+        session.run(value)
+    assert "host: waits for the outfeed of core 0, which no device program" in str(caught.value)
+    assert "test_waits.py" in str(caught.value.place)
+    np.testing.assert_allclose(session.run([device, value])[1], [2.0, 4.0])
+
+
+def test_an_outfeed_that_no_device_program_fills_in_a_function() -> None:
+    with pytest.raises(tpu.DeadlockError, match="the outfeed of core 0"):
+        tf.function(takes_outfeed)()
+
+
+def test_an_outfeed_that_no_device_program_fills_eagerly() -> None:
+    with pytest.raises(tpu.DeadlockError, match="the outfeed of core 0"):
+        takes_outfeed()
+
+
+def test_a_deadline_limits_the_host_whatever_is_at_work(session: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(patience, "LIMIT", 600.0)
+    with tpu.options(deadline=0.5):
+        value = takes_outfeed()
+    with pytest.raises(tpu.DeadlockError, match=r"has waited more than 0\.5 s for the outfeed"):
+        session.run([value, tf.numpy_function(slow, [tf.constant(1.0)], tf.float32)])
+
+
+def test_a_host_that_waits_for_a_device_that_waits_for_the_host(session: Any) -> None:
+    device, value = tpu.rewrite(takes_infeed), takes_outfeed()
+    with pytest.raises(tpu.DeadlockError) as caught:
+        session.run([device, value])
+    assert "waits in InfeedDequeueTuple" in str(caught.value)
+    assert "host: waits for the outfeed of core 0" in str(caught.value)
+
+
+def test_a_queue_of_the_program_that_nobody_fills(session: Any) -> None:
+    queue = tf.queue.FIFOQueue(1, [tf.float32])
+
+    def host(x: Any) -> Any:
+        with tf.control_dependencies([x]):
+            return tf.reshape(queue.dequeue(), [])
+
+    result = tpu.rewrite(lambda x: tpu.outside_compilation(host, x), [tf.constant(1.0)])
+    with pytest.raises(tpu.DeadlockError, match="host cluster 0: waits in QueueDequeueV2"):
+        session.run(result)
+
+
+def test_a_thread_that_waits_while_the_others_wait_for_it(session: Any) -> None:
+    value = takes_outfeed()
+    thread, results = in_a_thread(lambda: session.run(value))
+    thread.join()
+    assert isinstance(results[0], tpu.DeadlockError)
+
+
+def test_a_thread_that_waits_until_the_program_gets_to_the_step(session: Any) -> None:
+    device = tpu.rewrite(fills_outfeed, [tf.constant([1.0, 2.0])])
+    value = takes_outfeed()
+    thread, results = in_a_thread(lambda: session.run(value))
+    time.sleep(SLOW)
+    session.run(device)
+    thread.join()
+    np.testing.assert_allclose(results[0], [2.0, 4.0])
+
+
+def test_a_thread_that_waits_while_the_program_stops_at_a_breakpoint(session: Any) -> None:
+    device = tpu.rewrite(fills_outfeed, [tf.constant([1.0, 2.0])])
+    value = takes_outfeed()
+    stopped: dict[str, Any] = {"wait": threading.Event().wait}
+    debugger = "def interaction(seconds):\n    wait(seconds)\n"
+    exec(compile(debugger, f"{sys.prefix}/bdb.py", "exec"), stopped)
+    thread, results = in_a_thread(lambda: session.run(value))
+    stopped["interaction"](SLOW)
+    session.run(device)
+    thread.join()
+    np.testing.assert_allclose(results[0], [2.0, 4.0])
+
+
+def test_a_pipeline_of_slow_python_in_the_same_run(session: Any) -> None:
+    dataset = tf.data.Dataset.from_tensors(tf.ones([2])).map(
+        lambda x: tf.ensure_shape(tf.numpy_function(slow, [x], tf.float32), [2])
+    )
+    x = tf.compat.v1.data.make_one_shot_iterator(dataset).get_next()
+    results = session.run([tpu.rewrite(takes_infeed), fills_infeed(x)])
+    np.testing.assert_allclose(results[0], [[2.0, 2.0]])
+
+
+def test_a_pipeline_that_is_slow_without_python_in_another_thread(session: Any) -> None:
+    number = {"output_types": [tf.float32], "output_shapes": [tf.TensorShape([2])]}
+    sleeping = tf.raw_ops.SleepDataset(
+        input_dataset=tf.raw_ops.TensorDataset(
+            components=[tf.ones([2])], output_shapes=number["output_shapes"]
+        ),
+        sleep_microseconds=tf.constant(int(SLOW * 1e6), tf.int64),
+        **number,
+    )
+    iterator = tf.raw_ops.AnonymousIteratorV3(**number)
+    with tf.control_dependencies([tf.raw_ops.MakeIterator(dataset=sleeping, iterator=iterator)]):
+        (x,) = tf.raw_ops.IteratorGetNext(iterator=iterator, **number)
+    enqueue, device = fills_infeed(x), tpu.rewrite(takes_infeed)
+    thread, _ = in_a_thread(lambda: session.run(enqueue))
+    np.testing.assert_allclose(session.run(device), [[2.0, 2.0]])
+    thread.join()
+
+
+def test_a_host_function_that_takes_its_time(session: Any) -> None:
+    def host(x: Any) -> Any:
+        return tf.ensure_shape(tf.numpy_function(slow, [x], tf.float32), [2])
+
+    def computation(x: Any) -> Any:
+        return fills_outfeed(tpu.outside_compilation(host, x))
+
+    device = tpu.rewrite(computation, [tf.constant([1.0, 2.0])])
+    np.testing.assert_allclose(session.run([device, takes_outfeed()])[1], [2.0, 4.0])
