@@ -13,8 +13,11 @@ from tpulint.runtime.emulate.placed import Functions, name_results
 from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
 from tpulint.runtime.emulate.system import (
     System,
+    current_memory,
     current_system,
     emulating,
+    initialize_memory,
+    lost_variable,
     note_initialized,
     system_of,
 )
@@ -101,12 +104,13 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
         tfi.soft_placement(),
         tfi.function_definitions_observed(functions.see),
         tfi.cores_reported(functions, functions.holds_computation),
+        tfi.variables_in_memory(current_memory, lost_variable),
         tfi.emulated_devices_placed(),
         tfi.sessions_on_workers(reach, answers, lost_host),
         tfi.packed_variables_unpacked(),
         tfi.first_copies_taken(),
         tfi.manual_sharding_refused(),
-        tfi.cluster_resolvers(),
+        tfi.cluster_resolvers(initialize_memory),
         tfi.cloud_detected(),
         tfi.tpu_systems(_initialize, lambda: note_initialized(is_now=False)),
         tfi.partitioned_calls(),

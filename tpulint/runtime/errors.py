@@ -37,6 +37,7 @@ __all__ = [
     "HostPythonError",
     "InputsNotPerReplicaError",
     "InternalError",
+    "LostVariableError",
     "MaximumShapesError",
     "NestedClusterError",
     "NestedClusterWarning",
@@ -292,6 +293,12 @@ class UninitializedSystemError(RuntimeFault, tf.errors.FailedPreconditionError):
     """A step runs on a TPU system that the program has not initialized, or has shut down."""
 
     rule = "TPU707"
+
+
+class LostVariableError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[misc]
+    """A variable on the TPU is used after the system has been initialized again."""
+
+    rule = "TPU704"
 
 
 class HostOnlyInputError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[misc]

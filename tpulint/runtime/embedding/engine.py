@@ -41,6 +41,9 @@ class Engine:
 
     def __init__(self, config: Any) -> None:
         self.number = next(_numbers)
+        self.is_lost = False
+        self.lost_at: str | None = None
+        """The user's line that has initialized the TPU system again."""
         self._numbers_of_batches = itertools.count()
         self._config = config
         self._lock = threading.Lock()

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.embedding.engine import Engine, Starved
-from tpulint.runtime.errors import DeadlockError, EmbeddingError
+from tpulint.runtime.errors import DeadlockError, EmbeddingError, LostVariableError
 from tpulint.runtime.execute import queues
 from tpulint.runtime.execute.awaited import explain_wait
 from tpulint.runtime.execute.failures import after_failures
@@ -37,7 +37,8 @@ def embedding_engine() -> Iterator[None]:
 
 def is_set_up() -> bool:
     """Return whether a TPUEmbedding has set up the engine."""
-    return _engines[-1] is not None
+    engine = _engines[-1]
+    return engine is not None and not engine.is_lost
 
 
 def set_up(config: Any) -> None:
@@ -46,8 +47,10 @@ def set_up(config: Any) -> None:
 
 
 def forget() -> None:
-    """Forget the engine, because the TPU system is initialized again."""
-    _engines[-1] = None
+    """Lose the engine and its tables, because the TPU system is initialized again."""
+    engine = _engines[-1]
+    if engine is not None and not engine.is_lost:
+        engine.is_lost, engine.lost_at = True, users_place()
 
 
 def load(variables: dict[str, dict[str, Any]]) -> None:
@@ -83,7 +86,7 @@ def enqueue(
     core = _own_core() if ordinal < 0 else tf.constant(ordinal)
     batch = [tf.convert_to_tensor(mode), *indices, *ids, *weights]
     handle = _queue_of(engine, core) if ordinal < 0 else _queue(engine, ordinal)
-    done = queues.put(handle, [_called(put, batch, tf.int64, place)])
+    done = queues.put(handle, [_called(engine, put, batch, tf.int64, place)])
     if done is not None:
         tfi.runs_independently(done)
     return done
@@ -101,10 +104,10 @@ def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
         return engine.activations(int(core), int(number))
 
     def host(core: Tensor) -> list[Tensor]:
-        with tf.control_dependencies([_called(expect, [core], tf.bool, place)]):
+        with tf.control_dependencies([_called(engine, expect, [core], tf.bool, place)]):
             (number,) = queues.take(_queue_of(engine, core), [tf.int64])
         explain_wait(number.op, _NO_BATCH, "TPU709")
-        found = _called(take, [core, number], [tf.float32] * len(shapes), place)
+        found = _called(engine, take, [core, number], [tf.float32] * len(shapes), place)
         return [tf.ensure_shape(one, shape) for one, shape in zip(found, shapes, strict=True)]
 
     after_failures(_marked_graph(), engine.forget_failed_step)
@@ -120,7 +123,7 @@ def send_gradients(gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> Oper
         return True
 
     def host(core: Tensor, *given: Tensor) -> Tensor:
-        return _called(send, [core, *given], tf.bool, place)
+        return _called(engine, send, [core, *given], tf.bool, place)
 
     after_failures(_marked_graph(), engine.forget_failed_step)
     return outside_compilation(host, _own_core(), *gradients, *rates).op
@@ -143,7 +146,17 @@ def _engine() -> Engine:
         raise tf.errors.FailedPreconditionError(
             None, None, "the TPU is not initialized for embeddings: create the TPUEmbedding again"
         )
+    if engine.is_lost:
+        raise _lost(engine)
     return engine
+
+
+def _lost(engine: Engine) -> LostVariableError:
+    return LostVariableError(
+        "Could not find the embedding tables on the TPU: they were lost when the TPU system was "
+        "initialized again",
+        place=engine.lost_at,
+    )
 
 
 def _marked_graph() -> Any:
@@ -166,10 +179,18 @@ def _cores() -> list[int]:
     return [tf.DeviceSpec.from_string(device).device_index for device in devices]
 
 
-def _called(function: Callable[..., Any], given: Sequence[Tensor], kinds: Any, place: Any) -> Any:
+def _called(
+    engine: Engine,
+    function: Callable[..., Any],
+    given: Sequence[Tensor],
+    kinds: Any,
+    place: Any,
+) -> Any:
     """Return the results of `function` of the values of `given`, called when it is reached."""
 
     def call(*values: Any) -> Any:
+        if engine.is_lost:
+            raise ticket_for(_lost(engine))
         try:
             return function(*values)
         except Starved as error:

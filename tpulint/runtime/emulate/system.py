@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tpulint.runtime.emulate.mesh import Mesh, mesh_of_cores, mesh_of_spec
+from tpulint.runtime.errors import LostVariableError
+from tpulint.runtime.source_location import users_place
+from tpulint.runtime.tensorflow_internals import TPUMemory
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,26 @@ def system_of(
     return System(mesh_of_cores(cores, hosts))
 
 
+class _Memories:
+    """The memories of the TPUs of one system, by the names that the program gives them."""
+
+    def __init__(self) -> None:
+        self.current = TPUMemory()
+        self._of: dict[str, TPUMemory] = {}
+
+    def initialize(self, name: str) -> None:
+        """Clear the memory of the TPU `name`, unless it is initialized for the first time."""
+        before = self._of.get(name)
+        if before is not None:
+            before.clear(users_place())
+        if self._of:
+            self.current = TPUMemory()
+        self._of[name] = self.current
+
+
 _systems: list[System] = []
 _initialized: list[bool] = []
+_memories: list[_Memories] = []
 
 
 def current_system() -> System | None:
@@ -67,11 +88,13 @@ def emulating(system: System) -> Iterator[None]:
     """Make `system` the current one in the context, in all threads."""
     _systems.append(system)
     _initialized.append(False)
+    _memories.append(_Memories())
     try:
         yield
     finally:
         _systems.remove(system)
         _initialized.pop()
+        _memories.pop()
 
 
 def note_initialized(*, is_now: bool) -> None:
@@ -82,3 +105,22 @@ def note_initialized(*, is_now: bool) -> None:
 def is_initialized() -> bool:
     """Return whether steps can run: there is no emulated system, or it has been initialized."""
     return not _initialized or _initialized[-1]
+
+
+def current_memory() -> TPUMemory:
+    """Return the memory in which variables are now created."""
+    return _memories[-1].current
+
+
+def initialize_memory(name: str) -> None:
+    """Note that the program has initialized the TPU that it calls `name`."""
+    _memories[-1].initialize(name)
+
+
+def lost_variable(name: str, memory: TPUMemory) -> LostVariableError:
+    """Return the error of a use of the variable `name` after `memory` has been cleared."""
+    return LostVariableError(
+        f"Could not find the variable '{name}' on the TPU: it was lost when the TPU system was "
+        "initialized again",
+        place=memory.cleared_at,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -24,6 +25,8 @@ from tpulint.runtime.tensorflow_internals.sessions import is_on_emulated_tpu
 EagerContext = eager_context.Context
 _LogicalDevice = eager_context.LogicalDevice
 _PhysicalDevice = eager_context.PhysicalDevice
+_CALLED = "_tpulint_called"
+"""The attribute of a resolver that holds the name that the program gives to the TPU."""
 _CONTEXT = "tensorflow.python.eager.context.Context"
 
 
@@ -102,13 +105,15 @@ def soft_placement() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def cluster_resolvers() -> Iterator[None]:
+def cluster_resolvers(initialized: Callable[[str], None]) -> Iterator[None]:
     """Make every TPUClusterResolver in the context resolve to the emulated TPU.
 
     A TPU of one host is of this machine, whatever it is called, and a pod never is.
+    `initialized(name)` is called when the program has initialized the TPU that it calls so.
     """
     kind = tpu_cluster_resolver.TPUClusterResolver
     resolver = f"{kind.__module__}.{kind.__name__}"
+    set_topology = kind.set_tpu_topology
 
     def __init__(
         self: Any,
@@ -127,6 +132,12 @@ def cluster_resolvers() -> Iterator[None]:
         self.task_type = job_name
         self.task_id = 0
         self._tpu_topology = None
+        setattr(self, _CALLED, str(tpu or "local"))
+
+    @functools.wraps(set_topology)
+    def set_tpu_topology(self: Any, serialized: bytes) -> None:
+        set_topology(self, serialized)
+        initialized(getattr(self, _CALLED))
 
     def cluster_spec(self: Any) -> Any:
         # Programs print the addresses in it.
@@ -135,6 +146,7 @@ def cluster_resolvers() -> Iterator[None]:
     with (
         patched(f"{resolver}.__init__", __init__),
         patched(f"{resolver}.cluster_spec", cluster_spec),
+        patched(f"{resolver}.set_tpu_topology", set_tpu_topology),
     ):
         yield
 

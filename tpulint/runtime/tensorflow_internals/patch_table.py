@@ -130,6 +130,12 @@ _EMULATED = (
         _RESOLVED,
         When.EMULATED,
     ),
+    Patch(
+        f"{_DISTRIBUTE}.cluster_resolver.tpu.tpu_cluster_resolver."
+        "TPUClusterResolver.set_tpu_topology",
+        "initializing a system again loses the variables on it",
+        When.EMULATED,
+    ),
     Patch(f"{_EAGER}.context.Context.set_server_def", _HOSTS, When.EMULATED),
     Patch(f"{_EAGER}.context.Context.update_server_def", _HOSTS, When.EMULATED),
     Patch(f"{_EAGER}.context.Context.configure_coordination_service", _HOSTS, When.EMULATED),
@@ -227,6 +233,11 @@ _EMULATED = (
     *(
         Patch(f"{_TF}.pywrap_tfe.{name}", _CORES, When.EMULATED)
         for name in ("TFE_Py_FastPathExecute", "TFE_Py_Execute", "TFE_Py_ExecuteCancelable")
+    ),
+    Patch(
+        f"{_TF}.pywrap_tfe.TFE_Py_PackEagerTensors",
+        "a packed variable is lost with its copies when the system is initialized again",
+        When.EMULATED,
     ),
     Patch(f"{_FRAMEWORK}.ops.EagerTensor.device", _CORES, When.EMULATED),
     Patch(f"{_FRAMEWORK}.ops.EagerTensor.backing_device", _CORES, When.EMULATED),
