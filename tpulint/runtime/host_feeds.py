@@ -1,22 +1,26 @@
 """The host's ends of infeed and outfeed, as TensorFlow's functions make them outside computations.
 
-`InfeedQueue.generate_enqueue_ops` and its kin end here, so that the replicas on this CPU get the
-tuples that they enqueue. Inside a computation, and with a real TPU, they are unchanged.
+`InfeedQueue.generate_enqueue_ops`, `tf.raw_ops` and their kin end here, so that the replicas on
+this CPU get the tuples that they enqueue. Inside a computation, and with a real TPU, they are
+unchanged.
+The functions have the arguments of the operations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime import hardware
 from tpulint.runtime import tensorflow_internals as tfi
-from tpulint.runtime.execute.feed_queues import put, queue, take
+from tpulint.runtime.execute.feed_queues import put_serialized, queue, serialized, take
 from tpulint.runtime.execute.host_takes import HostTake
-from tpulint.runtime.extract.feeds import core_number
+from tpulint.runtime.execute.queues import one_of
+from tpulint.runtime.extract.feeds import core_number, cores_of_this_host
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.schedule.wait_graph import Wait
 from tpulint.runtime.source_location import users_place
@@ -25,12 +29,8 @@ from tpulint.runtime.stepping import current_options
 Tensor = Any
 
 
-def infeed_enqueue_tuple(
-    inputs: Sequence[Any],
-    shapes: Sequence[Any],
-    layouts: Any = (),
-    device_ordinal: int = -1,
-    name: str | None = None,
+def _infeed_enqueue_tuple(
+    inputs: Sequence[Any], shapes: Sequence[Any], device_ordinal: int, name: str | None, **_: Any
 ) -> Any:
     """Enqueue a tuple for the core `device_ordinal` of the host of the current device scope.
 
@@ -39,53 +39,108 @@ def infeed_enqueue_tuple(
     """
     core = _core(device_ordinal)
     with _on_this_host(name):
-        values = [
-            tf.ensure_shape(tf.convert_to_tensor(value), shape)
-            for value, shape in zip(inputs, shapes, strict=True)
-        ]
-        here = queue("infeed", core)
-        done = put(here, values)
-        if done is not None:
-            tfi.runs_independently(here.op)
-            tfi.runs_independently(done)
-        return done
+        return _enqueued(core, _row(inputs, shapes))
 
 
-def infeed_enqueue(
-    input: Any,
-    shape: Any = (),
-    layout: Any = (),
-    device_ordinal: int = -1,
-    name: str | None = None,
+def _infeed_enqueue(input: Any, shape: Any, device_ordinal: int, name: str | None, **_: Any) -> Any:
+    return _infeed_enqueue_tuple([input], [shape], device_ordinal, name)
+
+
+def _prelinearize_tuple(
+    inputs: Sequence[Any], shapes: Sequence[Any], name: str | None, **_: Any
+) -> list[Tensor]:
+    """Return the buffer of a tuple, for `InfeedEnqueuePrelinearizedBuffer`."""
+    with _on_this_host(name):
+        row = _row(inputs, shapes)
+        return [tf.raw_ops.TensorListFromTensor(tensor=row, element_shape=_SCALAR)]
+
+
+def _prelinearize(input: Any, shape: Any, name: str | None, **_: Any) -> list[Tensor]:
+    return _prelinearize_tuple([input], [shape], name)
+
+
+def _infeed_enqueue_prelinearized_buffer(
+    input: Tensor, device_ordinal: int, name: str | None
 ) -> Any:
-    """Enqueue one tensor, as `infeed_enqueue_tuple` does a tuple."""
-    return infeed_enqueue_tuple([input], [shape], layout, device_ordinal, name)
+    core = _core(device_ordinal)
+    with _on_this_host(name):
+        row = tf.raw_ops.TensorListStack(
+            input_handle=input, element_shape=_SCALAR, element_dtype=tf.string
+        )
+        return _enqueued(core, row)
 
 
-def outfeed_dequeue_tuple(
-    dtypes: Sequence[Any],
-    shapes: Sequence[Any],
-    device_ordinal: int = -1,
-    name: str | None = None,
+def _outfeed_dequeue_tuple(
+    dtypes: Sequence[Any], shapes: Sequence[Any], device_ordinal: int, name: str | None
 ) -> list[Tensor]:
     """Take the next tuple that the core `device_ordinal` puts into its outfeed."""
     core = _core(device_ordinal)
-    wait = Wait(
-        "host",
-        f"the outfeed of core {core}",
-        f"waits for the outfeed of core {core}, which no device program fills",
-        users_place(),
-    )
-    host_take = HostTake(wait, current_options().deadline)
     with _on_this_host(name):
-        return take(queue("outfeed", core), dtypes, shapes, host_take.take)
+        return _taken(queue("outfeed", core), f"the outfeed of core {core}", dtypes, shapes)
 
 
-def outfeed_dequeue(
-    dtype: Any, shape: Any, device_ordinal: int = -1, name: str | None = None
-) -> Tensor:
-    """Take one tensor, as `outfeed_dequeue_tuple` does a tuple."""
-    return outfeed_dequeue_tuple([dtype], [shape], device_ordinal, name)[0]
+def _outfeed_dequeue(dtype: Any, shape: Any, device_ordinal: int, name: str | None) -> list[Tensor]:
+    return _outfeed_dequeue_tuple([dtype], [shape], device_ordinal, name)
+
+
+def _outfeed_dequeue_tuple_v2(
+    device_ordinal: Any, dtypes: Sequence[Any], shapes: Sequence[Any], name: str | None
+) -> list[Tensor]:
+    """Take the next tuple of a core whose ordinal may be known when the graph runs."""
+    ordinal = tf.get_static_value(tf.convert_to_tensor(device_ordinal))
+    if ordinal is not None:
+        return _outfeed_dequeue_tuple(dtypes, shapes, int(ordinal), name)
+    first = _core(0)
+    with _on_this_host(name):
+        handles = [queue("outfeed", first + core) for core in range(cores_of_this_host())]
+        handle = one_of(tf.stack(handles), device_ordinal)
+        return _taken(handle, "the outfeed of a core", dtypes, shapes)
+
+
+def _outfeed_dequeue_v2(
+    device_ordinal: Any, dtype: Any, shape: Any, name: str | None
+) -> list[Tensor]:
+    return _outfeed_dequeue_tuple_v2(device_ordinal, [dtype], [shape], name)
+
+
+_SCALAR = np.zeros([0], np.int32)
+_HANDLERS: dict[str, Callable[..., Any]] = {
+    "InfeedEnqueue": _infeed_enqueue,
+    "InfeedEnqueuePrelinearizedBuffer": _infeed_enqueue_prelinearized_buffer,
+    "InfeedEnqueueTuple": _infeed_enqueue_tuple,
+    "OutfeedDequeue": _outfeed_dequeue,
+    "OutfeedDequeueTuple": _outfeed_dequeue_tuple,
+    "OutfeedDequeueTupleV2": _outfeed_dequeue_tuple_v2,
+    "OutfeedDequeueV2": _outfeed_dequeue_v2,
+    "Prelinearize": _prelinearize,
+    "PrelinearizeTuple": _prelinearize_tuple,
+}
+
+
+def _row(inputs: Sequence[Any], shapes: Sequence[Any]) -> Tensor:
+    return serialized(
+        [
+            tf.ensure_shape(tf.convert_to_tensor(value), shape)
+            for value, shape in zip(inputs, shapes, strict=True)
+        ]
+    )
+
+
+def _enqueued(core: int, row: Tensor) -> Any:
+    """Put a tuple into the infeed of a core, whatever else the function around it does before."""
+    handle = queue("infeed", core)
+    done = put_serialized(handle, row)
+    if done is not None:
+        tfi.runs_independently(handle.op)
+        tfi.runs_independently(done)
+    return done
+
+
+def _taken(handle: Tensor, what: str, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Tensor]:
+    reason = f"waits for {what}, which no device program fills"
+    wait = Wait("host", what, reason, users_place())
+    host_take = HostTake(wait, current_options().deadline)
+    return take(handle, list(map(tf.as_dtype, dtypes)), shapes, host_take.take)
 
 
 def _core(ordinal: int) -> int:
@@ -101,8 +156,7 @@ def _on_this_host(name: str | None) -> Any:
 
 
 def feeds_of_this_host() -> AbstractContextManager[None]:
-    """Return a context in which TensorFlow's functions of these names end here."""
+    """Return a context in which TensorFlow makes these operations here."""
     return tfi.feeds_handled_by(
-        [infeed_enqueue, infeed_enqueue_tuple, outfeed_dequeue, outfeed_dequeue_tuple],
-        unless=lambda: hardware.real_tpu() or enclosing_context() is not None,
+        _HANDLERS, unless=lambda: hardware.real_tpu() or enclosing_context() is not None
     )

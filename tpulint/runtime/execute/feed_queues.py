@@ -24,9 +24,18 @@ def queue(direction: Direction, core: int) -> Tensor:
     return queues.queue([tf.string], f"tpulint_{direction}_{core}")
 
 
+def serialized(values: Sequence[Tensor]) -> Tensor:
+    """Return the tuple `values` as it is in a queue."""
+    return tf.stack([tf.io.serialize_tensor(value) for value in values])
+
+
 def put(handle: Tensor, values: Sequence[Tensor]) -> Operation:
     """Put the tuple `values` into a queue. None when it is done eagerly."""
-    row = tf.stack([tf.io.serialize_tensor(value) for value in values])
+    return put_serialized(handle, serialized(values))
+
+
+def put_serialized(handle: Tensor, row: Tensor) -> Operation:
+    """Put a tuple that is serialized into a queue. None when it is done eagerly."""
     return queues.put(handle, [row])
 
 

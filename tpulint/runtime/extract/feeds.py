@@ -24,7 +24,12 @@ def feeds(region: Region) -> frozenset[Operation]:
 
 def core_number(task: int, ordinal: int) -> int:
     """Return the number among all cores of the core `ordinal` of the host `task`."""
-    return task * tfi.cores_of_a_host(_CORES_PER_HOST) + ordinal
+    return task * cores_of_this_host() + ordinal
+
+
+def cores_of_this_host() -> int:
+    """Return the number of cores of each host."""
+    return tfi.cores_of_a_host(_CORES_PER_HOST)
 
 
 def cores_of_replicas(marked: Marked, logical_core: int) -> tuple[int, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -16,8 +16,8 @@ from tpulint.runtime.tensorflow_internals.modules import (
     AutomaticControlDependencies,
     eager_context,
     gen_tpu_ops,
+    op_def_registry,
     topology,
-    tpu_ops,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
 
@@ -26,28 +26,70 @@ Operation = Any
 _INDEPENDENT = "_tpulint_independent"
 
 
+class _Changed:
+    """A module of which some functions are others."""
+
+    def __init__(self, module: Any, **functions: Callable[..., Any]) -> None:
+        self._module = module
+        self.__dict__.update(functions)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+class _Handled(NamedTuple):
+    """The node that was not made: TensorFlow asks it for what a tape is to record."""
+
+    attributes: Mapping[str, Any]
+    inputs: Sequence[Any] = ()
+
+    def get_attr(self, name: str) -> Any:
+        """Return an argument of the operation, or None."""
+        return self.attributes.get(name)
+
+    def _get_attr_type(self, name: str) -> Any:
+        return self.get_attr(name)
+
+
 @contextlib.contextmanager
 def feeds_handled_by(
-    functions: Iterable[Callable[..., Any]], unless: Callable[[], bool]
+    handlers: Mapping[str, Callable[..., Any]], unless: Callable[[], bool]
 ) -> Iterator[None]:
-    """Call each of `functions` for TensorFlow's of the same name, unless `unless()`."""
-    with contextlib.ExitStack() as patches:
-        for function in functions:
-            name = function.__name__
-            chosen = _chosen(getattr(gen_tpu_ops, name), function, unless)
-            for module in (gen_tpu_ops, tpu_ops):
-                patches.enter_context(patched(f"{module.__name__}.{name}", chosen))
+    """Let `handlers`, by the type of an operation, make it of others in the context.
+
+    They are called, unless `unless()`, with the arguments of the operation and its name, and return
+    a list of its results, or an operation if it has none (None if that is done). All functions of
+    TensorFlow that make such an operation, those of `tf.raw_ops` too, end in the same two calls.
+    """
+    library, execute = gen_tpu_ops._op_def_library, gen_tpu_ops.pywrap_tfe
+
+    def apply_op_helper(operation: str, name: str | None = None, **arguments: Any) -> Any:
+        if operation not in handlers or unless():
+            return library._apply_op_helper(operation, name=name, **arguments)
+        results = handlers[operation](**arguments, name=name)
+        if isinstance(results, list):
+            return None, None, _Handled(arguments), results
+        return None, None, results, []
+
+    def fast_path_execute(ctx: Any, operation: str, name: str | None, *arguments: Any) -> Any:
+        if operation not in handlers or unless():
+            return execute.TFE_Py_FastPathExecute(ctx, operation, name, *arguments)
+        definition = op_def_registry.get(operation)
+        inputs = [argument.name for argument in definition.input_arg]
+        attributes = arguments[len(inputs) :]
+        named = dict(zip(inputs, arguments), **dict(zip(attributes[::2], attributes[1::2])))
+        results = handlers[operation](**named, name=name)
+        is_tuple = any(argument.type_list_attr for argument in definition.output_arg)
+        return results[0] if isinstance(results, list) and not is_tuple else results
+
+    module = gen_tpu_ops.__name__
+    changed_library = _Changed(library, _apply_op_helper=apply_op_helper)
+    changed_execute = _Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
+    with (
+        patched(f"{module}._op_def_library", changed_library),
+        patched(f"{module}.pywrap_tfe", changed_execute),
+    ):
         yield
-
-
-def _chosen(
-    theirs: Callable[..., Any], ours: Callable[..., Any], unless: Callable[[], bool]
-) -> Callable[..., Any]:
-    @functools.wraps(theirs)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return (theirs if unless() else ours)(*args, **kwargs)
-
-    return function
 
 
 def runs_independently(op: Operation) -> None:

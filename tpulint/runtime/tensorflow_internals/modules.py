@@ -30,6 +30,7 @@ from tensorflow.python.framework import (
     func_graph,
     function_def_to_graph,
     kernels,
+    op_def_registry,
     ops,
     random_seed,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "multi_device_iterator_ops",
     "nest",
     "old_function",
+    "op_def_registry",
     "ops",
     "packed_distributed_variable",
     "polymorphic_function",

@@ -67,16 +67,8 @@ _ALWAYS = (
         f"{_TF}.autograph.core.config.CONVERSION_RULES",
         "AutoGraph leaves tpulint's modules as they are, like TensorFlow's own",
     ),
-    *(
-        Patch(f"{module}.{function}", _FEEDS)
-        for module in (f"{_OPS}.gen_tpu_ops", f"{_TPU}.ops.tpu_ops")
-        for function in (
-            "infeed_enqueue",
-            "infeed_enqueue_tuple",
-            "outfeed_dequeue",
-            "outfeed_dequeue_tuple",
-        )
-    ),
+    Patch(f"{_OPS}.gen_tpu_ops._op_def_library", _FEEDS),
+    Patch(f"{_OPS}.gen_tpu_ops.pywrap_tfe", _FEEDS),
     Patch(
         f"{_FRAMEWORK}.auto_control_deps.AutomaticControlDependencies.__exit__",
         "an enqueue runs independently of earlier operations, whatever it is made of here",
