@@ -51,6 +51,23 @@ class Span(NamedTuple):
     end: Location
 
 
+class UnfollowedCall(NamedTuple):
+    """A call of `function` that was not analyzed, or not each time: `limit` was reached."""
+
+    filename: str
+    row: int
+    column: int
+    function: str
+    limit: str
+
+    @property
+    def message(self) -> str:
+        return f"this call of `{self.function}` was not analyzed: {self.limit}"
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.row}:{self.column}: {self.message}"
+
+
 class Step(NamedTuple):
     """One line of an explanation: what `lane` ("device", "host" or "replica N") does at `span`.
 

@@ -49,4 +49,5 @@ def build_program(
     store.keep()
     interpreter.program.failures = interpreter.failures
     interpreter.program.skipped = interpreter.skipped()
+    interpreter.program.unfollowed = interpreter.unfollowed
     return interpreter.program

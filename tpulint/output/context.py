@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.finding import Finding, Location, Span
+from tpulint.finding import Finding, Location, Span, UnfollowedCall
 
 if TYPE_CHECKING:
     from tpulint.source import Source
@@ -20,7 +20,8 @@ class RenderContext(NamedTuple):
     `here` is the absolute working directory, `sources` hold the files that findings and
     their steps are in, `hidden` counts by code the possible findings that are not shown, and
     `fixed` those that were fixed before. `incomplete` says that something asked for was not
-    checked, `unparsed` counts files that are no Python and of which no finding says so, `files`
+    checked, `unfollowed` holds the calls that a limit of the analysis kept from being followed,
+    `unparsed` counts files that are no Python and of which no finding says so, `files`
     those that were looked at (None: not counted), and `unset` holds the configuration keys
     that have no value.
     """
@@ -36,6 +37,7 @@ class RenderContext(NamedTuple):
     unparsed: int = 0
     files: int | None = None
     unset: frozenset[str] = frozenset()
+    unfollowed: Sequence[UnfollowedCall] = ()
 
     def line(self, filename: str, row: int) -> str:
         """The text of a row; empty where the file cannot be read."""

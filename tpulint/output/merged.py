@@ -58,7 +58,18 @@ def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
     (run,) = whole["runs"]
     run["tool"]["driver"]["rules"] = [rules[code] for code in codes]
     run["results"] = united(results, place_in_sarif)
+    notifications = [row for each in runs for row in notifications_of(each)]
+    if notifications:
+        shown = united(notifications, place_of_note)
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": shown}]
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n", len(run["results"])
+
+
+def notifications_of(run: MergedRow) -> list[MergedRow]:
+    """Return what a run says of calls that were not analyzed."""
+    return [
+        row for each in run.get("invocations", []) for row in each["toolExecutionNotifications"]
+    ]
 
 
 def united(
@@ -82,3 +93,8 @@ def place_in_sarif(row: MergedRow) -> tuple[object, ...]:
     ends = [region.get(key, 0) for key in ("startLine", "startColumn", "endLine", "endColumn")]
     in_columns = [row["ruleId"]] if "startColumn" in region else []
     return urllib.parse.unquote(physical["artifactLocation"]["uri"]), *ends, *in_columns
+
+
+def place_of_note(row: MergedRow) -> tuple[object, ...]:
+    """Return the place of a notification, by which a run sorts."""
+    return *place_in_sarif({"ruleId": "", **row}), row["message"]["text"]

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 
 from tpulint import __version__
 from tpulint.codes import CODES, HOME, Code
-from tpulint.finding import Applicability, Finding, Fix, Location, Span, Step
+from tpulint.finding import (
+    Applicability,
+    Finding,
+    Fix,
+    Location,
+    Span,
+    Step,
+    UnfollowedCall,
+)
 from tpulint.output.context import RenderContext
 
 SCHEMA = (
@@ -28,14 +36,31 @@ def sarif(findings: Sequence[Finding], context: RenderContext) -> str:
         "informationUri": HOME,
         "rules": [rule(CODES[code]) for code in codes],
     }
-    run = {
+    run: dict[str, object] = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"SRCROOT": {"uri": file_uri(context.here).rstrip("/") + "/"}},
         "results": [result(finding, codes, seen, context) for finding in findings],
     }
+    if context.unfollowed:
+        run["invocations"] = [invocation(context)]
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def invocation(context: RenderContext) -> dict[str, object]:
+    """Return the invocation, with a notification for each call that was not analyzed."""
+    notifications = [notification(call, context) for call in context.unfollowed]
+    return {"executionSuccessful": True, "toolExecutionNotifications": notifications}
+
+
+def notification(call: UnfollowedCall, context: RenderContext) -> dict[str, object]:
+    start = Location(call.row, call.column)
+    return {
+        "level": "note",
+        "message": {"text": call.message},
+        "locations": [location(Span(call.filename, start, start), context)],
+    }
 
 
 def rule(code: Code) -> dict[str, object]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tpulint.codes import CODES
-from tpulint.finding import Finding
+from tpulint.finding import Finding, UnfollowedCall
 from tpulint.output.words import is_safe
 
 
@@ -30,6 +30,16 @@ def skipped_lines(skipped: Mapping[str, int]) -> list[str]:
     """Lines that say how many functions were reached and not followed, and why."""
     rows = sorted(skipped.items(), key=lambda row: (-row[1], row[0]))
     return [f"{number:,} reached functions were not followed: {why}" for why, number in rows]
+
+
+def limit_lines(calls: Sequence[UnfollowedCall]) -> list[str]:
+    """Return lines that count the calls that were not analyzed, by function and limit."""
+    counts = Counter((call.limit, call.function) for call in calls)
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    return [
+        f"{number:,} calls of `{function}` were not analyzed: {limit}"
+        for (limit, function), number in rows
+    ]
 
 
 def row(code: str, number: int, safe: int, seconds: float | None) -> dict[str, Any]:

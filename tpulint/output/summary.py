@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tpulint.finding import Applicability, Finding
+from tpulint.finding import Applicability, Finding, UnfollowedCall
 from tpulint.output.color import GREEN, paint
 from tpulint.output.context import RenderContext
 
@@ -29,7 +29,22 @@ def summary(findings: Sequence[Finding], context: RenderContext) -> str:
         lines.append(f"{unsafe} fixable with `--unsafe-fixes`.")
     if context.hidden:
         lines += hidden_lines(context.hidden, context.unset)
+    lines += unfollowed_lines(context.unfollowed)
     return "\n".join(lines) + "\n"
+
+
+def unfollowed_lines(calls: Sequence[UnfollowedCall]) -> list[str]:
+    """Return a line that counts the calls that were not analyzed, if there are any."""
+    if not calls:
+        return []
+    functions = len({call.function for call in calls})
+    of = f"{count(len(calls), 'call')} of {count(functions, 'function')}"
+    were = "was" if len(calls) == 1 else "were"
+    return [f"{of} {were} not analyzed, because a limit was reached: see `--statistics`."]
+
+
+def count(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 PASSED = "All checks passed!"

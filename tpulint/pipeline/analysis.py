@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.disk import PassedOver
-from tpulint.finding import Finding
+from tpulint.finding import Finding, UnfollowedCall
 
 if TYPE_CHECKING:
     from tpulint.pipeline.failure import Failure
@@ -44,6 +44,7 @@ class Analysis:
         self.imported: list[str] = []  # files read that were not asked for
         self.marked = list(marked)  # files that may hold suppressions
         self.skipped: Counter[str] = Counter()  # functions not followed, by the reason
+        self.unfollowed: set[UnfollowedCall] = set()  # by a limit of the analysis
         self.inputs: ProgramInputs | None = None  # of one program that was read
         self.followed: set[str] = set()  # files that programs were read from, by absolute path
         self.passed_over: list[PassedOver] = []  # files that were not read for what they are
@@ -63,6 +64,7 @@ class Analysis:
         self.marked += other.marked
         self.skipped.update(other.skipped)
         self.pass_over(other.passed_over)
+        self.unfollowed |= other.unfollowed
         for code, seconds in other.times.items():
             self.times[code] += seconds
 

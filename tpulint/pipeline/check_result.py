@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tpulint.finding import Finding
+    from tpulint.finding import Finding, UnfollowedCall
     from tpulint.pipeline.failure import Failure
     from tpulint.source import Source
 
@@ -19,7 +19,8 @@ class CheckResult:
     for standard error; a quiet check has no warnings. notes: such lines of a verbose check.
     files: how many were checked; None: not counted. unparsed: how many of them are no
     valid Python, with no finding that says so. times: seconds by rule. skipped: functions that
-    were reached and not followed, by the reason. unset: configuration keys without a value.
+    were reached and not followed, by the reason. unfollowed: calls that a limit of the analysis
+    kept from being followed. unset: configuration keys without a value.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class CheckResult:
         self.unparsed = 0
         self.times: Mapping[str, float] = {}
         self.skipped: Mapping[str, int] = {}
+        self.unfollowed: list[UnfollowedCall] = []
         self.unset = unset
 
     def add_messages(self, messages: Collection[str]) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from tpulint.cache_dir import UNSOUND, prune, read_entry, sealed, unsealed, write_entry
 from tpulint.disk import PassedOver
+from tpulint.finding import UnfollowedCall
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.program_inputs import InputsOnDisk, InputsRow
 from tpulint.pipeline.rows import finding_of, row_of
@@ -35,6 +36,7 @@ class ProgramRow(TypedDict):
     findings: list[dict[str, object]]
     messages: list[str]
     skipped: dict[str, int]
+    unfollowed: list[UnfollowedCall]
     imported: list[str]
     read: bool
     passed_over: list[tuple[str, str, bool]]
@@ -78,6 +80,7 @@ class KeptPrograms:
                 return None
             found = Analysis(map(finding_of, data["findings"]), data["messages"])
             found.skipped.update(data["skipped"])
+            found.unfollowed.update(UnfollowedCall(*row) for row in data["unfollowed"])
             found.imported += map(os.path.abspath, data["imported"])
             found.followed.update(map(os.path.abspath, data["inputs"]["files"]))
             found.read = data["read"]
@@ -100,6 +103,7 @@ class KeptPrograms:
             "findings": [row_of(each) for each in found.findings],
             "messages": found.messages,
             "skipped": dict(found.skipped),
+            "unfollowed": sorted(found.unfollowed),
             "imported": [self._inputs.relative(os.path.abspath(each)) for each in found.imported],
             "read": found.read,
             "passed_over": [

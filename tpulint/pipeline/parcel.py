@@ -120,6 +120,9 @@ def read_parcel(sender: Analyzer, data: bytes) -> Answer:
         except NotInSnapshot as missing:
             return missing.question
         found.findings = [with_names(each, os.path.abspath) for each in found.findings]
+        found.unfollowed = {
+            each._replace(filename=os.path.abspath(each.filename)) for each in found.unfollowed
+        }
         return found
 
 
@@ -127,6 +130,9 @@ def unpacked(found: Analysis, shown: Mapping[str, str]) -> Analysis:
     """Return the findings with the files named as this check names them (`shown`, by path)."""
     names = {**{each: os.path.relpath(each) for each in found.imported}, **shown}
     found.findings = [with_names(each, lambda n: names.get(n, n)) for each in found.findings]
+    found.unfollowed = {
+        each._replace(filename=names.get(each.filename, each.filename)) for each in found.unfollowed
+    }
     return found
 
 

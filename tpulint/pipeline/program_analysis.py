@@ -42,6 +42,7 @@ def analysis_of(
         found.failures += built.program.failures
         add_results(found, built.program, results)
         found.skipped.update(built.program.skipped)
+        found.unfollowed.update(built.program.unfollowed)
         asked = set(batch.filenames)
         modules = built.program.modules
         found.imported += [each.path for each in modules if each.filename not in asked]

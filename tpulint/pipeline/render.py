@@ -36,21 +36,28 @@ def rendered(result: CheckResult, style: Style) -> Rendered:
     messages: list[str] = []
     context = context_of(result, style)
     if style.statistics:
-        from tpulint.output.statistics import skipped_lines, statistics
+        from tpulint.output.statistics import limit_lines, skipped_lines, statistics
 
         text = statistics(result.findings, result.times, style.output_format)
         messages += skipped_lines(result.skipped)
+        messages += limit_lines(result.unfollowed)
     elif style.for_people and not result.findings:  # all formats for people end alike
         from tpulint.output.summary import summary
 
         text = summary((), context)
     else:
         text = load(style.output_format)(result.findings, context)
-    if result.hidden and not style.quiet and (not style.for_people or style.statistics):
-        from tpulint.output.summary import hidden_lines
-
-        messages += hidden_lines(result.hidden, result.unset)
+    if not style.quiet and (not style.for_people or style.statistics):
+        messages += _ending(result, style)
     return Rendered(text, tuple(messages))
+
+
+def _ending(result: CheckResult, style: Style) -> list[str]:
+    """Return what the formats for people end with, for those that do not."""
+    from tpulint.output.summary import hidden_lines, unfollowed_lines
+
+    lines = hidden_lines(result.hidden, result.unset) if result.hidden else []
+    return lines if style.statistics else [*lines, *unfollowed_lines(result.unfollowed)]
 
 
 def context_of(result: CheckResult, style: Style) -> RenderContext:
@@ -65,4 +72,5 @@ def context_of(result: CheckResult, style: Style) -> RenderContext:
         unparsed=result.unparsed,
         files=result.files,
         unset=result.unset,
+        unfollowed=result.unfollowed,
     )

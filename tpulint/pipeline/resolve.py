@@ -30,6 +30,8 @@ def resolved(analysis: Analysis, task: Task, given: Mapping[str, bytes]) -> Chec
     result.warnings += [each for each in large if each not in result.warnings]
     result.notes += [each for each in special if each not in result.notes]
     result.skipped = analysis.skipped
+    result.unfollowed = sorted(analysis.unfollowed)
+    result.notes += map(str, result.unfollowed)
     result.times = analysis.times
     wanted = frozenset(task.filenames)
     found = [each for each in analysis.findings if is_asked_for(each, wanted)]

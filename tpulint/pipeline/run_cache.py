@@ -17,6 +17,7 @@ from typing import Any
 
 from tpulint.cache_dir import UNSOUND, prune, read_entry, write_entry
 from tpulint.disk import MEBIBYTE, PassedOver
+from tpulint.finding import UnfollowedCall
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch
 from tpulint.pipeline.rows import finding_of, row_of
@@ -67,6 +68,7 @@ class RunCache:
             known = Analysis(findings, data["messages"], marked=data["marked"])
             known.skipped.update(data["skipped"])
             known.pass_over(PassedOver(*each) for each in data["passed_over"])
+            known.unfollowed.update(UnfollowedCall(*row) for row in data["unfollowed"])
         except UNSOUND:
             return None
         asked = len(self._batch.filenames) - len(self._batch.context)
@@ -88,6 +90,7 @@ class RunCache:
             "marked": found.marked,
             "skipped": dict(found.skipped),
             "passed_over": found.passed_over,
+            "unfollowed": sorted(found.unfollowed),
         }
         try:
             write_entry(self._cache, RUNS, self._key, encoded(data))

@@ -109,6 +109,7 @@ class WarmPrograms:
         found = Analysis(messages=before.analysis.messages)
         found.read = True
         found.skipped = before.analysis.skipped
+        found.unfollowed = before.analysis.unfollowed
         found.findings = [
             *(each for each in before.analysis.findings if not is_in(each, first)),
             *(each for each in self._parts[key].analysis.findings if is_in(each, first)),

@@ -42,6 +42,10 @@ class Function(Value):
     def name(self) -> str:
         return self.code.name
 
+    @property
+    def is_callee(self) -> bool:
+        return True
+
     def __repr__(self) -> str:
         return f"function {self.name}"
 
@@ -70,6 +74,10 @@ class Instance(Value):
     context: Context | None
     attributes: dict[str, Value] = field(default_factory=dict)
     attempted: set[str] = field(default_factory=set)
+
+    @property
+    def is_callee(self) -> bool:
+        return not self.cls.names.keys().isdisjoint(("__call__", "call"))
 
     def __repr__(self) -> str:
         return f"{self.cls.code.name} object"

@@ -13,6 +13,7 @@ from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import Value
 from tpulint.analysis.names.spelling_search import Spelled
 from tpulint.analysis.names.target_release import Targets
+from tpulint.finding import UnfollowedCall
 
 
 @dataclass(eq=False)
@@ -63,7 +64,8 @@ class Program:
     those outside every computation. modules: those that were read. feeds: the input
     pipelines of TPUs. spelled: names that the TensorFlow of their files lacks; targets:
     which TensorFlow that is. soft_placement: with which certainty it is on, by entry point's path.
-    skipped: how many functions were reached and not followed, by the reason.
+    skipped: how many functions were reached and not followed, by the reason. unfollowed: the calls
+    that a limit of the analysis kept from being followed.
     failures: what could not be read, by an error of the analysis itself.
     answers: what several queries ask for once all is read, by what is asked.
     """
@@ -79,6 +81,7 @@ class Program:
     targets: Targets = field(default_factory=Targets)
     soft_placement: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
+    unfollowed: Sequence[UnfollowedCall] = ()
     failures: Sequence[ReadingFailure] = ()
     answers: dict[Hashable, Any] = field(default_factory=dict)
 

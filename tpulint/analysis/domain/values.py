@@ -17,12 +17,17 @@ from tpulint.knowledge.seam import MODES
 from tpulint.knowledge.six_moves import SIX
 
 CHOICES = 6
+CALLEES = 32  # alternatives of what is called
 
 
 class Value:
-    """Anything that a name can stand for."""
+    """Anything that a name can stand for. is_callee: calling it runs code of the project."""
 
     __slots__ = ()
+
+    @property
+    def is_callee(self) -> bool:
+        return False
 
 
 class _Unknown(Value):
@@ -46,6 +51,20 @@ class Const(Value):
 
 
 NONE = Const(None)
+
+
+class _Unlisted(Value):
+    __slots__ = ()
+
+    @property
+    def is_callee(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"one of more than {CALLEES} functions"
+
+
+UNLISTED = _Unlisted()  # a function that is left out of a choice
 
 
 @frozen
@@ -185,6 +204,10 @@ class Bound(Value):
     function: Value
     receiver: Value
 
+    @property
+    def is_callee(self) -> bool:
+        return self.function.is_callee
+
     def __repr__(self) -> str:
         return f"{self.function!r} of {self.receiver!r}"
 
@@ -196,6 +219,10 @@ class Partial(Value):
     function: Value
     args: tuple[Value, ...]
     kwargs: tuple[tuple[str, Value], ...]
+
+    @property
+    def is_callee(self) -> bool:
+        return self.function.is_callee
 
     def __repr__(self) -> str:
         return f"partial({self.function!r})"
@@ -234,22 +261,37 @@ def options(value: Value) -> tuple[Value, ...]:
 
 
 def join(values: Iterable[Value]) -> Value:
-    """The value that is one of `values`; UNKNOWN beyond `CHOICES` alternatives."""
+    """Return the value that is one of `values`.
+
+    Of more than `CHOICES` alternatives, only functions are kept: the others are UNKNOWN.
+    """
     values = tuple(values)
     if len(values) == 1 or (len(values) == 2 and values[0] is values[1]):
         return values[0]
     found: list[Value] = []
+    is_complete = True
     for option in [each for value in values for each in options(value)]:
-        for known in found:
-            if option is known or _same(option, known):
-                break
-        else:
-            if len(found) == CHOICES:
-                return UNKNOWN
+        if any(option is known or _same(option, known) for known in found):
+            continue
+        if len(found) < CHOICES or option.is_callee:
             found.append(option)
+        else:
+            is_complete = False
+    if len(found) > CHOICES or not is_complete:
+        return _callees(found, is_complete)
     if len(found) == 1:
         return found[0]
     return Choice(tuple(found)) if found else UNKNOWN
+
+
+def _callees(found: list[Value], is_complete: bool) -> Value:
+    """Return the choice of what can be called among too many alternatives, UNKNOWN for others."""
+    callees = [each for each in found if each.is_callee]
+    if len(callees) > CALLEES:
+        return Choice((*callees[: CALLEES - 1], UNLISTED))
+    if callees and not (is_complete and len(callees) == len(found)):
+        callees.append(UNKNOWN)
+    return Choice(tuple(callees)) if callees else UNKNOWN
 
 
 def _same(left: Value, right: Value) -> bool:

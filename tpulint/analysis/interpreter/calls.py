@@ -21,8 +21,10 @@ from tpulint.analysis.domain.objects import (
 )
 from tpulint.analysis.domain.site import CallStep, Site
 from tpulint.analysis.domain.values import (
+    CALLEES,
     NONE,
     UNKNOWN,
+    UNLISTED,
     Bound,
     Choice,
     External,
@@ -76,6 +78,8 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
         return _call_instance(frame, callee, args, site)
     if isinstance(callee, ExternalObject):
         return frame.library.call_object(frame, callee, args, site)
+    if callee is UNLISTED:
+        frame.session.leave_out(site, named or "a function", f"one of more than {CALLEES}")
     return frame.library.call_unknown(frame, callee, args, site, named)
 
 
@@ -165,7 +169,7 @@ def _is_fork(cls: Class, bases: list[Value]) -> bool:
 
 def call_function(frame: Frame, function: Function, args: Arguments, site: Site) -> Value:
     """Read the body of `function` with its parameters bound."""
-    if not frame.may_enter(function):
+    if not frame.may_enter(function, args, site):
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
     if function.traced:
@@ -179,7 +183,7 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     bind(inner, function, args)
     if "contextmanager" in function.hints:
         return ContextManagerValue("generator", site, Suspended(function, args))
-    with frame.session.entered(function):
+    with frame.session.entered(function, args):
         return finish(inner, function)
 
 

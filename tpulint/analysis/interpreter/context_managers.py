@@ -80,13 +80,13 @@ def push(frame: Frame, manager: ContextManagerValue, site: Site) -> None:
 def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> Value:
     """A @contextmanager function: the scopes open at its yield are open in the block."""
     assert isinstance(manager.payload, calls.Suspended)
-    function = manager.payload.function
-    if not frame.may_enter(function):
+    function, args = manager.payload.function, manager.payload.args
+    if not frame.may_enter(function, args, site):
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
     inner = frame.inner(function.module, Env({}, function.env, function), context, function)
-    calls.bind(inner, function, manager.payload.args)
-    with frame.session.entered(function):
+    calls.bind(inner, function, args)
+    with frame.session.entered(function, args):
         inner.block(function.code.body)
     if not inner.yields:
         return UNKNOWN

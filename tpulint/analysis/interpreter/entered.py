@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from tpulint.analysis.domain.events import Context
+
+T = TypeVar("T")
 
 
 class HasContext(Protocol):
@@ -49,12 +51,12 @@ class Scoped:
             self._frame.context = self._frame.context._replace(scopes=self._scopes)
 
 
-class Pushed:
-    """A number that is at the end of a list in a `with` block."""
+class Pushed(Generic[T]):
+    """An item that is at the end of a list in a `with` block."""
 
     __slots__ = ("_end", "_holder")
 
-    def __init__(self, holder: list[int], end: int) -> None:
+    def __init__(self, holder: list[T], end: T) -> None:
         self._holder = holder
         self._end = end
 

@@ -151,9 +151,9 @@ class Frame(ABC):
 
     # Budgets
 
-    def may_enter(self, function: Function) -> bool:
-        """Return whether there is budget to read `function` here."""
-        may = self.session.may_enter(function)
+    def may_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
+        """Return whether there is budget to read `function`, which is called at `site`."""
+        may = self.session.may_enter(function, args, site)
         if not may:
             self.may_build()
         return may

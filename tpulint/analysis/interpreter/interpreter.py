@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from tpulint.analysis.domain.events import Context
+from tpulint.analysis.domain.events import Argument, Context
 from tpulint.analysis.domain.objects import Env, Function
-from tpulint.analysis.domain.site import Module
+from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import Value
 from tpulint.analysis.interpreter import expressions, statements
 from tpulint.analysis.interpreter.frame import Frame, Library
@@ -44,8 +44,8 @@ class ObservedFrame(EvaluatingFrame):
         made.observer = self.observer
         return made
 
-    def may_enter(self, function: Function) -> bool:
-        followed = super().may_enter(function)
+    def may_enter(self, function: Function, args: tuple[Argument, ...], site: Site) -> bool:
+        followed = super().may_enter(function, args, site)
         self.observer.called(self, function, followed)
         return followed
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections import Counter
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
@@ -13,17 +12,15 @@ from tpulint.analysis.domain.objects import Class, Function, Instance, function_
 from tpulint.analysis.domain.program import Program, ReadingFailure
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value, options
+from tpulint.analysis.interpreter.budgets import RECURSION, Budgets
+from tpulint.analysis.interpreter.distinct_calls import Arguments, Identity
 from tpulint.analysis.interpreter.entered import Pushed
 from tpulint.analysis.interpreter.graph_operations import GraphOperations
 from tpulint.analysis.interpreter.module_linking import ModuleLinker
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
+from tpulint.finding import UnfollowedCall
 from tpulint.knowledge import seam
-
-DEPTH = 40  # calls inside one another
-VISITS = 3  # readings of one function in one run, at least
-SMALL = 60  # identifiers: a function with few of them is read more often
-CALLS = 20_000  # readings of all functions in one run
 
 
 class Session(ModuleLinker):
@@ -52,10 +49,9 @@ class Session(ModuleLinker):
         self.graph = GraphOperations()
         self._variables: dict[object, Variable] = {}
         self._generic: dict[int, Instance] = {}
-        self._not_read: dict[str, set[int]] = {}  # functions, by the reason
-        self._active: list[int] = []
-        self._visits: Counter[int] = Counter()
-        self._calls = 0
+        self._budgets = Budgets()
+        self._reasons: dict[int, dict[str, None]] = {}  # why calls were not followed, by code
+        self._unfollowed: dict[tuple[Site, str, str], None] = {}  # with names and limits
         self._run = 0
 
     # Runs and budgets
@@ -63,52 +59,50 @@ class Session(ModuleLinker):
     def new_run(self) -> Context:
         """Return the context of a fresh reading, with fresh budgets."""
         self._run += 1
-        self._visits.clear()
-        self._calls = 0
+        self._budgets.renew()
         return Context(run=self._run)
 
-    def may_enter(self, function: Function) -> bool:
-        """Return whether there is budget to read `function`; recursion goes two deep."""
-        code = id(function.code)
-        self._calls += 1
-        self._visits[code] += 1
-        reason = self._left_out(function, code)
-        if reason is not None:
-            self._not_read.setdefault(reason, set()).add(code)
-        return reason is None
+    def may_enter(self, function: Function, args: Arguments, site: Site) -> bool:
+        """Return whether there is budget to read `function`, called at `site`."""
+        budget = self._budgets.exceeded(function, args)
+        if budget is None:
+            return True
+        self._reasons.setdefault(id(function.code), {})[budget] = None
+        if budget != RECURSION:  # what a recursive function does has been read
+            if site.place < 0:
+                site = Site(function.module, function.code.place)
+            self.leave_out(site, function.name or "a lambda", budget)
+        return False
 
-    def _left_out(self, function: Function, code: int) -> str | None:
-        """Return why `function` is not read here, None where it is."""
-        if self._calls > CALLS:
-            return f"more than {CALLS:,} calls in one run"
-        if len(self._active) > DEPTH:
-            return f"calls more than {DEPTH} deep"
-        if self._active.count(code) >= 2:
-            return "recursion"
-        visits = self._visits[code]
-        if visits > VISITS and visits > SMALL // (len(function.code.mentions) + 1):
-            return "read often enough"
-        return None
+    def leave_out(self, site: Site, name: str, limit: str) -> None:
+        """Note that a limit of the analysis keeps a call of `name` from being followed."""
+        self._unfollowed[site, name, limit] = None
+
+    @property
+    def unfollowed(self) -> list[UnfollowedCall]:
+        """The calls that a limit of the analysis kept from being followed, by place."""
+        return sorted(
+            UnfollowedCall(site.span.filename, *site.span.start, name, limit)
+            for site, name, limit in self._unfollowed
+        )
 
     def skipped(self) -> dict[str, int]:
         """Return how many functions were reached and never followed, by the reason."""
-        counted = {why: len(codes - self.called) for why, codes in self._not_read.items()}
         passed = {name for path, name in self.passed if not self.is_read(path)}
-        counted["on the host, in a module without TPU code"] = len(passed)
-        return {why: number for why, number in sorted(counted.items()) if number}
+        return {"on the host, in a module without TPU code": len(passed)} if passed else {}
 
     def reasons(self, function: Function) -> list[str]:
         """Return why calls of `function` were not followed, each reason once."""
-        return [why for why, codes in self._not_read.items() if id(function.code) in codes]
+        return list(self._reasons.get(id(function.code), ()))
 
     def is_active(self, function: Function) -> bool:
         """Return whether the function is being read."""
-        return id(function.code) in self._active
+        return self._budgets.is_active(function)
 
-    def entered(self, function: Function) -> Pushed:
+    def entered(self, function: Function, args: Arguments) -> Pushed[Identity]:
         """Return what makes the function one that is being read, in a `with` block."""
         self.called.add(id(function.code))
-        return Pushed(self._active, id(function.code))
+        return self._budgets.entered(function, args)
 
     @contextmanager
     def guessing(self) -> Iterator[None]:

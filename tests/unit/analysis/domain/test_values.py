@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.analysis.reading import names
 from tpulint.analysis.domain.events import ApiCall, Argument, Context
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import (
+    CALLEES,
     CHOICES,
     NONE,
     UNKNOWN,
+    UNLISTED,
     Bound,
     Choice,
     Const,
@@ -64,6 +67,15 @@ def call(*arguments: tuple[str | None, str, int]) -> ApiCall:
     """A call with such arguments: keyword, star, number."""
     given = tuple(Argument(name, star, Const(number), SITE) for name, star, number in arguments)
     return ApiCall("library.call", SITE, Context(), given, None, UNKNOWN)
+
+
+def test_of_many_values_the_functions_are_kept() -> None:
+    """A missed alarm: of more than six functions none was called."""
+    text = "".join(f"def f{number}(): pass\n" for number in range(CALLEES + 1))
+    *callees, last = names(text).values()
+    assert join(callees) == Choice(tuple(callees))
+    assert join([*NUMBERS, *callees[:2]]) == Choice((*callees[:2], UNKNOWN))
+    assert join([*callees, last]) == Choice((*callees[:-1], UNLISTED))
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from contextlib import ExitStack
 
 from tests.unit.analysis.reading import interpreter, program
 from tpulint.analysis.domain.objects import Function
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.interpreter.budgets import CALLS, DEPTH, VISITS
 from tpulint.analysis.interpreter.interpreter import Interpreter
-from tpulint.analysis.interpreter.session import CALLS, DEPTH, VISITS
 
 MANY = "    return " + " + ".join(f"name{number}" for number in range(60)) + "\n"
 
@@ -18,36 +19,41 @@ def functions(text: str) -> tuple[Interpreter, list[Function]]:
     return reader, [each for each in values if isinstance(each, Function)]
 
 
+def may_enter(reader: Interpreter, function: Function) -> bool:
+    return reader.may_enter(function, (), Site(function.module, function.code.place))
+
+
 def test_a_large_function_is_read_a_few_times_in_a_run() -> None:
     reader, (large,) = functions(f"def large():\n{MANY}")
     reader.new_run()
-    assert [reader.may_enter(large) for _ in range(VISITS + 1)] == [True] * VISITS + [False]
+    assert [may_enter(reader, large) for _ in range(VISITS + 1)] == [True] * VISITS + [False]
     assert reader.reasons(large) == ["read often enough"]
 
 
 def test_a_small_function_is_read_more_often() -> None:
     reader, (small,) = functions("def small(x):\n    return x\n")
     reader.new_run()
-    assert all(reader.may_enter(small) for _ in range(2 * VISITS))
+    assert all(may_enter(reader, small) for _ in range(2 * VISITS))
 
 
 def test_each_run_has_fresh_budgets() -> None:
     reader, (large,) = functions(f"def large():\n{MANY}")
     reader.new_run()
-    while reader.may_enter(large):
+    while may_enter(reader, large):
         pass
     reader.new_run()
-    assert reader.may_enter(large)
+    assert may_enter(reader, large)
 
 
 def test_recursion_goes_two_deep() -> None:
     reader, (again,) = functions("def again(x):\n    return again(x)\n")
     reader.new_run()
-    with reader.entered(again):
-        assert reader.may_enter(again)
-        with reader.entered(again):
-            assert not reader.may_enter(again)
+    with reader.entered(again, ()):
+        assert may_enter(reader, again)
+        with reader.entered(again, ()):
+            assert not may_enter(reader, again)
     assert reader.reasons(again) == ["recursion"]
+    assert not reader.unfollowed  # what it does has been read
     assert not reader.is_active(again)
 
 
@@ -57,19 +63,20 @@ def test_calls_go_so_deep() -> None:
     reader.new_run()
     with ExitStack() as calls:
         for each in found[:DEPTH]:
-            calls.enter_context(reader.entered(each))
-        assert reader.may_enter(found[DEPTH])
-        calls.enter_context(reader.entered(found[DEPTH]))
-        assert not reader.may_enter(found[DEPTH + 1])
-    assert reader.skipped() == {f"calls more than {DEPTH} deep": 1}
+            calls.enter_context(reader.entered(each, ()))
+        assert may_enter(reader, found[DEPTH])
+        calls.enter_context(reader.entered(found[DEPTH], ()))
+        assert not may_enter(reader, found[DEPTH + 1])
+    (call,) = reader.unfollowed
+    assert (call.function, call.limit) == (f"f{DEPTH + 1}", f"calls more than {DEPTH} deep")
 
 
 def test_a_run_reads_so_many_calls() -> None:
     text = "".join(f"def f{number}():\n    pass\n" for number in range(CALLS // 10))
     reader, found = functions(text)
     reader.new_run()
-    assert all(reader.may_enter(each) for each in found for _ in range(10))
-    assert not reader.may_enter(found[0])
+    assert all(may_enter(reader, each) for each in found for _ in range(10))
+    assert not may_enter(reader, found[0])
     assert reader.reasons(found[0]) == [f"more than {CALLS:,} calls in one run"]
 
 
