@@ -8,7 +8,12 @@ import pytest
 
 from scripts import knowledge, releases
 from scripts.names import MODULE, OPEN, UNREADABLE, Fact
-from tpulint.analysis.names.requirements import is_required_bare, requirements
+from tpulint.analysis.names.requirements import (
+    in_commands,
+    is_required_bare,
+    requirements,
+    requires_keras_2,
+)
 from tpulint.knowledge import names, renames
 
 ROW = {name: index for index, name in enumerate(names.releases())}
@@ -180,3 +185,16 @@ def test_a_requirement_knows_its_place() -> None:
     (found,) = requirements("# tensorflow==1.15\nnumpy\ntensorflow >= 2.4   # any\n")
     assert (found.text, found.start, found.end) == ("tensorflow >= 2.4", (3, 1), (3, 18))
     assert found.is_open
+
+
+@pytest.mark.timeout(60)  # each took hours
+@pytest.mark.parametrize(
+    "unit", ["tensorflow", "tensorflow>=", "tensorflow\n", "\n", "pip ", " ", "tensorflow["]
+)
+@pytest.mark.parametrize("blank", [" ", "\n", ""], ids=repr)
+def test_a_requirement_file_is_searched_in_linear_time(unit: str, blank: str) -> None:
+    for text in (unit + blank * 500_000 + "x", (unit + blank) * 20_000 + "x"):
+        assert list(requirements(text)) == []
+        assert list(in_commands(text)) == []
+        assert not requires_keras_2(text)
+        assert is_required_bare(text) == ("tensorflow\n" in text)

@@ -15,7 +15,7 @@ _PACKAGE = r"tensorflow(?:[-_](cpu|gpu|intel|macos|rocm))?(?:\[[\w,\s-]*\])?"
 _VERSIONED = re.compile(
     rf"""(?<![\w.-]){_PACKAGE}
         (?:["']?\s*=\s*["'])?  # Poetry's and Pipfile's table
-        \s*\(?((?:\s*,?\s*(?:[<>=!~^]=?|===?)\s*\d[\d.]*\w*(?:\.\*)?)+)""",
+        \s*(?:\(\s*)?((?:(?:,\s*)?(?:[<>=!~^]=?|===?)\s*\d[\d.]*\w*(?:\.\*)?\s*)+)""",
     re.VERBOSE | re.IGNORECASE,
 )
 # The package by itself: a line of its own, or a string of its own in a list.
@@ -26,9 +26,10 @@ _BARE = re.compile(
 )
 _KERAS_2 = re.compile(r"(?<![\w.-])tf[-_]keras\b", re.IGNORECASE)
 _SPECIFIER = re.compile(r"([<>=!~^]=?|===?)\s*(\d+(?:\.\d+)*)")
-_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+_COMMENT = re.compile(r"^[^\S\n]*#.*$", re.MULTILINE)
 # Lines of a README: what installs a package, and the option of Google's AI Platform.
-_INSTALLS = re.compile(r"\b(?:pip3?|conda|poetry|uv)\b.*\b(?:install|add)\b")
+_INSTALLER = re.compile(r"\b(?:pip3?|conda|poetry|uv)\b")
+_INSTALLS = re.compile(r"\b(?:install|add)\b")
 _RUNTIME = re.compile(r"--runtime-version[= ]+[\"']?(\d+\.\d+)")
 _EXACT = frozenset(["==", "===", "="])
 # The first release without the packages that ended.
@@ -71,7 +72,8 @@ def requirements(text: str) -> Iterator[Requirement]:
 def in_commands(text: str) -> Iterator[Requirement]:
     """The releases of TensorFlow that the commands in a README's text install, or run."""
     for number, line in enumerate(text.split("\n")):
-        if _INSTALLS.search(line):
+        installer = _INSTALLER.search(line)
+        if installer is not None and _INSTALLS.search(line, installer.end()):
             for each in requirements(line):
                 start, end = (Location(number + 1, it.column) for it in (each.start, each.end))
                 yield each._replace(start=start, end=end)
