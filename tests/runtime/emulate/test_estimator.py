@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
+from tpulint.runtime.execute import patience
 from tpulint.runtime.run_statistics import running
 
 tf1 = tf.compat.v1
@@ -55,9 +56,9 @@ if hasattr(tf1, "estimator"):
     def questions(params: Any) -> Any:
         return examples(params).map(lambda features, labels: features)
 
-    def estimator(folder: Path, host_fn: Any = ignored, **config: Any) -> Any:
+    def estimator(folder: Path, host_fn: Any = ignored, model_fn: Any = None, **config: Any) -> Any:
         return tpu1.TPUEstimator(
-            model(host_fn),
+            model_fn or model(host_fn),
             config=tpu1.RunConfig(
                 cluster=tf.distribute.cluster_resolver.TPUClusterResolver("my-tpu"),
                 model_dir=str(folder),
@@ -94,6 +95,26 @@ if hasattr(tf1, "estimator"):
         assert training.lanes["infeed"].bytes_to_device == 4 * 8 * 4 * (3 + 1)
         assert training.lanes["outfeed"].bytes_to_host == 4 * 2 * 4
         assert evaluation.lanes["outfeed"].bytes_to_host == 2 * 2 * 4
+
+    def test_an_evaluation_whose_metrics_are_no_metrics_ends(
+        tmp_path: Path, monkeypatch: Any
+    ) -> None:
+        """Its last run takes from the outfeed once more than the device fills it."""
+
+        def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+            spec = model(ignored)(features, labels, mode, params)
+            if mode == tf1.estimator.ModeKeys.EVAL:
+                _, tensors = spec.eval_metrics
+                metrics = (lambda values: {"negative": -values}, tensors)
+                return spec._replace(eval_metrics=metrics)
+            return spec
+
+        monkeypatch.setattr(patience, "LIMIT", 1.0)
+        with tpu.emulated_tpu(num_replicas=2):
+            trained = estimator(tmp_path, model_fn=model_fn, num_shards=2)
+            trained.train(examples, max_steps=2)
+            with pytest.raises(tpu.DeadlockError, match="waits for the outfeed of core"):
+                trained.evaluate(examples, steps=2)
 
     @pytest.mark.parametrize("form", ["PER_SHARD_V1", "PER_HOST_V1", "PER_HOST_V2", "BROADCAST"])
     def test_inputs_for_each_shard_or_host(tmp_path: Path, form: str) -> None:
