@@ -8,7 +8,10 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tpulint.notebook_cells import is_python, python_cell, restored
+from tpulint.notebook_cells import is_python, passed_over, python_cell, restored
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+LONE = ("a cell holds half of a character: a lone surrogate", 1, 1)
 
 
 class BrokenNotebook(Exception):
@@ -42,6 +45,8 @@ def read_notebook(data: bytes) -> NotebookText:
     texts, spans, problems, row = [], [], [], 1
     for number, cell in code_cells(load(data)):
         text, problem = python_cell("".join(cell["source"]))
+        if SURROGATE.search(text):
+            text, problem = passed_over(SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)), LONE
         rows = text.count("\n") + 1
         texts.append(text + "\n")
         spans.append((number, row, row + rows - 1))

@@ -119,6 +119,44 @@ def test_a_generated_file_of_two_megabytes(folder: Path) -> None:
     assert (found, answer.err) == ([], "")
 
 
+@pytest.mark.parametrize("text", ["x = 1\n" * 60_000, "x = 1; " * 500_000])
+def test_a_file_of_more_than_can_be_read_says_so(folder: Path, text: str) -> None:
+    (folder / "long.py").write_text(WORD + text)
+    (found,), answer = check(folder)
+    assert (found["code"], answer.status) == ("TPU001", 1)
+    assert "longer than" in found["message"]
+
+
+def notebook(*cells: dict[str, Any]) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", **cell} for cell in cells]})
+
+
+@pytest.mark.parametrize("half", ["x = '\ud800'", ["x = 1\n", "# \udc00"]])
+def test_a_lone_surrogate_costs_one_cell(folder: Path, half: str | list[str]) -> None:
+    (folder / "half.ipynb").write_text(notebook({"source": NESTED}, {"source": half}))
+    found, answer = check(folder)
+    assert [(each["code"], each["cell"]) for each in found] == [("TPU201", 1), ("TPU001", 2)]
+    assert "surrogate" in found[1]["message"]
+    assert answer.err == ""
+
+
+@pytest.mark.parametrize(
+    "data", [{"text/plain": ["a line of text\n"] * 500_000}, {"json": list(range(1_000_000))}]
+)
+def test_what_cells_have_printed_is_not_searched(folder: Path, data: dict[str, Any]) -> None:
+    """Numbers took minutes: they were taken for names that an import lists."""
+    printed = {"source": NESTED, "outputs": [{"data": data}]}
+    (folder / "printed.ipynb").write_text(notebook(printed))
+    (found,), answer = check(folder)
+    assert (found["code"], answer.status, answer.err) == ("TPU201", 1, "")
+
+
+def test_many_suppressions_end(folder: Path) -> None:
+    (folder / "many.py").write_text(NESTED + "# tpulint: ignore[TPU101]\n" * 40_000)
+    found, _ = check(folder, "--ignore", "TPU002")
+    assert [each["code"] for each in found] == ["TPU201"]
+
+
 def test_a_file_that_cannot_be_opened(folder: Path) -> None:
     (folder / "locked.py").symlink_to("/proc/self/mem")
     found, answer = check(folder)

@@ -9,11 +9,13 @@ tokenizing, so strings hold none.
 from __future__ import annotations
 
 import bisect
+import functools
 import io
 import re
 import tokenize
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from tpulint.codes import codes_of
 from tpulint.diagnostics.bare_rows import are_bare
@@ -70,8 +72,18 @@ class Comments:
         first, last = finding.span.start.row, finding.span.end.row
         rows = {first, last, self.place(first), self.place(last)}
         # Each of them is asked: what silences a finding a second time is in use too.
-        said = [each.covers(finding.code, rows) for each in self.suppressions]
+        near = chain.from_iterable(self._by_row.get(row, ()) for row in {None, *rows})
+        said = [each.covers(finding.code, rows) for each in near]
         return any(said)
+
+    @functools.cached_property
+    def _by_row(self) -> dict[int | None, list[Suppression]]:
+        """The suppressions by each of their rows; those for the whole file by None."""
+        found: dict[int | None, list[Suppression]] = {}
+        for each in self.suppressions:
+            for row in each.rows if each.rows is not None else [None]:
+                found.setdefault(row, []).append(each)
+        return found
 
 
 def read_comments(source: Source, noqa: bool = True) -> Comments:

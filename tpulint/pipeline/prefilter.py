@@ -14,7 +14,7 @@ from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.imports import statements
 from tpulint.disk import DISK
 from tpulint.finding import Finding, Location, Span
-from tpulint.notebook_images import without_images
+from tpulint.notebook import BrokenNotebook, python_cells
 from tpulint.pipeline.failure import ProgramFailure, describe
 from tpulint.pipeline.file_signs import FileSigns, signs_in
 from tpulint.source import UnreadableSource
@@ -70,9 +70,7 @@ def prefilter(
         return given[filename] if filename in given else DISK.read(filename)
 
     def search(filename: str) -> FileSigns:
-        data = read(filename)
-        if filename.endswith(".ipynb"):
-            data = without_images(data)
+        data = searched_part(filename, read(filename))
         if graph is None:
             return signs_in(data, settings)
         written = tuple(statements(data))
@@ -115,6 +113,16 @@ def prefilter(
         tuple(searched),
         tuple(failures),
     )
+
+
+def searched_part(filename: str, data: bytes) -> bytes:
+    """Return the code in the bytes of a file: most of a notebook is what its cells have printed."""
+    if not filename.endswith(".ipynb"):
+        return data
+    try:
+        return python_cells(data).encode(errors="replace")
+    except BrokenNotebook:
+        return data
 
 
 def merge(parts: Sequence[Prefiltered]) -> Prefiltered:

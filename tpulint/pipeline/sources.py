@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from tpulint.source import Source
 
 
+# The reading of a program needs up to 40 KB for each row.
+ROWS_LIMIT = 50_000
+CHARACTERS_LIMIT = 3 * 1024 * 1024
+
+
 class ProgramSources(NamedTuple):
     """The sources that a program begins in, and TPU001 for the files that cannot be read."""
 
@@ -43,6 +48,12 @@ def _add_source(filename: str, data: bytes, found: ProgramSources) -> None:
         source = read_source(filename, data)
     except UnreadableSource as error:
         found.findings.append(unreadable(filename, error.reason, error.row, error.column))
+        return
+    text = source.text
+    if len(text) > CHARACTERS_LIMIT or text.count("\n") > ROWS_LIMIT:
+        limits = f"{ROWS_LIMIT:,} lines or {CHARACTERS_LIMIT:,} characters"
+        reason = f"is not checked: it is longer than {limits}"
+        found.findings.append(unreadable(filename, reason, 1, 1))
         return
     found.sources.append(source)
     found.findings.extend(unreadable(filename, *problem) for problem in source.problems)

@@ -15,11 +15,13 @@ from tpulint.analysis.names.target_release import README
 from tpulint.config.closest import Closest
 from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.diagnostics.rule_selection import RuleSelection
+from tpulint.disk import MEBIBYTE, limit_of
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.cache_place import cache_place
 from tpulint.pipeline.discover import SUFFIXES, shown
 from tpulint.pipeline.explain.way_in import left_out
+from tpulint.pipeline.prefilter import unreadable
 from tpulint.pipeline.request import Request, codes_by
 from tpulint.pipeline.stamps import stamp
 from tpulint.pipeline.warm import Superseded, Warm
@@ -86,12 +88,18 @@ class ServerProject:
         if self._outdated:
             task = self._looked(task)
         task = self._with_new(task, unsaved)
-        given = {shown(path): data for path, data in unsaved.items()}
+        large = [path for path, data in unsaved.items() if len(data) > limit_of(path)]
+        given = {shown(path): data for path, data in unsaved.items()} | dict.fromkeys(
+            map(shown, large), b""
+        )
         self._warm.take(given, first)
         result = driver.check(task, given, self._warm)
         findings: dict[str, list[Finding]] = {}
         for each in result.findings:
             findings.setdefault(os.path.abspath(each.span.filename), []).append(each)
+        for path in large:
+            reason = f"is not read: it is larger than {limit_of(path) // MEBIBYTE} MiB"
+            findings[path] = [unreadable(shown(path), reason, 1, 1)]
         sources = {os.path.abspath(name): source for name, source in result.sources.items()}
         messages = tuple(map(str, result.failures))
         return Snapshot(findings, sources, messages, self._warm.incomplete)

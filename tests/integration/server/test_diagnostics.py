@@ -129,6 +129,19 @@ def test_a_file_that_only_the_editor_has_is_part_of_the_project(tmp_path: Path) 
     run(scenario)
 
 
+def test_a_document_beyond_the_limit_is_not_read_and_says_so(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editor(project(tmp_path)) as it:
+            large = it.open(tmp_path / "large.py", TRAINER + "# filled\n" * 1_500_000)
+            (found,) = await it.found(large)
+            assert found[0] == "TPU001"
+            assert [each for each, _ in await it.found(it.open(tmp_path / "trainer.py"))] == [
+                "TPU101"
+            ]
+
+    run(scenario)
+
+
 def test_an_unchanged_answer_is_not_sent_again(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with editor(project(tmp_path)) as it:
