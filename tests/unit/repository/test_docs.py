@@ -17,7 +17,7 @@ from tpulint.output import FORMATS
 ROOT = Path(__file__).parents[3]
 FOLDERS = (ROOT, ROOT / "docs", ROOT / "examples")
 DOCUMENTS = [path for folder in FOLDERS for path in sorted(folder.glob("*.md"))]
-FRAGMENT_TYPES = {"feature", "bugfix", "false_alarm", "missed_alarm", "new_rule"}
+FRAGMENT_TYPES = {"feature", "bugfix", "false_positive", "false_negative", "new_rule"}
 
 
 def test_the_generated_parts_are_up_to_date() -> None:
