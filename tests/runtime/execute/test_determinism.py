@@ -70,8 +70,8 @@ def test_a_step_that_was_built_before_runs(
 
 
 def test_a_thread_of_tensorflows_is_probed(determinism: None) -> None:
-    threads._probe_functions()
-    threads._probe_sessions()
+    assert threads._probe_functions() is None
+    assert threads._probe_sessions() is None
 
 
 def test_the_users_timestamp_is_refused_as_without_a_tpu(
