@@ -139,6 +139,7 @@ def helpers(tpu: Any) -> dict[str, Any]:
         "dynamic": dynamic,
         "queue": queue,
         "first_tensor": first_tensor,
+        "alone": lambda x: tpu.cross_replica_sum(x, alone()),
         "outputs": [],
         "kept": [],
     }
@@ -191,6 +192,12 @@ def queue(elements: int) -> Any:
     return tpu_feed.InfeedQueue(
         number_of_tuple_elements=elements, tuple_types=[tf.float32] * elements, tuple_shapes=shapes
     )
+
+
+def alone() -> list[list[int]]:
+    """Return groups for a collective, one of each replica."""
+    context = tpu_function.get_tpu_context()
+    return [[replica] for replica in range(context.number_of_shards or 1)]
 
 
 def first_tensor(results: Any) -> Any:

@@ -9,6 +9,7 @@ from tests.runtime.oracle.statements import Place, statements, tensor
 from tests.runtime.oracle.writer import Writer
 
 MODES = ("graph, V1 control flow", "graph, V2 control flow", "function")
+EAGER = "eager"
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,20 @@ def program():
         return given + y
     outputs.append(tpu.replicate(computation, [[tf.constant([1., 2.])], [tf.constant([3., 4.])]]))
 """,
+    "lists that cross once the operations on others are not compiled": """
+def program():
+    def map_over(x):
+        rows = tf.stack([x, x * 0.5])
+        mapped = tf.reduce_sum(tf.map_fn(lambda e: tf.sin(e) * x, rows), 0)
+        return tf.gradients(alone(mapped), x)[0]
+    def fold_over(x):
+        rows = tf.stack([x, x * 0.5])
+        folded = tf.foldr(lambda a, e: tpu.outside_compilation(lambda a, b: a * b, a, e), rows)
+        return tf.gradients(alone(tf.sin(folded)), x)[0]
+    def computation(x):
+        return map_over(fold_over(tf.identity(x)))
+    outputs.append(tpu.replicate(computation, [[tf.constant([0.3, 0.4])]]))
+""",
 }
 
 REFUSED = """

@@ -36,11 +36,7 @@ def plan(region: Region, deferred: Container[Key] = ()) -> Plan:
     later = plan(part(region, late.__contains__)) if late else None
     if late:
         region = part(region, lambda op: op not in late)
-    sides = {op.name: side_of(region, op) for op in region.ops}
-    planned = _cut(region, sides)
-    lists = operations_on_crossing_lists(region, planned.segments)
-    plain = {name: Side.PLAIN for name in lists if sides[name] is Side.DEVICE}
-    planned = _cut(region, sides | plain) if plain else planned
+    planned = _cut_around_lists(region)
     nested = {
         op.name: tuple(plan(body, deferred) for body in bodies(region, op))
         for segment in planned.segments
@@ -48,6 +44,21 @@ def plan(region: Region, deferred: Container[Key] = ()) -> Plan:
         for op in segment.ops
     }
     return replace(planned, nested=nested, deferred=later)
+
+
+def _cut_around_lists(region: Region) -> Plan:
+    """Cut `region` so that no list enters or leaves a segment that is compiled.
+
+    Operations that are not compiled divide the others further, so that more lists may cross.
+    """
+    sides = {op.name: side_of(region, op) for op in region.ops}
+    while True:
+        planned = _cut(region, sides)
+        crossing = operations_on_crossing_lists(region, planned.segments)
+        plain = {name: Side.PLAIN for name in crossing if sides[name] is Side.DEVICE}
+        if not plain:
+            return planned
+        sides |= plain
 
 
 def _cut(region: Region, sides: Mapping[str, Side]) -> Plan:
