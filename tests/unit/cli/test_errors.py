@@ -30,6 +30,7 @@ class Program:
     modules: list[Module] = field(default_factory=list)
     targets: Targets = field(default_factory=Targets)
     skipped: dict[str, int] = field(default_factory=dict)
+    unfollowed: dict[object, int] = field(default_factory=dict)
     failures: tuple[object, ...] = ()
 
 

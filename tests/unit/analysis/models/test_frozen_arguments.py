@@ -30,7 +30,10 @@ def test_a_copy_differs_in_no_field(given: Value) -> None:
     (copied,) = snapshot((argument,))
     assert copied == argument._replace(value=copied.value)
     assert copied.value is not given
+    # A copy is no longer the `__dict__` of an object.
     for each in fields(given):  # type: ignore[arg-type]
+        if each.name == "attributes":
+            continue
         assert getattr(given, each.name), each.name
         assert getattr(copied.value, each.name) == getattr(given, each.name)
 
