@@ -123,6 +123,7 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
     )
 
 
+@tfi.builder
 def _replicate_on_cores(
     computation: Callable[..., Any],
     inputs: Any = None,

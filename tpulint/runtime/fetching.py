@@ -22,6 +22,7 @@ def fetches_checked() -> AbstractContextManager[None]:
     """Return a context in which `Session.run` raises an UnfetchableError for guarded graphs."""
     original = tf.Graph.is_fetchable
 
+    @tfi.frames_hidden
     def is_fetchable(graph: Any, tensor_or_op: Any) -> bool:
         if original(graph, tensor_or_op):
             return True

@@ -25,6 +25,7 @@ from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.mark.replicate import is_building
 
 
+@tfi.builder
 def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Run `computation(*args, **kwargs)` on the host, from inside a TPU computation.
 
@@ -44,6 +45,7 @@ def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: A
     return _outside_compilation(False, computation, args, kwargs)
 
 
+@tfi.builder
 def experimental_map_outside_compilation(
     computation: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:

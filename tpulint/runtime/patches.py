@@ -35,6 +35,7 @@ def _uninstall() -> None:
 
 def _patches() -> Sequence[AbstractContextManager[None]]:
     return (
+        tfi.own_frames_hidden(),
         tfi.not_converted_by_autograph(),
         tfi.sessions_place_only_what_they_run(),
         tfi.sessions_outlive_failed_calls(),

@@ -28,6 +28,7 @@ if eager behavior is enabled.
 a TPU runs compiled programs only"""
 
 
+@tfi.builder
 def replicate(
     computation: Callable[..., Any],
     inputs: Any = None,
@@ -68,6 +69,7 @@ def replicate(
     return found
 
 
+@tfi.builder
 def split_compile_and_replicate(
     computation: Callable[..., Any],
     inputs: Any = None,
@@ -113,6 +115,7 @@ def split_compile_and_replicate(
     return _in_graph(request, "function" if is_function else "graph")
 
 
+@tfi.builder
 def rewrite(
     computation: Callable[..., Any],
     inputs: Any = None,

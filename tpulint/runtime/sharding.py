@@ -7,9 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.replicate import split_compile_and_replicate
 
 
+@tfi.builder
 def shard(
     computation: Callable[..., Any],
     inputs: list[Any] | None = None,
@@ -47,6 +49,7 @@ def shard(
     )[1]
 
 
+@tfi.builder
 def split_compile_and_shard(
     computation: Callable[..., Any],
     inputs: list[Any] | None = None,
@@ -73,6 +76,7 @@ def split_compile_and_shard(
     return status, _joined(outputs, output_shard_axes, outputs_from_all_shards)
 
 
+@tfi.builder
 def batch_parallel(
     computation: Callable[..., Any],
     inputs: list[Any] | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,7 @@ _LIBRARIES = (
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
     os.path.dirname(os.path.abspath(os.__file__)),
 )
+_COMMANDS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cli", "")
 _SITE_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
@@ -67,8 +69,12 @@ def is_of_gradient(op: Any) -> bool:
 
 
 def _innermost(frames: Iterable[tuple[str, int]]) -> str | None:
-    users = [f"{filename}:{line}" for filename, line in frames if is_users(filename)]
-    return users[-1] if users else None
+    for filename, line in reversed(list(frames)):
+        if filename.startswith(_COMMANDS):  # the frames around it have started the program
+            return None
+        if is_users(filename):
+            return f"{filename}:{line}"
+    return None
 
 
 def is_users(filename: str) -> bool:
@@ -76,5 +82,15 @@ def is_users(filename: str) -> bool:
     if filename.startswith("<") or "__autograph_generated_file" in filename:
         return False
     if any(part in filename for part in _SITE_PACKAGES):
-        return False
+        return _is_of_program(filename)
     return not filename.startswith(_LIBRARIES)
+
+
+def _is_of_program(filename: str) -> bool:
+    """Return whether an installed file is of the package whose module runs as `__main__`."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is None:
+        return False
+    package = sys.modules.get(spec.name.partition(".")[0])
+    folders = (os.path.join(path, "") for path in getattr(package, "__path__", ()))
+    return filename == spec.origin or filename.startswith(tuple(folders))

@@ -24,12 +24,15 @@ strategy = tf.distribute.TPUStrategy(resolver)
 """
 
 
-def tpulint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Return what the command did in `folder`."""
+def tpulint(
+    folder: Path, *arguments: str, installed: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Return what the command did in `folder`, where Python finds the packages in `installed`."""
+    path = os.pathsep.join(map(str, (ROOT, installed)))
     return subprocess.run(
         [sys.executable, "-m", "tpulint", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
+        env={**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -44,8 +44,12 @@ def release_that_ran() -> str | None:
     return f"{major}.{minor}" if major.isdigit() and minor.isdigit() else None
 
 
-def files_that_ran() -> tuple[str, ...]:
-    """The Python files of the modules that are imported now and are no library's."""
+def files_that_ran(own: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the Python files of the modules that are imported now and are no library's.
+
+    `own` begins the paths of the program's own package, which may be installed.
+    """
     named = (getattr(module, "__file__", None) for module in tuple(sys.modules.values()))
-    files = {os.path.abspath(each) for each in named if isinstance(each, str) and is_users(each)}
-    return tuple(sorted(each for each in files if each.endswith(".py") and os.path.isfile(each)))
+    files = {os.path.abspath(each) for each in named if isinstance(each, str)}
+    users = (each for each in files if is_users(each, own))
+    return tuple(sorted(each for each in users if each.endswith(".py") and os.path.isfile(each)))

@@ -30,14 +30,19 @@ class Explained(NamedTuple):
 
 
 def explain(
-    failures: list[RunFailure], program: str, ran: Sequence[str] = (), release: str | None = None
+    failures: list[RunFailure],
+    program: str,
+    ran: Sequence[str] = (),
+    release: str | None = None,
+    own: tuple[str, ...] = (),
 ) -> Explained:
     """Ask the analyzer about each of them, as `tpulint check` of their files would.
 
     Where it is silent about an error that is not the runtime's, there is nothing to say. `ran` are
     the files to report on as a whole. release: TensorFlow's, which counts where none is stated.
+    `own` begins the paths of the program's own package, which may be installed.
     """
-    files = tuple(sorted({*files_of(failures, program), *ran}))
+    files = tuple(sorted({*files_of(failures, program, own), *ran}))
     config = find_config(start_of(files, None))
     if config.target_tensorflow is None and not any(map(states_release, files)):
         config = config._replace(target_tensorflow=release)
@@ -64,14 +69,16 @@ def explain(
     return Explained(tuple(faults), sources, tuple(messages), of_files)
 
 
-def files_of(failures: list[RunFailure], program: str) -> tuple[str, ...]:
+def files_of(
+    failures: list[RunFailure], program: str, own: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """The program, the files where they arose, and those on the way that are no library's.
 
     Files named one by one come with their project, where that can be told.
     """
     named = {line_of(each)[0] for each in failures if each.place}
     for each in failures:
-        named.update(name for name, _ in each.frames if is_users(name))
+        named.update(name for name, _ in each.frames if is_users(name, own))
     paths = {
         os.path.abspath(each)
         for each in [*named, *([program] * program.endswith((".py", ".ipynb")))]

@@ -95,8 +95,13 @@ def frames_of(error: BaseException) -> Iterator[tuple[str, int]]:
         yield filename, int(row)
 
 
-def is_users(filename: str) -> bool:
-    """Return whether the file is neither tpulint's nor Python's nor an installed package's."""
+def is_users(filename: str, own: tuple[str, ...] = ()) -> bool:
+    """Return whether the file is neither tpulint's nor Python's nor an installed package's.
+
+    `own` begins the paths of the program's own package, which may be installed.
+    """
+    if filename.startswith(own):
+        return True
     installed = f"{os.sep}site-packages{os.sep}" in filename
     made = "__autograph_generated_file" in filename
     return not (installed or made or filename.startswith(LIBRARIES))

@@ -7,6 +7,7 @@ It is `__main__`, with its own `sys.argv` and `sys.path[0]`; what it raises is s
 from __future__ import annotations
 
 import builtins
+import importlib.util
 import io
 import os
 import pkgutil
@@ -31,6 +32,26 @@ class UserProgram(NamedTuple):
     name: str
     is_module: bool
     arguments: tuple[str, ...]
+
+    def own_paths(self) -> tuple[str, ...]:
+        """Return what the paths of the files of a module's package begin with, once it has run."""
+        if not self.is_module:
+            return ()
+        name = self.name.partition(".")[0]
+        spec = importlib.util.find_spec(name)
+        if spec is None:
+            return ()
+        folders = [os.path.join(path, "") for path in spec.submodule_search_locations or ()]
+        return (*folders, *([spec.origin] if spec.origin else []))
+
+    def main_file(self) -> str:
+        """Return the file that is `__main__`, once it has run."""
+        if not self.is_module:
+            return self.name
+        spec = importlib.util.find_spec(self.name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{self.name}.__main__")
+        return (spec.origin or "") if spec is not None else ""
 
 
 class Ended(NamedTuple):

@@ -122,11 +122,12 @@ class RunSession:
         self.notes += warnings_without_rule(self.watch)
         program = self.request.program
         with working_in(self.here):
-            notebook = [os.path.abspath(program.name)] * program.name.endswith(".ipynb")
-            ran = (*files_that_ran(), *notebook)
             try:
+                own, main = program.own_paths(), os.path.abspath(program.main_file())
+                is_file = main.endswith((".py", ".ipynb")) and os.path.isfile(main)
+                ran = tuple(sorted({*files_that_ran(own), *([main] if is_file else [])}))
                 release = release_that_ran()
-                self.explained = explain(failures, program.name, ran, release) if ran else None
+                self.explained = explain(failures, main, ran, release, own) if ran else None
             except Exception as error:  # what the program has done counts, and is reported
                 self.notes.append(f"`tpulint check` could not be asked: {describe(error)}")
 

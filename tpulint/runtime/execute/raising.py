@@ -7,6 +7,7 @@ unknown error; when that error would be made, the fault that waits under the tic
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import threading
@@ -57,7 +58,13 @@ def ticket_for(fault: RuntimeFault) -> Ticket:
         _waiting[number] = time.monotonic(), fault
     for listener in tuple(_listeners):
         listener(fault)
-    return Ticket(f"tpulint fault #{number}#\n{fault}")
+    return _ticket_class(type(fault).__name__)(f"{fault}\n  (tpulint fault #{number}#)")
+
+
+@functools.cache
+def _ticket_class(name: str) -> type[Ticket]:
+    """Return a class of the fault's name, by which TensorFlow's log tells what has happened."""
+    return type(name, (Ticket,), {"__module__": "tpulint"})
 
 
 def failing(

@@ -35,4 +35,5 @@ from tpulint.runtime.tensorflow_internals.threads import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.tokens import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.tpu import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.tpu_memory import *  # noqa: F403
+from tpulint.runtime.tensorflow_internals.tracebacks import *  # noqa: F403
 from tpulint.runtime.tensorflow_internals.wrapped_functions import *  # noqa: F403

@@ -14,6 +14,7 @@ from tpulint.runtime.tensorflow_internals.modules import (
     tpu_replication,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.tracebacks import builder
 
 _TPU = "tensorflow.python.tpu"
 _ITERATORS = "tensorflow.python.data.ops.multi_device_iterator_ops"
@@ -30,6 +31,7 @@ def replicate_calls(
     `replicate` has the signature of `split_compile_and_replicate`, which all of them end in.
     """
 
+    @builder
     def implementation(is_map: bool, *args: Any, **kwargs: Any) -> Any:
         return (map_outside_compilation if is_map else outside_compilation)(*args, **kwargs)
 

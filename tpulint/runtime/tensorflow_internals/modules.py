@@ -62,7 +62,7 @@ from tensorflow.python.tpu import (
 )
 from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu.ops import tpu_ops
-from tensorflow.python.util import nest, tf_stack, variable_utils
+from tensorflow.python.util import nest, tf_stack, traceback_utils, variable_utils
 
 try:  # of sessions: it left TensorFlow after the Estimator
     from tensorflow.python.tpu import tpu_embedding
@@ -135,6 +135,7 @@ __all__ = [
     "tpu_replication",
     "tpu_strategy_util",
     "tpu_util",
+    "traceback_utils",
     "training_loop",
     "variable_scope",
     "variable_utils",

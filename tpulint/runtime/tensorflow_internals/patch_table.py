@@ -63,6 +63,13 @@ _ALWAYS = (
         f"{_OPS}.script_ops.FuncRegistry.__call__",
         "Python functions of graphs do not hold the last thread that TensorFlow has",
     ),
+    *(
+        Patch(
+            f"{_TF}.util.traceback_utils.{name}",
+            "the frames of tpulint are left out of tracebacks, like TensorFlow's own",
+        )
+        for name in ("_EXCLUDED_PATHS", "_process_traceback_frames")
+    ),
     Patch(
         f"{_TF}.autograph.core.config.CONVERSION_RULES",
         "AutoGraph leaves tpulint's modules as they are, like TensorFlow's own",

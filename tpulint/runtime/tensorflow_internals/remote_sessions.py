@@ -21,6 +21,7 @@ from tpulint.runtime.tensorflow_internals.pods import LOCAL, current_pod, is_mas
 from tpulint.runtime.tensorflow_internals.processes import COORDINATORS_CPU, run_there
 from tpulint.runtime.tensorflow_internals.session_graphs import SessionGraph, name_of
 from tpulint.runtime.tensorflow_internals.sessions import SERVED
+from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 OWN_SCOPE = "tpulint/"
 """The name scope of what is built beside the user's nodes."""
@@ -73,6 +74,7 @@ def sessions_on_workers(
         self._graph, self._target = theirs, tf.compat.as_bytes(target)
         setattr(self, SERVED, True)
 
+    @frames_hidden
     def _call_tf_sessionrun(
         self: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
     ) -> Any:

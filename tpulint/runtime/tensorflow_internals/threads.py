@@ -19,6 +19,7 @@ from tpulint.runtime.tensorflow_internals.modules import eager_context, execute,
 from tpulint.runtime.tensorflow_internals.patching import patched
 from tpulint.runtime.tensorflow_internals.session_graphs import name_of
 from tpulint.runtime.tensorflow_internals.tokens import tokens_in_function, tokens_in_session
+from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 _RUNS_FUNCTIONS = frozenset(
     {execute.quick_execute.__code__, execute.execute_with_cancellation.__code__}
@@ -63,6 +64,7 @@ def python_functions_run_by(run: Callable[..., Any]) -> AbstractContextManager[N
     """
     original = script_ops.FuncRegistry.__call__
 
+    @frames_hidden
     @functools.wraps(original)
     def __call__(self: Any, token: Any, device: Any, args: Any) -> Any:
         if isinstance(self.get(token), OwnFunction):
