@@ -21,8 +21,7 @@ from tpulint.queries.targets import KERAS, target_at
 from tpulint.rules.base import Report
 
 AVERAGES = "compute_average_loss"
-INSTEAD = "make it with `reduction=None` and average its result over the global batch"
-OF_KERAS_2 = "make it with `Reduction.NONE` and average its result over the global batch"
+INSTEAD = 'make it with `reduction="none"` and average its result over the global batch'
 
 
 def check(program: Program, report: Report) -> None:
@@ -53,7 +52,7 @@ def check(program: Program, report: Report) -> None:
             report(
                 call.site.span,
                 f"`{loss.last}` reduces the losses by itself, which Keras 2 refuses in a custom"
-                f" training step: {OF_KERAS_2}",
+                f" training step: {INSTEAD}",
                 certainty=sure,
                 trace=(
                     traces.step(HOST_LANE, loss.site, f"makes the `{loss.last}`"),
