@@ -155,6 +155,14 @@ def test_a_requirement_allows_releases(text: str, first: str, last: str) -> None
     assert versions(found.mask) == list(ROW)[ROW[first] : ROW[last] + 1]
 
 
+def test_the_text_of_a_requirement_has_both_its_quotes() -> None:
+    """A finding quoted `tensorflow = "^2.8` from Poetry's table."""
+    texts = ['tensorflow = "^2.8"\n', "['tensorflow>=2.4', 'numpy']"]
+    found = [each for text in texts for each in requirements(text)]
+    assert [each.text for each in found] == ['tensorflow = "^2.8"', "tensorflow>=2.4"]
+    assert found[0].end.column == len(found[0].text) + 1
+
+
 @pytest.mark.parametrize(
     "text", ["tensorflow", "tensorflow-hub==0.12", "# tensorflow==1.15", "mesh-tensorflow>=0.1"]
 )

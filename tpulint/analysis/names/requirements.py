@@ -57,7 +57,7 @@ def requirements(text: str) -> Iterator[Requirement]:
         found = _SPECIFIER.findall(specifiers)
         mask = allowed(found) & _published(package)
         is_exact = any(operator in _EXACT and "." in version for operator, version in found)
-        written = match.group().rstrip()
+        written = _closed(match.group().rstrip(), blanked[match.end() :])
         row = blanked.count("\n", 0, match.start()) + 1
         column = match.start() - (blanked.rfind("\n", 0, match.start()) + 1) + 1
         last = written.rpartition("\n")[2]
@@ -67,6 +67,12 @@ def requirements(text: str) -> Iterator[Requirement]:
             else Location(row, column + len(written))
         )
         yield Requirement(written, Location(row, column), end, mask, not is_exact)
+
+
+def _closed(written: str, rest: str) -> str:
+    """Return a requirement with the quote that closes its version, as in `tensorflow = "^2.4"`."""
+    quote = rest[:1]
+    return written + quote if quote in ("'", '"') and written.count(quote) % 2 else written
 
 
 def in_commands(text: str) -> Iterator[Requirement]:
