@@ -10,6 +10,18 @@ from tests.rules.analysis import assert_marked
 from tests.rules.openings import REWRITTEN, TRAINED_ESTIMATOR, V1
 
 PROGRAMS = {
+    "a function that is meant for the host has no fault of the device": V1
+    + """
+def logged(x):
+    tf.print(x)
+    return tf.py_function(lambda y: y, [x], tf.float32)
+
+def computation(x):
+    x += tf.tpu.outside_compilation(tf.numpy_function(len, [x], tf.int64))  # error: TPU205
+    x += tf.tpu.outside_compilation(logged(x))  # error: TPU205
+    return x + tf.py_function(len, [x], tf.float32)  # error: TPU501
+"""
+    + REWRITTEN,
     "a function of a library returns the host function": V1
     + """
 import factory

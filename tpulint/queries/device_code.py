@@ -12,6 +12,7 @@ from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
 from tpulint.analysis.soft_placement import ON
 from tpulint.finding import Certainty
+from tpulint.queries.host_functions import calls_in_place
 from tpulint.queries.premises import certainty_at
 
 # Contexts that lead out of the computation: what is built in them is not the device's.
@@ -49,13 +50,19 @@ def _device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
             for call in computation.calls
             if call.last in DEVICES and any(each.value == GPU for each in call.arguments)
         }
+        of_the_host = calls_in_place(computation)
         compiled: dict[tuple[Scope, ...], bool] = {}  # many calls are in few places
         for call in computation.calls:
             scopes = call.context.scopes
             if scopes not in compiled:
                 compiled[scopes] = is_compiled(call.context) and not _is_over(gpus, call.context)
-            if compiled[scopes]:
+            if compiled[scopes] and not (of_the_host and _is_in(call, of_the_host)):
                 yield computation, call
+
+
+def _is_in(call: ApiCall, places: set[Site]) -> bool:
+    """Return whether a call is one of those at `places`, or part of what one does."""
+    return call.site in places or any(step.site in places for step in call.context.call_chain)
 
 
 def is_compiled(context: Context) -> bool:

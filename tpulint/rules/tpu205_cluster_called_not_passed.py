@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Argument, Cluster, Tensor
-from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.events import Argument, Cluster
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import NONE, Const, Value, options
+from tpulint.analysis.domain.values import NONE
 from tpulint.diagnostics.fixes.clusters import function_passed
 from tpulint.finding import Certainty
-from tpulint.queries.nesting import OPENED_BY_CALL
+from tpulint.queries.host_functions import called_in_place
 from tpulint.rules.base import Report
 from tpulint.syntax.expression_nodes import CallNode, last_name
 
 
 def check(program: Program, report: Report) -> None:
     for cluster in [*program.clusters(), *program.orphan_clusters]:
-        given = cluster.given
-        if cluster.kind not in OPENED_BY_CALL or given is None:
-            continue
-        if not isinstance(given.node, CallNode):
-            continue
-        if all(is_no_function(each) for each in options(given.value)):
+        given = called_in_place(cluster)
+        if given is not None and isinstance(given.node, CallNode):
             report(
                 given.site.span,
                 message(given.node),
                 certainty=certainty(cluster, given),
                 fix=function_passed(cluster),
             )
-
-
-def is_no_function(value: Value) -> bool:
-    """Return whether this certainly cannot be called."""
-    if isinstance(value, Tensor):
-        return value.sort in ("tensor", "operation")
-    return isinstance(value, (Const, Sequence, Mapping))
 
 
 def certainty(cluster: Cluster, given: Argument) -> Certainty:
