@@ -104,6 +104,11 @@ def compare(
         same = left.equal_to(right.last if isinstance(right, External) else repr(right.value))
         if op in ("Equal", "NotEqual"):
             return same if op == "Equal" else same.negated()
+    if op in ("Equal", "NotEqual") and NONE in (left, right):
+        other = left if right == NONE else right
+        if any(isinstance(each, Tensor) for each in options(other)):
+            verdict = _identical(other, NONE)  # TensorFlow compares no tensor with None
+            return UNKNOWN if verdict is None else Const(verdict is (op == "Equal"))
     if op in ("In", "NotIn"):
         inside = _held(left, right)
         return UNKNOWN if inside is None else Const(inside is (op == "In"))
