@@ -52,6 +52,35 @@ def computation(x):
     return -x
 """
     + REWRITTEN,
+    "comparisons with None": COMPUTATION
+    + """
+def computation(x, y=None):
+    loss = tf.reduce_sum(x)
+    if loss != None:
+        x = x + 1.0
+    if None == loss or loss == None:
+        return x.numpy()
+    other = loss if library_says(x) else None
+    if other != None:
+        x = x + other
+    return x if tf.reduce_sum(x) != 0.0 else -x  # error: TPU507
+"""
+    + REWRITTEN,
+    "a try with a string of several rows": COMPUTATION
+    + """
+def computation(x):
+    try:
+        note = \'\'\'
+text at the margin
+\'\'\'
+        if tf.reduce_any(x > 0.0):  # possible: TPU507
+            x = x + 1.0
+        return x.numpy()  # possible: TPU507
+    except (AttributeError, TypeError):
+        pass
+    return x.numpy()  # error: TPU507
+"""
+    + REWRITTEN,
     "a dict of inputs": STEP
     + """
 @tf.autograph.experimental.do_not_convert

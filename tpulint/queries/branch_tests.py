@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tpulint.analysis.domain.context import COMPUTATION, TRY
 from tpulint.analysis.domain.events import Context
-from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.written_tests import tests
 
 EXCEPT = "except"  # the key of what a handler does
@@ -28,19 +28,9 @@ def asks_for_shape(context: Context) -> bool:
     return any(SHAPE.search(text) for text, _ in tests(context))
 
 
-def is_tried(site: Site) -> bool:
-    """Return whether `site` is in the body of a `try`, as the indentation of its rows says."""
-    rows = site.module.text.split("\n")[: site.span.start.row]
-    indent = len(rows[-1]) - len(rows[-1].lstrip()) if rows else 0
-    for row in reversed(rows):
-        depth = len(row) - len(row.lstrip())
-        if row.strip() and depth < indent:
-            if row.strip().startswith("try:"):
-                return True
-            if row.lstrip().startswith(("def ", "async def ", "class ")):
-                return False
-            indent = depth
-    return False
+def is_tried(context: Context) -> bool:
+    """Return whether `context` is in the body of a `try` that is part of the device code."""
+    return any(scope.kind == TRY for scope in context.since(COMPUTATION))
 
 
 def asks_for_eager(context: Context) -> bool:

@@ -60,7 +60,7 @@ def is_allowed(context: Context) -> bool:
 
 
 def report_test(computation: Computation, test: Effect, report: Report) -> None:
-    sure = test.sure and not test.context.is_guess and not is_tried(test.site)
+    sure = test.sure and not test.context.is_guess and not is_tried(test.context)
     report(
         test.site.span,
         f"Python's `{test.name}` tests a tensor, which has no value while device"
@@ -106,7 +106,7 @@ def certainty(computation: Computation, call: ApiCall) -> Certainty:
     """
     here = [each for each in computation.calls if each.site == call.site]
     guessed = {key.identity for key, _ in call.context.conditions if key.kind in GUESSES}
-    sure = all(map(is_tensor, here)) and guessed <= {call.site} and not is_tried(call.site)
+    sure = all(map(is_tensor, here)) and guessed <= {call.site} and not is_tried(call.context)
     return certainty_of_trace(computation, call.context) if sure else Certainty.POSSIBLE
 
 

@@ -27,6 +27,7 @@ ONCE = "once"  # under a test that is true the first time only
 LOOP = "loop"  # a Python loop
 UNSEEN_CALLER = "unseen caller"  # a function that nothing read calls
 DATA = "data"  # a function of an input pipeline
+TRY = "try"  # the body of a `try` that catches errors
 
 _WORDS = {
     FUNCTION: "tf.function",
@@ -36,6 +37,7 @@ _WORDS = {
     LOOP: "a Python loop",
     UNSEEN_CALLER: "a function that nothing read calls",
     DATA: "an input pipeline",
+    TRY: "a `try`",
 }
 
 # Keys of conditions that are no test in the source: one of several callees, a function that
@@ -212,6 +214,11 @@ class BaseContext(NamedTuple):
     def is_guess(self) -> bool:
         """Return whether this place depends on which of several functions or values is meant."""
         return any(key.kind in GUESSES for key, _ in self.conditions)
+
+    @property
+    def is_tried(self) -> bool:
+        """Return whether an error may be caught, here or by a caller."""
+        return any(scope.kind == TRY for scope in self.scopes)
 
     @property
     def loops(self) -> int:

@@ -7,6 +7,7 @@ from tpulint.analysis.domain.context import (
     COND,
     LOOP,
     ONCE,
+    TRY,
     WHILE,
     ConditionKey,
     Scope,
@@ -96,7 +97,7 @@ def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Enter
 
 def _unless_it_fails(frame: Frame, end: Context, key: ConditionKey, branch: bool) -> Context:
     """Return the end of a branch where the other one ends in an error that nothing catches."""
-    if frame.is_tried:
+    if frame.context.is_tried:
         return end
     return end.unless_it_fails(frame.context.when(key, branch), frame.context)
 
@@ -231,9 +232,10 @@ def _leaves(body: Block) -> bool:
 def try_(frame: Frame, node: Try) -> bool:
     start = frame.context
     unset = dict(frame.env.names)
-    outer, frame.tried = frame.tried, frame.tried or bool(node.handlers)
-    ended = frame.block(node.body)
-    frame.tried = outer
+    with frame.scopes_closed():
+        if node.handlers:
+            frame.open(Scope(TRY, frame.site(-1)))
+        ended = frame.block(node.body)
     ends = []
     names = frame.env.names
     failed = _joined(unset, names)

@@ -83,7 +83,6 @@ class Frame(ABC):
         self.yields: list[tuple[Value, tuple[Scope, ...]]] = []
         self.statement: Statement = NOTHING_READ  # the one that is being read
         self.jumps: list[dict[str, Value]] = []  # the names at each `break` and `continue`
-        self.tried = False  # in the body of a `try` that catches errors
         self.caller: Frame | None = None
         self.call_site: Site | None = None
         self.given: dict[str, Argument] = {}
@@ -143,11 +142,6 @@ class Frame(ABC):
     def ways_out(self) -> int:
         """The number of ways that lead on from what was read, without an error."""
         return len(self.returns) + len(self.jumps)
-
-    @property
-    def is_tried(self) -> bool:
-        """Return whether an error may be caught, here or by a caller."""
-        return self.tried or (self.caller is not None and self.caller.is_tried)
 
     # Budgets
 
