@@ -42,7 +42,8 @@ def _pair(w: Writer) -> list[float]:
 
 
 def _statement(w: Writer, known: list[str], mode: str) -> str:
-    x = w.one_of(known)
+    x = w.fresh("x")
+    w.line(f"{x} = tf.sin({w.one_of(known)})")  # small values: gradients of large ones are chaos
     if w.chance(0.6):
         return _gradient(w, x, by_tape=mode in ("function", EAGER) and w.chance(0.5))
     return w.one_of([segments, mapped, mapped_twice, scanned, in_a_branch, counted, filled])(w, x)
