@@ -131,7 +131,9 @@ def _replicated(w: Writer, known: list[str]) -> str:
             if style == "dict":
                 w.line(f"{name} = {name}['k'] + {name}['l'][0]")
             elif style == "sparse":
-                w.line(f"{name} = tf.sparse.to_dense({name})")
+                # Its own dense shape is an argument too, and no constant.
+                shape = "tf.constant([2], tf.int64)"
+                w.line(f"{name} = tf.scatter_nd({name}.indices, {name}.values, {shape})")
             elif style == "none":
                 w.line(f"{name} = zeros() if {name} is None else {name}")
             if style == "plain":

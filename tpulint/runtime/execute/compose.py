@@ -16,20 +16,25 @@ import tensorflow as tf
 from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
-from tpulint.runtime.execute.bounded import cut_to_shapes, with_shapes
-from tpulint.runtime.execute.compile_errors import remember_segment
 from tpulint.runtime.execute.crossing import ends, lane_of, starts
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.deferred import Deferred, deferred
+from tpulint.runtime.execute.device_program import DeviceProgram
 from tpulint.runtime.execute.exchanges import Exchanges
 from tpulint.runtime.execute.feeds import Feeds, feed_lane
 from tpulint.runtime.execute.ordering import all_wait_for, waits_of
 from tpulint.runtime.execute.probes import Probes, WatchedSegment
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.execute.rendezvous import Rendezvous
-from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_this_graph
+from tpulint.runtime.execute.tensor_map import (
+    TensorMap,
+    constant_or_image,
+    in_this_graph,
+    scope_of,
+)
 from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.kernels import unsupported
+from tpulint.runtime.extract.program_constants import constant, constant_arguments, shaped_tensors
 from tpulint.runtime.extract.python_functions import out_of_reach
 from tpulint.runtime.extract.refused_arrays import refused
 from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
@@ -132,45 +137,15 @@ class Composer:
             self._plain(planned, segment, images)
 
     def _compiled(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
-        region = planned.region
         own = frozenset(op.name for op in segment.ops)
-        given = inputs_of(segment.ops)
-        wanted = _wanted(region, segment, own)
-        taken = {name: constant_or_image(region, name, images, on_host=False) for name in given}
-        # XLA takes no variable twice, and a loop returns the handles that it was given.
-        arguments = {image.name: image for image in taken.values()}
-
-        to_cut: list[int] = []
-
-        def tpu_device_segment(*parameters: Tensor) -> list[Tensor]:
-            inside = dict(zip(arguments, parameters, strict=True))
-            for name, tensor in given.items():
-                inside[taken[name].name].set_shape(tensor.shape)
-            copied = copy(
-                region,
-                segment.ops,
-                lambda name: inside[taken[name].name],
-                planned.before,
-                on_device=True,
-            )
-            given_out, to_cut[:] = with_shapes([copied.tensors[tensor.name] for tensor in wanted])
-            return given_out or [tf.constant(True)]
-
-        compiled = tf.function(
-            tpu_device_segment,
-            jit_compile=True,
-            autograph=False,
-            input_signature=[tf.TensorSpec(None, image.dtype) for image in arguments.values()],
-        ).get_concrete_function()
-        remember_segment(compiled, region)
+        wanted = _wanted(planned.region, segment, own, images)
+        program = DeviceProgram(planned, segment, wanted, images)
         started = starts(self.probes, planned, segment, own, images)
         with tf.control_dependencies([*all_wait_for(planned, segment, own, images), *started]):
-            results = compiled(*arguments.values())
-        call = results[0].op
-        if call.op_def.is_stateful:
-            images.effects.append(call)
+            results, call = program.launch()
+        images.effects.append(call)
         images.operations.update(dict.fromkeys(own, call))
-        for tensor, result in zip(wanted, cut_to_shapes(results, to_cut)):
+        for tensor, result in zip(wanted, results):
             result.set_shape(tensor.shape)
             images.tensors[tensor.name] = result
         if started:
@@ -185,7 +160,7 @@ class Composer:
     ) -> None:
         """Build, in place of a segment that nothing there can run, an operation that fails."""
         own = frozenset(op.name for op in segment.ops)
-        wanted = _wanted(planned.region, segment, own)
+        wanted = _wanted(planned.region, segment, own, images)
         with tf.control_dependencies(all_wait_for(planned, segment, own, images)):
             results = failing(lambda: fault, (), [tensor.dtype for tensor in wanted])
         images.effects.append(results[0].op)
@@ -262,6 +237,10 @@ class Composer:
                 for name, tensor in zip(body.inputs, given, strict=True)
                 if tensor.name in images.handles
             }
+            constants = constant_arguments(scope_of(region, images), body.inputs, given)
+            inside.constants = {
+                name: value for name, value in constants.items() if name not in inside.changing
+            }
             self.build(planned.nested[op.name][number], inside)
 
         built = control.build(
@@ -311,7 +290,19 @@ def _is_plain(op: Operation) -> bool:
     return op.type in _EXACT | _LOGICAL and scalars
 
 
-def _wanted(region: Region, segment: Segment, own: frozenset[str]) -> list[Tensor]:
+def _wanted(
+    region: Region, segment: Segment, own: frozenset[str], images: TensorMap
+) -> list[Tensor]:
     """Return the tensors of `segment` that are used outside it."""
     made = [tensor for op in segment.ops if op.type != "Const" for tensor in op.outputs]
-    return [tensor for tensor in made if region.leaves(tensor, own)]
+    leaving = {tensor.name: tensor for tensor in made if region.leaves(tensor, own)}
+    scope = scope_of(region, images)
+    for tensor in tuple(leaving.values()):
+        value = constant(scope, tensor)
+        if value:
+            leaving |= {
+                source.name: source
+                for around, source in shaped_tensors(value)
+                if around is scope and source.op.name in own
+            }
+    return list(leaving.values())

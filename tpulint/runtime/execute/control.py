@@ -12,6 +12,7 @@ import tensorflow as tf
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, token_after
 from tpulint.runtime.extract.bodies import CASE, IF, WHILE, bodies
 from tpulint.runtime.extract.effects import arguments, is_resource
+from tpulint.runtime.extract.program_constants import body_passes_on
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 Build = Callable[[int, Region, TensorMap, Sequence[Tensor]], None]
@@ -97,13 +98,14 @@ def _loop(
     given = arguments(op)
     changing = [
         place
-        for place, (name, out) in enumerate(zip(body.inputs, body.outputs))
-        if _source(body, out) != name and not is_resource(out)
+        for place, out in enumerate(body.outputs)
+        if not body_passes_on(body, place) and not is_resource(out)
     ]
 
     def inside(number: int, part: Region, rounds: Tensor, variables: Sequence[Tensor]) -> TensorMap:
         images = _enclosed(part, given, image, skip=frozenset(changing))
         images.rounds = rounds
+        images.changing = frozenset(part.inputs[place] for place in changing)
         for place, tensor in zip(changing, variables):
             images.tensors[part.inputs[place]] = tensor
         build(number, part, images, given)
@@ -158,14 +160,6 @@ def _enclosed(
         else:
             images.tensors[name] = image(tensor.name, True)
     return images
-
-
-def _source(body: Region, tensor: Tensor) -> str:
-    """Return the tensor that `tensor` passes on."""
-    while tensor.op.type == "Identity" and tensor.op.name in body.names:
-        tensor = tensor.op.inputs[0]
-    name: str = tensor.name
-    return name
 
 
 def _result(body: Region, tensor: Tensor, images: TensorMap) -> Tensor:

@@ -59,6 +59,7 @@ def run_replicas(
             queues=exchanges.queues(replica),
             feeds=fed.queues(replica),
             handles={name: name for name in program.region.inputs},
+            constants=program.constants,
         )
         for replica in range(program.num_replicas)
     )

@@ -56,6 +56,7 @@ class Replicas:
                 {name: next(rest) for name in copied},
                 replica=replica,
                 handles=example.handles,
+                constants=example.constants,
                 iteration=no_iteration(),
                 queues=next(rest) if example.queues is not None else None,
                 feeds=dict(zip(example.feeds, rest, strict=True)),

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.extract.copying import copy
+from tpulint.runtime.extract.program_constants import ConstantScope, DeviceConstant
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.extract.sites import RegionSite
 
@@ -43,6 +44,10 @@ class TensorMap:
     """The queues of the replica's cores (see feeds)."""
     handles: Mapping[str, str] = field(default_factory=dict)
     """For handles of the region: their names in the whole computation."""
+    constants: Mapping[str, DeviceConstant] = field(default_factory=dict)
+    """The region's inputs that are constants of the regions around it."""
+    changing: frozenset[str] = frozenset()
+    """The region's inputs that change from round to round, if it is a loop's."""
 
     def of(self, name: str, *, on_host: bool) -> Tensor:
         """Return the image of the tensor `name`."""
@@ -91,3 +96,12 @@ def constant_or_image(
         {op.name: frozenset()},
     )
     return made.tensors[name]
+
+
+def scope_of(region: Region, images: TensorMap) -> ConstantScope:
+    """Return the scope of the constants of `region`."""
+    return ConstantScope(
+        region,
+        images.constants,
+        lambda name: constant_or_image(region, name, images, on_host=False),
+    )

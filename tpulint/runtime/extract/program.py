@@ -11,6 +11,7 @@ from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.automatic import automatic
 from tpulint.runtime.extract.flat import is_flat
 from tpulint.runtime.extract.functionalize import functionalized
+from tpulint.runtime.extract.program_constants import DeviceConstant, captured_constants
 from tpulint.runtime.extract.reached import reached
 from tpulint.runtime.extract.region import (
     REPLICATE_ATTR,
@@ -41,6 +42,8 @@ class ReplicatedProgram:
     """The mirrored ones among them: all replicas are meant to have the same value."""
     variable_names: Mapping[str, str]
     """The names of variables of a strategy, as far as they are known, by their handles."""
+    constants: Mapping[str, DeviceConstant]
+    """The inputs of `region` that are constants of the code around the computation."""
     unordered: Sequence[Unordered] = ()
     """Accesses in branches of TensorFlow 1 conditionals that nothing orders."""
 
@@ -113,6 +116,9 @@ def extract(marked: Marked) -> ReplicatedProgram:
             for name, op in replicated.items()
             if op.name in marked.variable_names
         },
+        constants=captured_constants(
+            {names_inside[name]: tensor for name, tensor in from_outside.items()}
+        ),
         unordered=unordered,
     )
 

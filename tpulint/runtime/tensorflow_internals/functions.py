@@ -56,7 +56,13 @@ def _graph_of(function: Any, holder: Graph) -> Graph:
 
 def function_graphs(op: Any) -> list[Graph]:
     """Return the FuncGraphs of the functions that `op` holds: branches, bodies, callees."""
-    return [function_graph(op.graph, name) for name in _function_names(op.graph, op.node_def)]
+    return list(functions_by_name(op).values())
+
+
+def functions_by_name(op: Any) -> dict[str, Graph]:
+    """Return the FuncGraphs of the functions that `op` holds, by name."""
+    names = _function_names(op.graph, op.node_def)
+    return {name: function_graph(op.graph, name) for name in names}
 
 
 def share_functions(source: Graph, nodes: Iterable[Any]) -> None:

@@ -76,6 +76,17 @@ def add_automatic_dependencies(graph: Graph) -> None:
         dependencies.__exit__(None, None, None)
 
 
+def captured_by(placeholder: Tensor) -> Tensor | None:
+    """Return the tensor of a graph around that `placeholder`, of a function, has captured, if any.
+
+    None also for a tensor that is eager, and in no graph.
+    """
+    for outer, inner in getattr(placeholder.graph, "captures", ()):
+        if inner is placeholder and not is_eager_tensor(outer):
+            return outer
+    return None
+
+
 def captured_here(tensor: Tensor) -> Tensor:
     """Return `tensor`, captured if the current graph is nested in its own."""
     graph = ops.get_default_graph()

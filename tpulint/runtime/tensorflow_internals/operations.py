@@ -50,9 +50,43 @@ def update_input(op: Operation, index: int, tensor: Tensor) -> None:
     op._update_input(index, tensor)
 
 
+def launched_by_xla(
+    function: Any, constants: Sequence[Tensor], arguments: Sequence[Tensor], name: str
+) -> list[Tensor]:
+    """Return the results of `function`, compiled for the values of `constants` alone.
+
+    A call of a function with `jit_compile` is compiled anew for each value of an argument that a
+    kernel needs when it is compiled, such as a shape. A TPU's program is compiled before it has
+    any value, and so is this one. The handles of variables are the last arguments.
+    """
+    graph = tf.compat.v1.get_default_graph()
+    function.add_to_graph(graph)
+    dtypes = [argument.dtype for argument in arguments if argument.dtype != tf.resource]
+    results = [output.dtype for output in function.outputs]
+    operation = graph.create_op(
+        "XlaLaunch",
+        [*constants, *arguments],
+        results,
+        name=name,
+        attrs={
+            "Tconstants": _types([constant.dtype for constant in constants]),
+            "Targs": _types(dtypes),
+            "Nresources": tf.compat.v1.AttrValue(i=len(arguments) - len(dtypes)),
+            "Tresults": _types(results),
+            "function": tf.compat.v1.AttrValue(func={"name": function.name}),
+        },
+    )
+    return list(operation.outputs)
+
+
 def as_large_as_its_bound(tensor: Tensor, axis: int) -> Tensor:
     """Return `tensor`, in code that XLA compiles, padded along `axis` to the bound of its size."""
     return tf2xla.remove_dynamic_dimension_size(tensor, axis)
+
+
+def _types(dtypes: Sequence[tf.DType]) -> Any:
+    listed = tf.compat.v1.AttrValue.ListValue(type=[dtype.as_datatype_enum for dtype in dtypes])
+    return tf.compat.v1.AttrValue(list=listed)
 
 
 @functools.cache
