@@ -221,3 +221,35 @@ def test_the_last_words_are_ready_when_they_are_due(tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert (ended.returncode, ended.stdout) == (130, "True\n"), ended.stderr
+
+
+LIVES_WITH_ALL = """\
+import signal, time
+from tpulint.cli.run.interrupt import Interrupts
+
+Interrupts(lambda: None).listen()
+for number in range(4):
+    try:
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            pass
+        print("goes on", number)
+"""
+
+
+def test_a_program_may_react_to_several_in_a_row(tmp_path: Path) -> None:
+    """Only one that comes while the main thread has not reacted to another ends the process."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LIVES_WITH_ALL],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=STARTS,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    printed = "".join(f"goes on {number}\n" for number in range(4))
+    assert (ended.returncode, ended.stdout) == (0, printed), ended.stderr

@@ -45,6 +45,11 @@ class Interrupts:
         self.watch: Watch | None = None
         self.main = threading.main_thread().ident or 0
         self.came: list[float] = []
+        """When each came to which the main thread has not reacted, and the newest."""
+        self.raised = 0
+        """The number of times that KeyboardInterrupt was raised in the main thread."""
+        self.seen = 0
+        """The part of them that an earlier Ctrl-C has caused."""
         self.late = False
         """True while KeyboardInterrupt is still due in the main thread."""
         self.own = 0
@@ -77,6 +82,7 @@ class Interrupts:
         """
         self.late = self.listens and _makes_an_error(frame)
         if not self.late:
+            self.raised += 1
             raise KeyboardInterrupt
         profiled = sys.getprofile()
 
@@ -84,6 +90,7 @@ class Interrupts:
             if not _makes_an_error(frame):
                 sys.setprofile(profiled)
                 if self.take():
+                    self.raised += 1
                     raise KeyboardInterrupt
 
         sys.setprofile(raise_outside)
@@ -113,6 +120,7 @@ class Interrupts:
                 again = len(self.came) > 1 and self.came[-1] - self.came[-2] < _AGAIN
                 self._act(again and _ends_by_default())
                 self._raise_late()
+                self.seen = self.raised
 
     def _act(self, again: bool) -> None:
         """End the process where the main thread does not react to this Ctrl-C."""
@@ -121,7 +129,10 @@ class Interrupts:
         if again:
             time.sleep(_ENDS - _WORDS)
             self._end()
-        if self._moves(before, since + _HEARS) or (self._is_first() and not _ends_by_default()):
+        if self._moves(before, since + _HEARS):
+            self.came.clear()
+            return
+        if self._is_first() and not _ends_by_default():
             return
         if self.watch is not None:
             self.watch.stop(self.main)
@@ -130,6 +141,7 @@ class Interrupts:
         if not moved and places and self._is_first():
             threading.Thread(target=self._waits, args=(places[0], before), daemon=True).start()
         elif moved and self.watch is not None:
+            self.came.clear()
             self.watch.resume()
         elif not moved:
             self._end()
@@ -138,6 +150,7 @@ class Interrupts:
         """Let steps run again when the main thread has seen it: the program may need some."""
         say(f"tpulint: a host function still runs at {place}; Ctrl-C again ends the program now\n")
         self._moves(before, float("inf"))
+        self.came.clear()
         if self.watch is not None:
             self.watch.resume()
 
@@ -146,7 +159,7 @@ class Interrupts:
 
     def _moves(self, before: object, until: float) -> bool:
         while time.monotonic() < until:
-            if self._position() != before:
+            if self.raised != self.seen or self._position() != before:
                 return True
             time.sleep(_LOOK)
         return False
