@@ -31,8 +31,9 @@ LAYERS = (
     {"queries"},
     {"diagnostics"},
     {"rules"},
-    {"output"},
+    {"output", "map.pictures"},
     {"pipeline"},
+    {"map"},
     {"server"},
     {"cli", "__main__"},
 )
@@ -72,8 +73,8 @@ def dotted(path: Path) -> str:
 def package_of(name: str) -> str:
     """Return the package that a dotted name is in; those of `analysis` are kept apart."""
     parts = name.split(".")[1:]
-    if parts[:1] == ["analysis"] and len(parts) > 1:
-        return f"analysis.{parts[1]}"
+    if len(parts) > 1 and (parts[0] == "analysis" or any(".".join(parts[:2]) in x for x in LAYERS)):
+        return ".".join(parts[:2])
     inside = parts and ((PACKAGE / parts[0]).is_dir() or (PACKAGE / f"{parts[0]}.py").exists())
     return parts[0] if inside else ""
 

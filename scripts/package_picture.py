@@ -11,13 +11,15 @@ from scripts.imports import LAYERS, import_graph, package_of
 
 Graph = Mapping[str, set[str]]
 
-# The modules below all packages are one box, and so are the files that begin an analysis.
-BASE, ENTRY = "base", "analysis"
+# One box for the modules below all packages, for the files that begin an analysis, and for the
+# commands that have a directory of their own.
+BASE, ENTRY, FEATURES = "base", "analysis", "features"
 LABELS = {
     "cli": "commands, options, pytest plugin",
     "server": "the Language Server Protocol, one feature a file",
+    FEATURES: "map",
     "pipeline": "the steps of a check, in one driver",
-    "output": "one pure function a format",
+    "output": "one pure function a format, and the pictures of a map",
     "rules": "one check a file, its page beside it",
     "diagnostics": "traces, fixes, suppressions, baseline",
     "queries": "questions that several rules ask of a program",
@@ -34,7 +36,7 @@ LABELS = {
 _NAMES = "analysis.names"
 _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in names}
 _FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[8], ENTRY)
-_FILES["__main__"] = "cli"
+_FILES |= {"__main__": "cli", "map.pictures": "output", "map": FEATURES}
 
 
 def mermaid() -> str:

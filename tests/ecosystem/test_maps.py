@@ -9,11 +9,11 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from tests.ecosystem.corpus import bring
-from tests.unit.pipeline.program_map.drawn import context_of, of_file
-from tpulint.output.program_map import load
-from tpulint.output.program_map.drawing import Drawing
-from tpulint.output.program_map.layout import drawing
-from tpulint.pipeline.program_map.computation import MOST
+from tests.unit.map.drawn import context_of, of_file
+from tpulint.map.computation import MOST
+from tpulint.map.pictures import load
+from tpulint.map.pictures.drawing import Drawing
+from tpulint.map.pictures.layout import drawing
 
 pytestmark = pytest.mark.ecosystem
 

@@ -16,9 +16,9 @@ FUNCTION = re.compile(r"(.+):([A-Za-z_][\w.]*)")
 
 def draw(options: argparse.Namespace) -> int:
     """Write the map of a file, or of one of its functions."""
+    from tpulint.map.draw import draw
+    from tpulint.map.pictures import load
     from tpulint.output.context import RenderContext
-    from tpulint.output.program_map import load
-    from tpulint.pipeline.program_map import draw
 
     path, function = split(options.place)
     request = request_of_file("map", options, path)

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.unit.pipeline.program_map.programs import DEADLOCK
+from tests.unit.map.programs import DEADLOCK
 from tpulint.cli.main import main
 from tpulint.cli.map import split
 

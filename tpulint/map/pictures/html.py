@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from html import escape
 
 from tpulint.finding import Location, Span
+from tpulint.map.pictures.model import ComputationMap, ProgramMap
+from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, Link, figure
 from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import shown
 from tpulint.output.html import STYLE, page
-from tpulint.output.program_map.figure import FIGURE_STYLE, figure
-from tpulint.output.program_map.model import ComputationMap, ProgramMap
-from tpulint.output.program_map.style import SVG_STYLE
-from tpulint.output.program_map.svg import Link
 
 AROUND = 2  # rows before and after those that a picture leads to
 LONGEST = 40  # rows of one place

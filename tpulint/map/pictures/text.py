@@ -6,11 +6,8 @@ import textwrap
 from collections.abc import Iterator
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Span
-from tpulint.output.color import BOLD, CYAN, RED, YELLOW, paint
-from tpulint.output.context import RenderContext
-from tpulint.output.excerpt import columns, cut, shown
-from tpulint.output.program_map.model import ComputationMap, Cycle, MapNode, MapVariable, ProgramMap
-from tpulint.output.program_map.rows import (
+from tpulint.map.pictures.model import ComputationMap, Cycle, MapNode, MapVariable, ProgramMap
+from tpulint.map.pictures.rows import (
     BoxRow,
     alarmed,
     arrow_words,
@@ -21,6 +18,9 @@ from tpulint.output.program_map.rows import (
     touch_words,
     touches_of,
 )
+from tpulint.output.color import BOLD, CYAN, RED, YELLOW, paint
+from tpulint.output.context import RenderContext
+from tpulint.output.excerpt import columns, cut, shown
 
 GAP = " | "
 TextCell = tuple[str, tuple[str, ...]]  # a line of a column, and its styles

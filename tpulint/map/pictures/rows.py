@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Span
-from tpulint.output.context import RenderContext
-from tpulint.output.program_map.model import (
+from tpulint.map.pictures.model import (
     CALL,
     SENDS,
     ComputationMap,
@@ -19,6 +18,7 @@ from tpulint.output.program_map.model import (
     MapVariable,
     in_words,
 )
+from tpulint.output.context import RenderContext
 
 MOST = 5  # tensors on an arrow
 

@@ -12,10 +12,10 @@ from tpulint.analysis.domain.program import Program
 from tpulint.config import ConfigError
 from tpulint.config.readers import nearest
 from tpulint.disk import DISK
-from tpulint.output.program_map.model import ComputationMap, ProgramMap
+from tpulint.map.computation import map_of
+from tpulint.map.part import Definition, Part, definitions
+from tpulint.map.pictures.model import ComputationMap, ProgramMap
 from tpulint.pipeline import driver
-from tpulint.pipeline.program_map.computation import map_of
-from tpulint.pipeline.program_map.part import Definition, Part, definitions
 from tpulint.pipeline.request import Request
 from tpulint.source import Source, UnreadableSource, read_all, read_source
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.rules.pages import Block, pages, write
-from tests.unit.pipeline.program_map.drawn import closes, of_file
+from tests.unit.map.drawn import closes, of_file
 from tpulint.config import ConfigError
 from tpulint.finding import Certainty
-from tpulint.output.program_map.model import ComputationMap
+from tpulint.map.pictures.model import ComputationMap
 
 DEADLOCKS = ("TPU101", "TPU105")
 BLOCKS = [

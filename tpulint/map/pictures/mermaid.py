@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tpulint.finding import DEVICE_LANE, HOST_LANE
+from tpulint.map.pictures.model import THEN, ComputationMap, MapEdge, MapNode, ProgramMap
+from tpulint.map.pictures.rows import alarmed, arrow_words, line_words, place, title
 from tpulint.output.context import RenderContext
 from tpulint.output.excerpt import shown
-from tpulint.output.program_map.model import THEN, ComputationMap, MapEdge, MapNode, ProgramMap
-from tpulint.output.program_map.rows import alarmed, arrow_words, line_words, place, title
 
 # Characters that mean something to Mermaid, as it writes them itself.
 CODES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "'", "\\": "#92;"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.pipeline.program_map.drawn import closes, drawn, found, of_file
-from tests.unit.pipeline.program_map.programs import DEADLOCK, SENT
+from tests.unit.map.drawn import closes, drawn, found, of_file
+from tests.unit.map.programs import DEADLOCK, SENT
 from tpulint.config import ConfigError
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.pipeline.program_map.drawn import drawn, edge, found, node
-from tests.unit.pipeline.program_map.programs import LAYERS, LOOP, SENT, VARIABLES
-from tpulint.output.program_map.model import CLUSTER, SEGMENT, Crossing
-from tpulint.pipeline.program_map import computation as drawing
+from tests.unit.map.drawn import drawn, edge, found, node
+from tests.unit.map.programs import LAYERS, LOOP, SENT, VARIABLES
+from tpulint.map import computation as drawing
+from tpulint.map.pictures.model import CLUSTER, SEGMENT, Crossing
 
 
 def test_tensors_cross_with_their_names_and_sizes(tmp_path: Path) -> None:

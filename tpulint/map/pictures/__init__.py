@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import cast
 
+from tpulint.map.pictures.model import ProgramMap
 from tpulint.output.context import RenderContext
-from tpulint.output.program_map.model import ProgramMap
 
 Renderer = Callable[[ProgramMap, RenderContext], str]
 FORMATS = ("text", "mermaid", "svg", "html")
@@ -15,5 +15,5 @@ FORMATS = ("text", "mermaid", "svg", "html")
 
 def load(name: str) -> Renderer:
     """The renderer of the format `name`; its module is imported only now."""
-    module = importlib.import_module(f"tpulint.output.program_map.{name}")
+    module = importlib.import_module(f"tpulint.map.pictures.{name}")
     return cast(Renderer, module.render)

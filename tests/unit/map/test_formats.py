@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.pipeline.program_map.drawn import context_of, found
-from tests.unit.pipeline.program_map.programs import DEADLOCK, LAYERS, LOOP, SENT, VARIABLES
+from tests.unit.map.drawn import context_of, found
+from tests.unit.map.programs import DEADLOCK, LAYERS, LOOP, SENT, VARIABLES
+from tpulint.map.pictures import FORMATS, load
+from tpulint.map.pictures.layout import columns_for, drawing
+from tpulint.map.pictures.model import ComputationMap, ProgramMap, size_in_words
 from tpulint.output.context import RenderContext
-from tpulint.output.program_map import FORMATS, load
-from tpulint.output.program_map.columns import columns_for
-from tpulint.output.program_map.layout import drawing
-from tpulint.output.program_map.model import ComputationMap, ProgramMap, size_in_words
 
 ODD = """
     import tensorflow.compat.v1 as tf

@@ -6,9 +6,9 @@ from pathlib import Path
 from textwrap import dedent
 
 from tpulint.config import Config
+from tpulint.map.draw import Found, draw
+from tpulint.map.pictures.model import ComputationMap, Cycle, MapEdge, MapNode, ProgramMap
 from tpulint.output.context import RenderContext
-from tpulint.output.program_map.model import ComputationMap, Cycle, MapEdge, MapNode, ProgramMap
-from tpulint.pipeline.program_map import Found, draw
 from tpulint.pipeline.request import Request
 
 MAIN = "program.py"

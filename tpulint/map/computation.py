@@ -1,0 +1,561 @@
+"""The map of one computation: boxes and arrows, variables, cycles of waits, moved operations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from tpulint.analysis.domain.events import (
+    MODEL_FN,
+    SENT,
+    TOUCHES,
+    Access,
+    Cluster,
+    Computation,
+    Tensor,
+    Use,
+    Variable,
+)
+from tpulint.analysis.domain.objects import ExternalObject, function_of
+from tpulint.analysis.domain.objects import Sequence as Items
+from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.values import Value, options
+from tpulint.diagnostics.traces import callee_name
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
+from tpulint.knowledge.operations import builds
+from tpulint.map.lanes import EventBoxes, OpenBox, Regions, segment_node, timeline
+from tpulint.map.part import Part
+from tpulint.map.pictures.model import (
+    CLUSTER,
+    ENTRY,
+    INPUT,
+    NESTED,
+    OUTFED,
+    RETURNS,
+    SEGMENT,
+    SENDS,
+    THEN,
+    ComputationMap,
+    Crossing,
+    Cycle,
+    Line,
+    MapEdge,
+    MapNode,
+    MapTouch,
+    MapVariable,
+    MapWait,
+)
+from tpulint.queries.device_code import is_compiled, placed_softly
+from tpulint.queries.happens_before import AFTER, BEFORE, order_of
+from tpulint.queries.input_pipelines import data_of, steps
+from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
+
+# The map of one computation.
+
+
+FOLDED = 24  # boxes above which control flow without a host cluster is folded away
+MOST = 60  # boxes of a picture
+CHAIN = 6  # steps of an input pipeline
+
+
+def map_of(program: Program, computation: Computation, part: Part) -> ComputationMap:
+    """Return the map of what `part` holds of a computation."""
+    return _Drawing(program, computation, part).finished()
+
+
+class _Drawing:
+    def __init__(self, program: Program, computation: Computation, part: Part) -> None:
+        self.program = program
+        self.computation = computation
+        self.part = part
+        self.left_out: list[str] = []
+        self.events = timeline(computation)
+        self.moved = moved_calls(program, computation)
+        self.regions = Regions()
+        self.lanes = EventBoxes(self.events, part, self.regions, self.moved)
+        self._fold()
+        self.nodes = list(self._nodes())
+        self.keys = frozenset(each.key for each in self.nodes)
+
+    def _fold(self) -> None:
+        """Keep the control flow that holds a host cluster; where it is little, all on tensors."""
+        around = [each.regions for each in self.lanes if each.kind in (CLUSTER, OUTFED)]
+        holding = frozenset(key for keys in around for key in keys)
+        on_tensors = self.regions.on_tensors()
+        kept = holding | on_tensors
+        self._read_again(kept)
+        if len(self.lanes.boxes) <= FOLDED:
+            return
+        self._read_again(holding)
+        folded = len(on_tensors - holding)
+        if folded:
+            plural = "bodies" if folded > 1 else "body"
+            self.left_out.append(
+                f"{folded} {plural} of branches and loops without a host cluster: their operations"
+                " are counted in the segments around them"
+            )
+
+    def _read_again(self, kept: frozenset[str]) -> None:
+        if kept != frozenset(self.regions.met):
+            self.regions = Regions(kept)
+            self.lanes = EventBoxes(self.events, self.part, self.regions, self.moved)
+
+    def finished(self) -> ComputationMap:
+        variables, accesses, more = variables_of(self.computation, self.lanes, self.part)
+        self.left_out += more
+        cycles = cycles_of(self.program, self.computation, self.lanes, self.keys, accesses)
+        red = {(each.source, each.target) for cycle in cycles for each in cycle.waits}
+        edges = tuple(self._edges(red))
+        name = callee_name(self.computation.callee).replace("`", "")
+        how = "a TPUEstimator" if self.computation.kind == MODEL_FN else self.computation.kind
+        return ComputationMap(
+            f"{name}, compiled by {how}",
+            self.computation.site.span,
+            tuple(self._notes()),
+            tuple(self.nodes),
+            self.regions.shown(key for node in self.nodes for key in node.regions),
+            edges,
+            variables,
+            cycles,
+            tuple(self.left_out),
+        )
+
+    def _notes(self) -> Iterator[str]:
+        if self.computation.certainty is Certainty.POSSIBLE:
+            yield "possibly not a TPU's: what builds it may be another kind of strategy or device"
+
+    def _nodes(self) -> Iterator[MapNode]:
+        for number, feed in enumerate(self._feeds()):
+            yield _input_node(self.program, feed, number)
+        yield self._entry()
+        segments = shown = 0
+        for box in self.lanes:
+            if box.kind == SEGMENT:
+                node = segment_node(box, segments + 1)
+                segments += node is not None
+            elif box.lane == DEVICE_LANE:
+                node = self._call_node(box)
+            else:
+                node = _cluster_node(box)
+            if node is None:
+                continue
+            shown += 1
+            if shown <= MOST:
+                yield node
+        if shown > MOST:
+            self.left_out.append(f"{shown - MOST} more boxes: name a function to see its part")
+
+    def _entry(self) -> MapNode:
+        computation = self.computation
+        name = callee_name(computation.callee).replace("`", "")
+        where = computation.context.call_chain
+        inside = f"called in {where[-1].name}" if where else "called by the module"
+        lines = [Line(f"compiles {name}"), Line(inside)]
+        found = results_of(computation)
+        if found:
+            lines.append(Line(f"gets {len(found)} result{'s' if len(found) > 1 else ''}"))
+        kind = "TPUEstimator" if computation.kind == MODEL_FN else computation.kind
+        return MapNode("entry", HOST_LANE, ENTRY, kind, computation.site.span, tuple(lines))
+
+    def _feeds(self) -> Sequence[Feed]:
+        owners = [self.computation.call.receiver, self.computation.call.result]
+        known = [option for each in owners if each is not None for option in options(each)]
+        found: dict[object, Feed] = {}
+        for feed in self.program.feeds:
+            if any(one is each for one in options(feed.owner) for each in known):
+                found.setdefault((feed.kind, feed.site), feed)
+        return list(found.values())
+
+    def _call_node(self, box: OpenBox) -> MapNode:
+        if box.moved:
+            return moved_call(box)
+        cluster = box.opened[0]
+        name = _plain(cluster)
+        words = {True: f"waits for {name}", False: f"may wait for {name}"}
+        if cluster.kind in ("host_call", "eval_metrics"):
+            text = "goes through the outfeed; nothing waits"
+        else:
+            order = order_of(self.program, self.computation)
+            waits = order.waits_for(cluster)
+            turns = {each.when for each in order.turns(cluster)}
+            text = words[waits] if waits is not None else _unawaited(name, turns)
+        times = len(box.opened)
+        return MapNode(
+            box.key,
+            box.lane,
+            box.kind,
+            f"{cluster.kind}({name})",
+            _span(cluster.site),
+            (Line(text, _span(cluster.site)),),
+            box.regions,
+            times,
+        )
+
+    def _edges(self, red: set[tuple[str, str]]) -> Iterator[MapEdge]:
+        order = [each for each in self.nodes if each.lane == DEVICE_LANE]
+        for node in self.nodes:
+            if node.kind in (ENTRY, INPUT) and order:
+                crossings = inputs_of(self.computation) if node.kind == ENTRY else ()
+                yield MapEdge(node.key, order[0].key, SENDS, crossings)
+        for one, other in itertools.pairwise(order):
+            yield MapEdge(one.key, other.key, THEN)
+        for box in self.lanes:
+            if box.lane != HOST_LANE or box.key not in self.keys:
+                continue
+            call = self.lanes.call_of(box.key)
+            if box.moved:
+                yield from moved_edges(box, call)
+                continue
+            cluster = box.opened[0]
+            if cluster.parent is not None:
+                outer = self.lanes.of_cluster.get(id(cluster.parent))
+                if outer in self.keys:
+                    yield MapEdge(str(outer), box.key, NESTED)
+                continue
+            sent = given_away(cluster.receives)
+            unseen = "not known" if cluster.vague and not sent else ""
+            yield MapEdge(call, box.key, SENDS, sent, unseen, (call, box.key) in red)
+            back = given_away(cluster.uses)
+            waits = order_of(self.program, self.computation).waits_for(cluster)
+            if back or waits is not None:
+                label = "" if back else "when it has ended"
+                yield MapEdge(box.key, call, RETURNS, back, label)
+
+
+def _unawaited(name: str, turns: set[str]) -> str:
+    if turns == {BEFORE}:
+        return f"{name} runs before the device program"
+    return f"nothing waits for {name}" if turns == {AFTER} else f"sends to {name}"
+
+
+def _cluster_node(box: OpenBox) -> MapNode:
+    if box.moved:
+        return moved_host(box)
+    cluster = box.opened[0]
+    shown, more = box.shown()
+    taken = dict.fromkeys(_plain(each) for each in cluster.fed_by if each is not cluster)
+    if taken:
+        shown += (Line(f"takes results of {', '.join(taken)}"),)
+    function = function_of(cluster.callee)
+    span = _span(Site(function.module, function.code.place)) if function is not None else None
+    return MapNode(
+        box.key,
+        box.lane,
+        box.kind,
+        _plain(cluster),
+        span or _span(cluster.named),
+        shown,
+        box.regions,
+        len(box.opened),
+        more,
+    )
+
+
+def _input_node(program: Program, feed: Feed, number: int) -> MapNode:
+    """An input pipeline, with the steps of its dataset as they were written."""
+    names = []
+    for each in steps(data_of(program, feed)):
+        if isinstance(each, ExternalObject):
+            names.append(each.last)
+    chain = " \N{RIGHTWARDS ARROW} ".join(dict.fromkeys(reversed(names[:CHAIN])))
+    lines = [Line(chain)] if chain else []
+    function = function_of(feed.function) if feed.function is not None else None
+    if function is not None:
+        site = Site(function.module, function.code.place)
+        lines.insert(0, Line(function.name, _span(site)))
+    return MapNode(
+        f"input {number}",
+        HOST_LANE,
+        INPUT,
+        f"input pipeline of {feed.kind}",
+        _span(feed.site),
+        tuple(lines),
+    )
+
+
+def _plain(cluster: Cluster) -> str:
+    return callee_name(cluster.callee).replace("`", "")
+
+
+def _span(site: Site) -> Span | None:
+    return site.span if site.place >= 0 else None
+
+
+# The cycles of waits: the device program holds a variable that a cluster it waits for wants.
+
+
+def cycles_of(
+    program: Program,
+    computation: Computation,
+    lanes: EventBoxes,
+    shown: frozenset[str],
+    variables: Mapping[int, str],
+) -> tuple[Cycle, ...]:
+    """Return the cycles among the nodes that are shown, one for each cluster and variable."""
+    found: dict[tuple[str, str], Cycle] = {}
+    for each in conflicts(program):
+        if each.computation is not computation or not each.waits or is_on_device(each.variable):
+            continue
+        outer = each.cluster
+        while outer.parent is not None:
+            outer = outer.parent
+        cluster = lanes.of_cluster.get(id(outer))
+        variable = variables.get(id(each.variable))
+        if cluster is None or variable is None or cluster not in shown:
+            continue
+        known = found.get((cluster, variable))
+        if known is None or known.certainty is Certainty.POSSIBLE:
+            found[cluster, variable] = _cycle(each, lanes.call_of(cluster), cluster, variable)
+    return tuple(found.values())
+
+
+def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> Cycle:
+    name = conflict.variable.name
+    host = callee_name(conflict.cluster.callee).replace("`", "")
+    verb = "writes" if conflict.device.mode == "write" else "reads"
+    wait = f"waits for the result of {host}"
+    held = f"{verb} {name}, and holds it until the program ends"
+    wanted = f"waits for {name}, which the device program holds"
+    return Cycle(
+        variable,
+        conflict.certainty,
+        (
+            MapWait(variable, call, DEVICE_LANE, held, conflict.device.site.span),
+            MapWait(call, cluster, DEVICE_LANE, wait, conflict.cluster.site.span),
+            MapWait(cluster, variable, HOST_LANE, wanted, conflict.host.site.span),
+        ),
+    )
+
+
+# The variables of a computation, and who touches them.
+
+
+SHARED = 16  # variables that the host touches too
+OWN = 6  # variables that only the device touches
+MOST_TOUCHES = 8  # touches of a variable
+
+
+def variables_of(
+    computation: Computation, lanes: EventBoxes, part: Part
+) -> tuple[tuple[MapVariable, ...], Mapping[int, str], list[str]]:
+    """Return the variables that the part touches, their keys by identity, and what is left out.
+
+    First come those that both sides touch, then those of the host alone.
+    """
+    by_variable: dict[object, tuple[Variable, list[Access]]] = {}
+    inside: set[object] = set()
+    for each in computation.accesses:
+        if each.mode in TOUCHES:
+            key = _identity(each.variable)
+            by_variable.setdefault(key, (each.variable, []))[1].append(each)
+            if id(each) in lanes.of_access and part.has(each.context, each.site):
+                inside.add(key)
+    rows = [row for key, row in by_variable.items() if key in inside]
+    lanes_of = {id(each): {_lane(one) for one in touched} for each, touched in rows}
+    shared = [row for row in rows if HOST_LANE in lanes_of[id(row[0])]]
+    shared.sort(key=lambda row: DEVICE_LANE not in lanes_of[id(row[0])])
+    own = [row for row in rows if HOST_LANE not in lanes_of[id(row[0])]]
+    keys: dict[int, str] = {}
+    found: list[MapVariable] = []
+    for number, (variable, touched) in enumerate([*shared[:SHARED], *own[:OWN]]):
+        key = f"variable {number}"
+        keys |= {id(each.variable): key for each in touched}
+        found.append(_described(key, variable, touched, lanes))
+    left_out = []
+    if len(shared) > SHARED:
+        left_out.append(f"{len(shared) - SHARED} more variables that the host touches")
+    if len(own) > OWN:
+        names = list(dict.fromkeys(each.name for each, _ in own[OWN:]))
+        some = ", ".join(names[:OWN]) + (", ..." if len(names) > OWN else "")
+        left_out.append(f"{len(own) - OWN} more variables that only the device touches: {some}")
+    return tuple(found), keys, left_out
+
+
+def _identity(variable: Variable) -> object:
+    """Return what is one variable to a reader: one name, made at one place."""
+    return (variable.name, variable.sort, variable.site) if variable.site else id(variable)
+
+
+def _described(
+    key: str, variable: Variable, accesses: list[Access], lanes: EventBoxes
+) -> MapVariable:
+    counted = Counter(
+        MapTouch(
+            lanes.of_access.get(id(each), ""),
+            _lane(each),
+            "read or write" if each.mode == "unknown" else each.mode,
+            each.how,
+            each.site.span,
+        )
+        for each in accesses
+        if each.site.place >= 0
+    )
+    touches = [
+        MapTouch(each.node, each.lane, each.mode, each.how, each.span, times)
+        for each, times in counted.items()
+    ]
+    touches.sort(key=lambda each: (each.lane, each.mode != "write"))
+    some = [each for lane in (DEVICE_LANE, HOST_LANE) for each in _first(touches, lane)]
+    span = variable.site.span if variable.site is not None and variable.site.place >= 0 else None
+    return MapVariable(
+        key, variable.name, variable.sort, span, tuple(some), len(touches) - len(some)
+    )
+
+
+def _first(touches: list[MapTouch], lane: str) -> list[MapTouch]:
+    return [each for each in touches if each.lane == lane][: MOST_TOUCHES // 2]
+
+
+def _lane(access: Access) -> str:
+    return DEVICE_LANE if access.context.cluster is None else HOST_LANE
+
+
+# Operations without a TPU kernel that soft placement moves to the host, as host clusters.
+
+
+def moved_calls(program: Program, computation: Computation) -> frozenset[int]:
+    """Return the calls of a computation that are moved, by identity."""
+    if not placed_softly(program, computation):
+        return frozenset()
+    return frozenset(
+        id(each)
+        for each in computation.calls
+        if is_compiled(each.context) and builds(each.path) is not None
+    )
+
+
+def moved_call(box: OpenBox) -> MapNode:
+    """Return the device's side."""
+    call = box.moved[0]
+    line = Line("has no TPU kernel: soft placement moves it to the host")
+    return _node(box, call.last, (line,))
+
+
+def moved_host(box: OpenBox) -> MapNode:
+    """Return the host's side."""
+    built = builds(box.moved[0].path)
+    lines = (Line(", ".join(built.operations)),) if built is not None else ()
+    return _node(box, box.moved[0].last, lines)
+
+
+def moved_edges(box: OpenBox, call: str) -> Iterator[MapEdge]:
+    """The arrows between both sides: the tensors that are given, and those that come back."""
+    first = box.moved[0]
+    sent: list[Crossing] = []
+    for each in first.arguments:
+        name = name_at(each.site, anything=True)
+        sent += [crossing(tensor, name) for tensor in tensors(each.value)]
+    yield MapEdge(call, box.key, SENDS, tuple(sent))
+    back = tuple(crossing(each, "") for each in tensors(first.result))
+    if back:
+        yield MapEdge(box.key, call, RETURNS, back)
+
+
+def _node(box: OpenBox, title: str, lines: tuple[Line, ...]) -> MapNode:
+    span = _span(box.moved[0].site)
+    return MapNode(box.key, box.lane, box.kind, title, span, lines, box.regions, len(box.moved))
+
+
+# The tensors that cross the seam, and their sizes as far as dtypes and shapes are known.
+
+
+NAME = re.compile(r"[A-Za-z_][\w.]*(\[\w*\])?")
+BITS = re.compile(r"[a-z]+(\d+)")
+SORTS = {"structure": "tensors", "unseen": "not known"}
+LONGEST = 40  # characters of an expression that is shown as a name
+
+
+def given_away(uses: Iterable[Use]) -> tuple[Crossing, ...]:
+    """Return what the uses take from the other side, each tensor once.
+
+    An argument is called what it is called where it is sent; so is what a closure takes, if that is
+    a name.
+    """
+    found: dict[int, tuple[Tensor, str]] = {}
+    for use in uses:
+        name = name_at(use.site, anything=use.taker == SENT)
+        known = found.get(id(use.tensor))
+        if known is None or not known[1]:
+            found[id(use.tensor)] = (use.tensor, name)
+    return tuple(crossing(tensor, name) for tensor, name in found.values())
+
+
+def inputs_of(computation: Computation) -> tuple[Crossing, ...]:
+    """Return what a computation is given, by the names of its parameters."""
+    function = function_of(computation.callee)
+    names: Sequence[str] = ()
+    if function is not None:
+        names = [each.name for each in function.code.parameters.by_position]
+        names = names[1:] if function.owner is not None and names[:1] == ["self"] else names
+    found = []
+    for index, value in enumerate(_given(computation)):
+        name = names[index] if index < len(names) else ""
+        found += [crossing(each, name) for each in tensors(value)]
+    return tuple(found)
+
+
+def _given(computation: Computation) -> Sequence[Value]:
+    """Return what each parameter gets on the first replica, as far as it is seen.
+
+    Only `rewrite` and `replicate` hand over what they are given as it is.
+    """
+    inputs = computation.call.argument("inputs", 1)
+    given = inputs.value if inputs is not None else None
+    if computation.kind == "replicate" and isinstance(given, Items) and given.items:
+        given = given.items[0]
+    if computation.kind not in ("rewrite", "replicate") or not isinstance(given, Items):
+        return computation.parameters
+    is_whole = not given.open and len(given.items) == len(computation.parameters)
+    return given.items if is_whole else computation.parameters
+
+
+def results_of(computation: Computation) -> tuple[Crossing, ...]:
+    """Return the tensors that a computation gives out."""
+    value = computation.result
+    return tuple(crossing(each, "") for each in tensors(value)) if value is not None else ()
+
+
+def crossing(tensor: Tensor, name: str) -> Crossing:
+    """Return what is known of the tensor, under that name."""
+    shape = "" if tensor.shape is None else f"({', '.join(map(_dimension, tensor.shape))})"
+    words = " ".join(filter(None, [tensor.dtype, shape])) or SORTS.get(tensor.sort, tensor.sort)
+    return Crossing(name, words, _bytes(tensor))
+
+
+def _dimension(size: int | None) -> str:
+    return "?" if size is None else str(size)
+
+
+def _bytes(tensor: Tensor) -> int | None:
+    if tensor.sort != "tensor" or tensor.dtype is None or tensor.shape is None:
+        return None
+    known = [each for each in tensor.shape if each is not None]
+    width = _width(tensor.dtype)
+    return None if width is None or len(known) < len(tensor.shape) else width * math.prod(known)
+
+
+def _width(dtype: str) -> int | None:
+    """Return the bytes of an element; None where they vary, as those of a string do."""
+    if dtype == "bool":
+        return 1
+    match = BITS.fullmatch(dtype)
+    return int(match[1]) // 8 if match else None
+
+
+def name_at(site: Site, *, anything: bool) -> str:
+    """Return the source text at `site`, if it reads as a name or is an argument."""
+    if site.place < 0:
+        return ""
+    span = site.span
+    if span.start.row != span.end.row:
+        return ""
+    rows = site.module.text.splitlines()
+    text = rows[span.start.row - 1][span.start.column - 1 : span.end.column - 1]
+    if NAME.fullmatch(text) or (anything and len(text) <= LONGEST):
+        return text
+    return ""

@@ -1,0 +1,362 @@
+"""The lanes of a computation: its events in program order, in the boxes that a map shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tpulint.analysis.domain.context import COND, LOOP, WHILE, Scope
+from tpulint.analysis.domain.events import (
+    Access,
+    ApiCall,
+    Cluster,
+    Computation,
+    Context,
+    Operation,
+    Variable,
+)
+from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.structures import tensors
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span
+from tpulint.knowledge.operations import builds as host_operations
+from tpulint.map.part import Part
+from tpulint.map.pictures.model import CALL, CLUSTER, OUTFED, SEGMENT, Line, MapNode, MapRegion
+from tpulint.queries.graph_regions import scopes_of
+from tpulint.queries.happens_before import OUTFED as OUTFED_KINDS
+
+# The events of a computation in program order.
+
+
+@dataclass(frozen=True, eq=False)
+class TimelineEvent:
+    """An operation, a call, an access or a cluster.
+
+    number: its place in program order. rank: that among what has the same number.
+    """
+
+    number: int
+    rank: int
+    context: Context
+    site: Site | None
+    what: Operation | ApiCall | Access | Cluster
+
+
+def timeline(computation: Computation) -> list[TimelineEvent]:
+    """Return the events in order.
+
+    A call that builds nothing comes before what is built next. A call is recorded before the calls
+    that it makes, so what comes next has the least number of all that are recorded later.
+    """
+    operations = computation.operations
+    found = [TimelineEvent(each.number, 1, each.context, None, each) for each in operations]
+    found += _accesses(computation)
+    firsts = _firsts(computation)
+    opened = {id(each.call): each for each in computation.clusters}
+    after = end = operations[-1].number + 1 if operations else 0
+    for call in reversed(computation.calls):
+        cluster = opened.pop(id(call), None)
+        number = firsts.get(id(cluster)) if cluster is not None else None
+        rank = 1 if cluster is None else 2 if number is None else 0
+        number = own_number(call) if number is None else number
+        after = after if number is None else min(after, number)
+        number = after if number is None else number
+        what = call if cluster is None else cluster
+        found.append(TimelineEvent(number, rank, call.context, call.site, what))
+    for cluster in opened.values():  # its call is recorded elsewhere, as that of an estimator is
+        number = firsts.get(id(cluster), end)
+        found.append(TimelineEvent(number, 0, cluster.context, cluster.site, cluster))
+    return sorted(found, key=lambda each: (each.number, each.rank))
+
+
+def _firsts(computation: Computation) -> dict[int, int]:
+    """Return the number of the first operation in each cluster, by the cluster's identity."""
+    found: dict[int, int] = {}
+    for operation in computation.operations:
+        for scope in operation.context.scopes:
+            if isinstance(scope.payload, Cluster):
+                found.setdefault(id(scope.payload), operation.number)
+    return found
+
+
+def _accesses(computation: Computation) -> Iterator[TimelineEvent]:
+    last = 0
+    for each in computation.accesses:
+        last = each.operation.number if each.operation is not None else last
+        yield TimelineEvent(last, 1, each.context, each.site, each)
+
+
+def own_number(call: ApiCall) -> int | None:
+    """Return the number of the operation that the call builds."""
+    for tensor in tensors(call.result):
+        if tensor.operation is not None and tensor.made is not None:
+            same = tensor.made.call_chain == call.context.call_chain
+            return tensor.operation.number if same else None
+    return None
+
+
+# The boxes of a computation while they are filled: what each function does in them.
+
+
+LOGGING = re.compile(r"(^|\.)(logging|logger|log)\.")  # it is given tensors, and builds nothing
+LINES = 6  # functions in a box
+NAMES = 4  # operations of a function that are named
+
+
+@dataclass
+class Work:
+    """The part of one function in a box: its rows, its operations and what they are called."""
+
+    name: str
+    filename: str
+    rows: list[int] = field(default_factory=list)
+    operations: set[int] = field(default_factory=set)
+    names: dict[str, None] = field(default_factory=dict)
+
+    def line(self) -> Line:
+        number, names = len(self.operations), list(self.names)
+        parts = [f"{number} operation{'s' if number > 1 else ''}"] if number else []
+        if names:
+            parts.append(", ".join(names[:NAMES]) + (", ..." if len(names) > NAMES else ""))
+        span = None
+        if self.rows:
+            span = Span(self.filename, Location(min(self.rows), 1), Location(max(self.rows), 1))
+        return Line(self.name, span, ": ".join(parts))
+
+
+@dataclass
+class OpenBox:
+    """A node while it is filled. opened: the clusters that it is the host's part of.
+
+    moved: calls that soft placement moves to the host instead.
+    """
+
+    key: str
+    lane: str
+    kind: str
+    regions: tuple[str, ...]
+    opened: list[Cluster] = field(default_factory=list)
+    moved: list[ApiCall] = field(default_factory=list)
+    works: dict[tuple[str, str], Work] = field(default_factory=dict)
+
+    def add(self, event: TimelineEvent) -> None:
+        name = _function(event.context)
+        what = event.what
+        filename = event.site.module.filename if event.site is not None else ""
+        if event.site is None:  # an operation is in the function whose places come with it
+            known = [each for each in self.works.values() if each.name == name]
+            filename = known[0].filename if known else ""
+        work = self.works.setdefault((name, filename), Work(name, filename))
+        if isinstance(what, Operation):
+            work.operations.add(what.number)
+        if event.site is not None and event.site.place >= 0:
+            span = event.site.span
+            work.rows += [span.start.row, span.end.row]
+        if isinstance(what, ApiCall) and builds(what):
+            work.names.setdefault(what.last)
+
+    def shown(self) -> tuple[tuple[Line, ...], int]:
+        """Return a line for each function, and how many are left out: those that build least."""
+        placed: dict[str, Work] = {}
+        for each in sorted(self.works.values(), key=lambda each: not each.rows):
+            first = placed.setdefault(each.name, each)
+            if not each.rows and first is not each:  # of operators, only the function is known
+                first.operations |= each.operations
+        kept = [each for each in self.works.values() if each.rows or placed[each.name] is each]
+        kept = [each for each in kept if each.operations or each.names]
+        largest = sorted(kept, key=lambda each: -len(each.operations))[:LINES]
+        shown = [each for each in kept if any(each is one for one in largest)]
+        return tuple(each.line() for each in shown), len(kept) - len(shown)
+
+
+def segment_node(box: OpenBox, number: int) -> MapNode | None:
+    """Return the node of a device segment, None where nothing is built in it."""
+    shown, more = box.shown()
+    if not shown:
+        return None
+    operations = len(set[int]().union(*(each.operations for each in box.works.values())))
+    title = f"device segment {number}"
+    if operations:
+        title += f": {operations} operation{'s' if operations > 1 else ''}"
+    return MapNode(box.key, box.lane, box.kind, title, None, shown, box.regions, more=more)
+
+
+def builds(call: ApiCall) -> bool:
+    """Return whether the call builds an operation, and not a layer, a scope or a line of log."""
+    made = (ContextManagerValue, ExternalObject, Variable)
+    if isinstance(call.result, made) or not call.last.isidentifier():
+        return False
+    if LOGGING.search(call.path):
+        return False
+    return own_number(call) is not None or host_operations(call.path) is not None
+
+
+def _function(context: Context) -> str:
+    name = context.call_chain[-1].name if context.call_chain else "the module"
+    return "the lambda" if name in ("<lambda>", "lambda") else name
+
+
+# The control flow around an event, as regions of a picture.
+
+
+DEPTH = 3  # regions within regions
+
+
+class Regions:
+    """The bodies of a computation by key; those that `kept` does not name are folded away."""
+
+    def __init__(self, kept: frozenset[str] | None = None) -> None:
+        self.kept = kept
+        self.met: dict[str, MapRegion] = {}
+        self._unrolled: set[str] = set()
+        self._branches: dict[tuple[object, int], list[Scope]] = {}
+
+    def around(self, context: Context) -> tuple[str, ...]:
+        """Return the keys of the regions around a place, outermost first."""
+        keys = [self._key(each) for each in scopes_of(context) if each.kind in (COND, WHILE, LOOP)]
+        if self.kept is not None:
+            keys = [each for each in keys if each in self.kept]
+        return tuple(dict.fromkeys(keys))[:DEPTH]
+
+    def on_tensors(self) -> frozenset[str]:
+        """The keys of the bodies that TensorFlow traces: not those of Python's own loops."""
+        return frozenset(self.met) - self._unrolled
+
+    def shown(self, keys: Iterable[str]) -> tuple[MapRegion, ...]:
+        """Return the regions of those keys, in the order of the program."""
+        wanted = frozenset(keys)
+        return tuple(each for key, each in self.met.items() if key in wanted)
+
+    def _key(self, scope: Scope) -> str:
+        span = scope.site.span if scope.site.place >= 0 else None
+        branch = self._branch(scope) if scope.kind == COND else 0
+        where = f"{span.filename}:{span.start.row}:{span.start.column}" if span else "?"
+        key = f"{scope.kind}{branch or ''} {where}"
+        if key not in self.met:
+            self.met[key] = MapRegion(key, _title(scope, branch), span)
+            if scope.kind == LOOP:
+                self._unrolled.add(key)
+        return key
+
+    def _branch(self, scope: Scope) -> int:
+        """Return which branch of its conditional this is, from 1."""
+        known = self._branches.setdefault((scope.site, id(scope.payload)), [])
+        if not any(each is scope for each in known):
+            known.append(scope)
+        return next(number for number, each in enumerate(known, 1) if each is scope)
+
+
+def _title(scope: Scope, branch: int) -> str:
+    if scope.kind == COND:
+        return f"branch {branch} of {'an `if`' if scope.autograph else 'a conditional'} on a tensor"
+    if scope.kind == LOOP:
+        return "Python loop, unrolled"
+    return "loop on a tensor" if scope.autograph else "loop on the device"
+
+
+# The lanes of a computation: device segments, calls, and the host clusters opposite them.
+
+
+class EventBoxes:
+    """The boxes of a computation in order, and the box of each event.
+
+    A cluster that is opened again at the same place, with the same function, is the same box: a
+    helper that is called for each layer is read once for each of them. `moved` are the calls, by
+    identity, that soft placement moves to the host.
+    """
+
+    def __init__(
+        self, events: list[TimelineEvent], part: Part, regions: Regions, moved: frozenset[int]
+    ) -> None:
+        self.boxes: list[OpenBox] = []
+        self.of_cluster: dict[int, str] = {}  # keys, by the cluster's identity
+        self.of_access: dict[int, str] = {}  # keys, by the access's identity
+        self._regions = regions
+        self._moved = moved
+        self._hosts: dict[tuple[object, ...], OpenBox] = {}
+        self._segment: OpenBox | None = None
+        for event in events:
+            if isinstance(event.what, Cluster) and part.has_cluster(event.what):
+                self._open(event.what)
+        for event in events:
+            self._take(event, part)
+
+    def __iter__(self) -> Iterator[OpenBox]:
+        return iter(self.boxes)
+
+    def call_of(self, cluster: str) -> str:
+        """Return the key of the call opposite the cluster of that key."""
+        return f"call of {cluster}"
+
+    def _open(self, cluster: Cluster) -> None:
+        key = self._identity(cluster)
+        box = self._hosts.get(key)
+        if box is None:
+            kind = OUTFED if cluster.kind in OUTFED_KINDS else CLUSTER
+            around = self._regions.around(cluster.context)
+            box = OpenBox(f"cluster {len(self._hosts)}", HOST_LANE, kind, around)
+            self._hosts[key] = box
+        box.opened.append(cluster)
+        self.of_cluster[id(cluster)] = box.key
+
+    def _identity(self, cluster: Cluster) -> tuple[object, ...]:
+        around = self._regions.around(cluster.context)
+        return cluster.kind, cluster.site, repr(cluster.callee), around, cluster.parent is None
+
+    def _take(self, event: TimelineEvent, part: Part) -> None:
+        what = event.what
+        if isinstance(what, Cluster):
+            if id(what) in self.of_cluster:
+                self._place(what)
+            return
+        outer = event.context.cluster
+        if outer is not None:
+            key = self.of_cluster.get(id(outer))
+            box = next((each for each in self._hosts.values() if each.key == key), None)
+        elif part.has(event.context, event.site):
+            if isinstance(what, ApiCall) and id(what) in self._moved:
+                self._move(what)
+                return
+            box = self._segment_at(event)
+        else:
+            box = None
+        if box is not None:
+            box.add(event)
+            if isinstance(what, Access):
+                self.of_access[id(what)] = box.key
+
+    def _place(self, cluster: Cluster) -> None:
+        """Put the cluster's box, and its call opposite, where it is opened first."""
+        box = self._hosts[self._identity(cluster)]
+        if any(each is box for each in self.boxes):
+            return
+        if cluster.parent is None:
+            call = OpenBox(self.call_of(box.key), DEVICE_LANE, CALL, box.regions, box.opened)
+            self.boxes.append(call)
+            self._segment = None
+        self.boxes.append(box)
+
+    def _move(self, call: ApiCall) -> None:
+        """Add what soft placement moves to the host, opposite the call."""
+        around = self._regions.around(call.context)
+        key = ("moved", call.site, around)
+        box = self._hosts.get(key)
+        if box is None:
+            box = OpenBox(f"cluster {len(self._hosts)}", HOST_LANE, CLUSTER, around)
+            self._hosts[key] = box
+            moved = OpenBox(self.call_of(box.key), DEVICE_LANE, CALL, around, moved=box.moved)
+            self.boxes += [moved, box]
+            self._segment = None
+        box.moved.append(call)
+
+    def _segment_at(self, event: TimelineEvent) -> OpenBox | None:
+        """Return the segment of an event; one that builds nothing begins none."""
+        around = self._regions.around(event.context)
+        if self._segment is None or self._segment.regions != around:
+            if isinstance(event.what, ApiCall) and not builds(event.what):
+                return None
+            number = sum(each.kind == SEGMENT for each in self.boxes)
+            self._segment = OpenBox(f"segment {number}", DEVICE_LANE, SEGMENT, around)
+            self.boxes.append(self._segment)
+        return self._segment

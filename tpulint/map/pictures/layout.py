@@ -1,0 +1,450 @@
+"""Coordinates for a computation's map: two lanes, variables below them, cycles around both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
+from tpulint.map.pictures.drawing import (
+    LEADING,
+    PAD,
+    SMALL,
+    Arrow,
+    Box,
+    Drawing,
+    Said,
+    Words,
+    as_high,
+    boxed,
+    fitted,
+    width_of,
+)
+from tpulint.map.pictures.model import ComputationMap, MapEdge, MapNode, MapVariable
+from tpulint.map.pictures.rows import (
+    BoxRow,
+    alarmed,
+    arrow_words,
+    line_words,
+    place,
+    rows,
+    title,
+    touch_words,
+    touches_of,
+)
+from tpulint.output.context import RenderContext
+
+# The columns of a picture: where the boxes of a lane begin, and how wide they are.
+
+
+SPACE = 22  # between rows
+RAIL = 6  # from the line of a cycle to the next one
+CYCLES = 3  # cycles with a line of their own
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The left edges of both lanes, the width of their boxes and of the picture.
+
+    nest: from the frame of a region to the next one. depth: the frames around the deepest box.
+    """
+
+    edge: float
+    box: float
+    host: float
+    width: float
+    narrow: bool
+    nest: float
+    depth: int
+
+    @property
+    def gap(self) -> float:
+        return self.host - self.edge - self.box
+
+
+def columns_for(drawn: ComputationMap, narrow: bool) -> Columns:
+    """Return the columns that the picture needs; in a narrow one the lanes overlap."""
+    depth = max((len(each.regions) for each in drawn.nodes), default=0)
+    nest = 4.0 if narrow else 8.0
+    edge = 14.0 + nest * depth + RAIL * min(len(drawn.cycles), CYCLES)
+    if narrow:
+        width = 364.0
+        box = width - 2 * edge - 36
+        return Columns(edge, box, edge + 36, width, True, nest, depth)
+    box, gap = 370.0, 236.0
+    width = 2 * edge + 2 * box + gap
+    return Columns(edge, box, edge + box + gap, width, False, nest, depth)
+
+
+# The boxes of both lanes row by row, the arrows between them, and the frames around them.
+
+
+ROW = 13  # of words on an arrow
+
+
+class LaneBoxes:
+    """Draws the rows into `made`. boxes: by the node's key. sent: where arrows leave their calls.
+
+    y: where the next row begins.
+    """
+
+    def __init__(
+        self, drawn: ComputationMap, context: RenderContext, columns: Columns, made: Drawing
+    ) -> None:
+        self.drawn = drawn
+        self.context = context
+        self.columns = columns
+        self.made = made
+        self.y = 12.0
+        self.boxes: dict[str, Box] = {}
+        self.sent: dict[str, tuple[float, float]] = {}
+        self.alarmed = alarmed(drawn)
+        self.titles = {each.key: each for each in drawn.regions}
+        self.entering: list[tuple[Box, MapEdge]] = []
+        self.open: list[tuple[str, float]] = []
+        self.last: Box | None = None
+
+    def draw(self) -> None:
+        self.heading()
+        for row in rows(self.drawn):
+            self.borders(row.regions)
+            self.row(row)
+        self.borders(())
+
+    def heading(self) -> None:
+        columns = self.columns
+        self.y += 8
+        self.say(columns.edge, self.y, "device (compiled by XLA)", "device")
+        right = columns.host + columns.box
+        self.say(right if columns.narrow else columns.host, self.y, "host", "host", columns.narrow)
+        self.y += 14
+
+    def say(self, x: float, y: float, text: str, style: str, from_right: bool = False) -> None:
+        self.made.words.append(Words(x, y, text, style, "end" if from_right else "start"))
+
+    def borders(self, now: tuple[str, ...]) -> None:
+        """Close the frames of regions that end here, and open those that begin."""
+        kept = 0
+        while kept < min(len(self.open), len(now)) and self.open[kept][0] == now[kept]:
+            kept += 1
+        while len(self.open) > kept:
+            _, top = self.open.pop()
+            x = self.columns.edge - self.columns.nest * (self.columns.depth - len(self.open))
+            bottom = self.y - SPACE + 10
+            self.made.frames.append(
+                Box(x, top, self.columns.width - 2 * x, bottom - top, "region", ())
+            )
+            self.y += 8
+        for key in now[kept:]:
+            region = self.titles[key]
+            self.open.append((key, self.y - 6))
+            where = place(region.span, self.drawn.span, self.context)
+            text, full = fitted(f"{region.title} {where}", self.columns.width - 60)
+            self.made.words.append(
+                Words(self.columns.edge + 4, self.y + 10, text, "muted", full=full)
+            )
+            self.y += 24
+
+    def row(self, row: BoxRow) -> None:
+        columns = self.columns
+        if row.device is None:
+            if row.host is not None:
+                self.entry(row.host, row.sends)
+            return
+        device = self.box(row.device, columns.edge, self.y)
+        if row.host is None:
+            self.put(row.device, device)
+            self.y = device.bottom + SPACE
+        elif columns.narrow:
+            self.below(row, device)
+        else:
+            self.beside(row, device)
+        self.then(self.boxes[row.device.key])
+
+    def box(self, node: MapNode, x: float, y: float) -> Box:
+        style = f"{node.lane} {node.kind}" + (" alarm" if node.key in self.alarmed else "")
+        where = place(node.span, self.drawn.span, self.context)
+        said = [Said(f"{title(node)} {where}".rstrip(), "title", node.span)]
+        for line in node.lines:
+            words = line_words(line, node, self.drawn.span, self.context)
+            said.append(Said(words, "", line.span))
+        if node.more:
+            said.append(Said(f"... and {node.more} more", "muted"))
+        return boxed(said, x, y, self.columns.box, style, node.span)
+
+    def put(self, node: MapNode, box: Box) -> None:
+        self.boxes[node.key] = box
+        self.made.boxes.append(box)
+
+    def entry(self, node: MapNode, edge: MapEdge | None) -> None:
+        """A box of the host alone; where its tensors enter the device, the arrow comes later."""
+        box = self.box(node, self.columns.host, self.y)
+        self.put(node, box)
+        self.y = box.bottom + SPACE
+        if edge is not None:
+            self.entering.append((box, edge))
+            if not self.columns.narrow:
+                label = arrow_words(edge)
+                self.y = max(self.y, box.y + ROW * len(label) + 2 * SPACE)
+                self.label(label, box.x - 12, box.y + 12 + ROW * len(label) - 6, edge.alarm, "end")
+
+    def then(self, device: Box) -> None:
+        """Lead the device's time from the box before to this one, and inputs into the first."""
+        columns = self.columns
+        x = columns.edge + 14 if columns.narrow else columns.edge + columns.box / 2
+        if self.last is not None:
+            self.made.arrows.append(Arrow(((x, self.last.bottom), (x, device.y)), "time"))
+        for number, (box, edge) in enumerate(self.entering):
+            at = columns.edge + 14 if columns.narrow else columns.edge + 60 + 40 * number
+            y = box.y + 12 + (0 if columns.narrow else ROW * len(arrow_words(edge)))
+            self.made.arrows.append(Arrow(((box.x, y), (at, y), (at, device.y)), "sends"))
+        self.entering = []
+        self.last = device
+
+    def beside(self, row: BoxRow, device: Box) -> None:
+        """A call and its host cluster, with what crosses between them."""
+        assert row.device is not None and row.host is not None
+        host = self.box(row.host, self.columns.host, self.y)
+        sends = self.arrow_label(row.sends)
+        returns = self.arrow_label(row.returns)
+        there = self.y + 12 + ROW * len(sends)
+        back = there + 14 + ROW * len(returns)
+        lowest = back if row.returns is not None else there
+        height = max(device.height, host.height, lowest - self.y + 10)
+        self.put(row.device, as_high(device, height))
+        self.put(row.host, as_high(host, height))
+        center = (device.right + host.x) / 2
+        for edge, words, y in ((row.sends, sends, there), (row.returns, returns, back)):
+            if edge is not None:
+                points = ((device.right, y), (host.x, y))
+                self.arrow(edge, points if edge is row.sends else points[::-1])
+                self.label(words, center, y - 5, edge.alarm, "middle")
+        self.sent[row.device.key] = (device.right + 6, there - 5)
+        self.y += height + SPACE
+
+    def below(self, row: BoxRow, device: Box) -> None:
+        assert row.device is not None and row.host is not None
+        sends, returns = self.arrow_label(row.sends), self.arrow_label(row.returns)
+        self.put(row.device, device)
+        between = ROW * (len(sends) + len(returns)) + 24
+        host = self.box(row.host, self.columns.host, device.bottom + between)
+        self.put(row.host, host)
+        x = self.columns.host + 20
+        for edge, at in ((row.sends, x), (row.returns, x + 18)):
+            if edge is not None:
+                points = ((at, device.bottom), (at, host.y))
+                self.arrow(edge, points if edge is row.sends else points[::-1])
+        self.sent[row.device.key] = (x - 12, device.bottom + 16)
+        y = device.bottom + 12 + ROW * len(sends)
+        alarm = row.sends is not None and row.sends.alarm
+        down, up = "\N{DOWNWARDS ARROW}", "\N{UPWARDS ARROW}"
+        self.label([f"{down} {each}" for each in sends], x + 28, y, alarm, "start")
+        y += ROW * len(returns)
+        self.label([f"{up} {each}" for each in returns], x + 28, y, False, "start")
+        self.y = host.bottom + SPACE
+
+    def arrow(self, edge: MapEdge, points: tuple[tuple[float, float], ...]) -> None:
+        self.made.arrows.append(Arrow(points, "alarm" if edge.alarm else edge.kind))
+
+    def arrow_label(self, edge: MapEdge | None) -> list[str]:
+        return arrow_words(edge) if edge is not None else []
+
+    def label(self, words: list[str], x: float, y: float, alarm: bool, anchor: str) -> None:
+        """Words above `y`, the last line nearest."""
+        columns = self.columns
+        wide = columns.width - columns.edge - x if columns.narrow else columns.gap - 20
+        for number, each in enumerate(reversed(words)):
+            text, full = fitted(each, wide, SMALL)
+            style = "small alarm" if alarm else "small"
+            self.made.words.append(Words(x, y - ROW * number, text, style, anchor, full))
+
+
+# The variables of a picture, and beside each what the lanes do with it.
+
+
+class VariableRows:
+    """Draws the variables into `made` from `y` on.
+
+    sides: the boxes at whose outer edges the device and the host come to a variable, by its key.
+    """
+
+    def __init__(
+        self,
+        drawn: ComputationMap,
+        context: RenderContext,
+        columns: Columns,
+        made: Drawing,
+        y: float,
+    ) -> None:
+        self.drawn = drawn
+        self.context = context
+        self.columns = columns
+        self.made = made
+        self.y = y
+        self.alarmed = alarmed(drawn)
+        self.sides: dict[str, tuple[Box, Box]] = {}
+
+    def draw(self) -> None:
+        if not self.drawn.variables:
+            return
+        self.y += 6
+        self.made.words.append(Words(self.columns.edge, self.y + 10, "variables", "title"))
+        self.y += 24
+        for variable in self.drawn.variables:
+            (self.stacked if self.columns.narrow else self.spread)(variable)
+
+    def name_of(self, variable: MapVariable) -> list[Said]:
+        where = place(variable.span, self.drawn.span, self.context)
+        sort = f"{variable.sort} {where}".rstrip()
+        more = [Said(f"and {variable.more} more places", "muted")] if variable.more else []
+        return [Said(variable.name, "title", variable.span), Said(sort, "muted"), *more]
+
+    def touched(self, variable: MapVariable, lane: str, before: str = "") -> list[Said]:
+        waits = {
+            wait.span: wait.text
+            for cycle in self.drawn.cycles
+            if cycle.variable == variable.key
+            for wait in cycle.waits
+            if wait.lane == lane and variable.key in (wait.source, wait.target)
+        }
+        return [
+            Said(
+                before + touch_words(each, self.drawn.span, self.context),
+                "alarm" if each.span in waits else "",
+                each.span,
+            )
+            for each in touches_of(variable, lane)
+        ]
+
+    def spread(self, variable: MapVariable) -> None:
+        """The variable between the lanes, and beside it what each of them does with it."""
+        columns, y = self.columns, self.y
+        alarm = " alarm" if variable.key in self.alarmed else ""
+        inset = 24.0
+        name = boxed(
+            self.name_of(variable),
+            columns.edge + columns.box + inset,
+            y,
+            columns.gap - 2 * inset,
+            f"variable{alarm}",
+            variable.span,
+        )
+        sides: list[Box | None] = []
+        for lane in (DEVICE_LANE, HOST_LANE):
+            said = self.touched(variable, lane)
+            wide = min(columns.box, 2 * PAD + width_of(said))
+            x = columns.host if lane == HOST_LANE else columns.edge + columns.box - wide
+            sides.append(boxed(said, x, y, wide, f"{lane} touches{alarm}") if said else None)
+        height = max(each.height for each in (name, *sides) if each is not None)
+        name = as_high(name, height)
+        self.made.boxes.append(name)
+        ends = []
+        for lane, side in zip((DEVICE_LANE, HOST_LANE), sides):
+            side = as_high(side, height) if side is not None else name
+            ends.append(side)
+            if side is not name:
+                self.made.boxes.append(side)
+                self.made.arrows.append(self.touching(variable, lane, side, name))
+        self.sides[variable.key] = (ends[0], ends[1])
+        self.y += height + 12
+
+    def touching(self, variable: MapVariable, lane: str, side: Box, name: Box) -> Arrow:
+        """Lead what is written to the variable, and what is read from it; a cycle goes around."""
+        modes = {each.mode for each in touches_of(variable, lane)}
+        heads = "end" if modes == {"write"} else "start" if modes == {"read"} else "both"
+        if variable.key in self.alarmed:
+            heads = "start" if lane == DEVICE_LANE else "end"
+        inward = (side.right, name.x) if lane == DEVICE_LANE else (side.x, name.right)
+        points = tuple((x, side.middle) for x in inward)
+        return Arrow(points, "alarm" if variable.key in self.alarmed else "touch", heads)
+
+    def stacked(self, variable: MapVariable) -> None:
+        said = self.name_of(variable)
+        for lane in (DEVICE_LANE, HOST_LANE):
+            said += self.touched(variable, lane, f"{lane}: ")
+        alarm = " alarm" if variable.key in self.alarmed else ""
+        width = self.columns.width - 2 * self.columns.edge
+        box = boxed(said, self.columns.edge, self.y, width, f"variable{alarm}", variable.span)
+        self.made.boxes.append(box)
+        self.sides[variable.key] = (box, box)
+        self.y = box.bottom + 12
+
+
+# Coordinates for a computation's map: two lanes, variables below them, cycles around both.
+#
+# In a wide picture a call and its host cluster are side by side; in a narrow one the cluster is
+# below the call.
+
+
+def drawing(drawn: ComputationMap, context: RenderContext, *, narrow: bool = False) -> Drawing:
+    """Return the picture of a computation."""
+    return _Layout(drawn, context, narrow).finished()
+
+
+class _Layout:
+    def __init__(self, drawn: ComputationMap, context: RenderContext, narrow: bool) -> None:
+        self.drawn = drawn
+        self.context = context
+        self.columns = columns_for(drawn, narrow)
+        self.made = Drawing(self.columns.width, title=drawn.title)
+        self.lanes = LaneBoxes(drawn, context, self.columns, self.made)
+        self.lanes.draw()
+        self.variables = VariableRows(drawn, context, self.columns, self.made, self.lanes.y)
+        self.variables.draw()
+        self.y = self.variables.y
+
+    def finished(self) -> Drawing:
+        for number, _ in enumerate(self.drawn.cycles):
+            self.cycle(number)
+        self.captions()
+        self.made.height = self.y + 8
+        return self.made
+
+    def cycle(self, number: int) -> None:
+        """The legs that run around the lanes: the host wants the variable, the device holds it."""
+        cycle = self.drawn.cycles[number]
+        held = self.variables.sides.get(cycle.variable)
+        inset = 7.0 + RAIL * min(number, CYCLES - 1)
+        style = "alarm" if cycle.certainty is Certainty.DEFINITE else "alarm possible"
+        for leg, wait in enumerate(cycle.waits, 1):
+            source, target = self.lanes.boxes.get(wait.source), self.lanes.boxes.get(wait.target)
+            if held is None:
+                continue
+            if source is not None and wait.target == cycle.variable:
+                goal, rail = held[1], self.made.width - inset
+                ends = (source.right, source.middle), (goal.right, goal.middle)
+            elif target is not None and wait.source == cycle.variable:
+                goal, rail = held[0], inset
+                ends = (goal.x, goal.middle), (target.x, target.middle)
+            else:
+                self.number(leg, wait.source)
+                continue
+            (_, first), (_, last) = ends
+            points = (ends[0], (rail, first), (rail, last), ends[1])
+            self.made.arrows.append(Arrow(points, style))
+            if number == 0:
+                x = rail + 3 if rail < self.made.width / 2 else rail - 10
+                self.made.words.append(Words(x, (first + last) / 2, str(leg), "small alarm"))
+
+    def number(self, leg: int, call: str) -> None:
+        """Number the leg of a cycle that crosses from a call to its host cluster."""
+        if call in self.lanes.sent:
+            x, y = self.lanes.sent.pop(call)
+            self.made.words.append(Words(x, y, str(leg), "small alarm"))
+
+    def captions(self) -> None:
+        """The cycles in words, and what is not in the picture."""
+        lines: list[tuple[str, str]] = []
+        for cycle in self.drawn.cycles:
+            sure = "" if cycle.certainty is Certainty.DEFINITE else "possible "
+            lines.append((f"{sure}deadlock: each of these waits for the next", "alarm title"))
+            for number, wait in enumerate(cycle.waits, 1):
+                where = place(wait.span, self.drawn.span, self.context)
+                lines.append((f"{number} {wait.lane} {wait.text} ({where})", "alarm"))
+        lines += [(each, "muted") for each in self.drawn.notes]
+        lines += [(f"not shown: {each}", "muted") for each in self.drawn.left_out]
+        for text, style in lines:
+            width = self.columns.width - 2 * self.columns.edge + 20
+            box = boxed([Said(text, style)], self.columns.edge - 10, self.y, width, "plain")
+            self.made.words += box.words
+            self.y += LEADING * len(box.words) + 2
+        self.y += 6
