@@ -33,7 +33,7 @@ LAYERS = (
     {"rules"},
     {"output", "map.pictures"},
     {"pipeline"},
-    {"map"},
+    {"explain", "map"},
     {"server"},
     {"cli", "__main__"},
 )

@@ -17,7 +17,7 @@ BASE, ENTRY, FEATURES = "base", "analysis", "features"
 LABELS = {
     "cli": "commands, options, pytest plugin",
     "server": "the Language Server Protocol, one feature a file",
-    FEATURES: "map",
+    FEATURES: "explain, map",
     "pipeline": "the steps of a check, in one driver",
     "output": "one pure function a format, and the pictures of a map",
     "rules": "one check a file, its page beside it",
@@ -36,7 +36,7 @@ LABELS = {
 _NAMES = "analysis.names"
 _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in names}
 _FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[8], ENTRY)
-_FILES |= {"__main__": "cli", "map.pictures": "output", "map": FEATURES}
+_FILES |= dict.fromkeys(LAYERS[14], FEATURES) | {"map.pictures": "output", "__main__": "cli"}
 
 
 def mermaid() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scripts.mutate.sites import Site
 from tpulint.codes import CODES
 from tpulint.config import Config
-from tpulint.pipeline.explain import explain
+from tpulint.explain.account import explain
 from tpulint.pipeline.request import Request
 
 NOT_READ = "the file is not read"

@@ -12,9 +12,8 @@ from tpulint.cli.request import request_of_file
 
 def explain(options: argparse.Namespace) -> int:
     """Print what the analysis saw."""
-    from tpulint.output.explanation import explanation_json
-    from tpulint.output.explanation_text import explanation_text
-    from tpulint.pipeline.explain import explain
+    from tpulint.explain.account import explain
+    from tpulint.explain.explanation import explanation_json, explanation_text
 
     path, row = split(options.place)
     request = request_of_file("explain", options, path)

@@ -221,11 +221,11 @@ def run_map(options: argparse.Namespace) -> int:
 
 
 def run_rule(options: argparse.Namespace) -> int:
-    from tpulint.output.explain import explain
+    from tpulint.output.rule_page import rule_page
 
     if options.all == (options.code is not None):
         raise ConfigError("rule: give one CODE, or --all")
-    sys.stdout.write(explain(options.code, options.output_format))
+    sys.stdout.write(rule_page(options.code, options.output_format))
     return 0
 
 

@@ -57,7 +57,6 @@ from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 
 # The map of one computation.
 
-
 FOLDED = 24  # boxes above which control flow without a host cluster is folded away
 MOST = 60  # boxes of a picture
 CHAIN = 6  # steps of an input pipeline
@@ -334,7 +333,6 @@ def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> Cycle:
 
 # The variables of a computation, and who touches them.
 
-
 SHARED = 16  # variables that the host touches too
 OWN = 6  # variables that only the device touches
 MOST_TOUCHES = 8  # touches of a variable
@@ -462,7 +460,6 @@ def _node(box: OpenBox, title: str, lines: tuple[Line, ...]) -> MapNode:
 
 
 # The tensors that cross the seam, and their sizes as far as dtypes and shapes are known.
-
 
 NAME = re.compile(r"[A-Za-z_][\w.]*(\[\w*\])?")
 BITS = re.compile(r"[a-z]+(\d+)")

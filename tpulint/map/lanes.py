@@ -98,7 +98,6 @@ def own_number(call: ApiCall) -> int | None:
 
 # The boxes of a computation while they are filled: what each function does in them.
 
-
 LOGGING = re.compile(r"(^|\.)(logging|logger|log)\.")  # it is given tensors, and builds nothing
 LINES = 6  # functions in a box
 NAMES = 4  # operations of a function that are named
@@ -198,7 +197,6 @@ def _function(context: Context) -> str:
 
 
 # The control flow around an event, as regions of a picture.
-
 
 DEPTH = 3  # regions within regions
 

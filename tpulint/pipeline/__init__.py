@@ -13,5 +13,4 @@ warm              what a server keeps between two checks: the prefilter's result
                   summaries and findings. A keystroke costs the parse of one body and the programs
                   that reach the file; of a large one, the entry points that reach the file come
                   first (warm_programs)
-explain           `tpulint explain`
 """

@@ -63,9 +63,9 @@ def code_at(
 
 def page(code: str) -> str:
     """Return the page of a rule, and where it is on the web."""
-    from tpulint.output.explain import explain
+    from tpulint.output.rule_page import rule_page
 
-    return f"{explain(code, 'markdown').strip()}\n\n[{code}]({CODES[code].url})"
+    return f"{rule_page(code, 'markdown').strip()}\n\n[{code}]({CODES[code].url})"
 
 
 def markdown(text: str) -> types.MarkupContent:

@@ -16,11 +16,11 @@ from tpulint.config.closest import Closest
 from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.diagnostics.rule_selection import RuleSelection
 from tpulint.disk import MEBIBYTE, limit_of
+from tpulint.explain.way_in import left_out
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.cache_place import cache_place
 from tpulint.pipeline.discover import SUFFIXES, shown
-from tpulint.pipeline.explain.way_in import left_out
 from tpulint.pipeline.prefilter import unreadable
 from tpulint.pipeline.request import Request, codes_by
 from tpulint.pipeline.stamps import stamp

@@ -35,7 +35,6 @@ from tpulint.output.context import RenderContext
 
 # The columns of a picture: where the boxes of a lane begin, and how wide they are.
 
-
 SPACE = 22  # between rows
 RAIL = 6  # from the line of a cycle to the next one
 CYCLES = 3  # cycles with a line of their own
@@ -76,7 +75,6 @@ def columns_for(drawn: ComputationMap, narrow: bool) -> Columns:
 
 
 # The boxes of both lanes row by row, the arrows between them, and the frames around them.
-
 
 ROW = 13  # of words on an arrow
 

@@ -16,7 +16,6 @@ from tpulint.output.context import RenderContext
 #
 # Every colour of letters has a contrast of 4.5 or more to what is behind it (WCAG AA).
 
-
 LIGHT = {
     "ground": "#ffffff",
     "box": "#f6f8fa",
@@ -76,7 +75,6 @@ stroke: var(--map-alarm); stroke-width: 1.5; }}
 
 
 # The map as one picture that needs nothing else, in light and dark.
-
 
 Link = Callable[[Span], "str | None"]
 SEPARATION = 24.0
@@ -187,7 +185,6 @@ def _number(value: float) -> str:
 
 
 # A picture in a page: wide where there is space for it, else narrow.
-
 
 FIGURE_STYLE = """
 figure { margin: .5rem 0; overflow-x: auto; }

@@ -6,7 +6,7 @@ from tpulint.codes import CODES, NAMES, Code
 from tpulint.config import ConfigError, nearest
 
 
-def explain(code: str | None, style: str) -> str:
+def rule_page(code: str | None, style: str) -> str:
     """The page of `code`, or of every code. Raises ConfigError for a code that is none."""
     if code is None:
         rows = list(CODES.values())

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.pipeline.explain.source_line import (
-    dotted_names,
-    function_rows,
-    has_place,
-    statement_rows,
-)
+from tpulint.explain.account import dotted_names, function_rows, has_place, statement_rows
 
 TEXT = '''\
 import math

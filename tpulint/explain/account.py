@@ -1,31 +1,29 @@
-"""`tpulint explain`: what the analysis saw in a file, or at one of its lines."""
+"""The account of a file, or of one of its lines: its statement, its names, what was seen there."""
 
 from __future__ import annotations
 
+import ast
+import io
+import keyword
 import os
+import tokenize
 from collections.abc import Sequence
 
 from tpulint.analysis.domain.events import Cluster, Computation
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.config import ConfigError
 from tpulint.disk import DISK
-from tpulint.output.explanation import Explanation, FileNote, FunctionNote, LineNote
+from tpulint.explain import way_in
+from tpulint.explain.events import Recorded, Recorder, by_place, events_in, in_words
+from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
+from tpulint.explain.rules import Looks, Resolution
 from tpulint.pipeline import driver
 from tpulint.pipeline.batch import Batch, Job
-from tpulint.pipeline.explain import way_in
-from tpulint.pipeline.explain.events import Recorded, by_place, events_in, in_words
-from tpulint.pipeline.explain.looks import Looks
-from tpulint.pipeline.explain.recorder import Recorder
-from tpulint.pipeline.explain.resolution import Resolution
-from tpulint.pipeline.explain.source_line import (
-    dotted_names,
-    function_rows,
-    has_place,
-    statement_rows,
-)
 from tpulint.pipeline.request import Request
 from tpulint.rules import written
 from tpulint.source import Source, UnreadableSource, read_source
+
+# `tpulint explain`: what the analysis saw in a file, or at one of its lines.
 
 CONTEXTS = 20  # of a line, in an account
 
@@ -157,3 +155,102 @@ class _Account:
             by_place([*in_words(self.events), *self.recorder.events()]),
             resolution.at(self.rows, self.looks.findings, self.looks),
         )
+
+
+# One line of a file as it is written: the rows of its statement, and the names in it.
+
+# Statements of which the summary language keeps no place.
+UNPLACED = (
+    ast.Import
+    | ast.ImportFrom
+    | ast.Pass
+    | ast.Global
+    | ast.Nonlocal
+    | ast.ClassDef
+    | ast.Break
+    | ast.Continue
+)
+
+
+def statement_rows(text: str, row: int) -> range | None:
+    """Return the rows of the innermost statement at `row`, None where there is none.
+
+    Of a statement with a body, only the rows above the body count.
+    """
+    found = _statement(text, row)
+    if found is None:
+        return None
+    rows = range(_first(found), _last(found) + 1)
+    return rows if row in rows else None
+
+
+def has_place(text: str, row: int) -> bool:
+    """Return whether the summary language knows where the statement at `row` is."""
+    found = _statement(text, row)
+    if isinstance(found, ast.Expr):
+        return not isinstance(found.value, ast.Constant)
+    return not isinstance(found, UNPLACED)
+
+
+def _statement(text: str, row: int) -> ast.stmt | None:
+    found: ast.stmt | None = None
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt) and _first(node) <= row <= (node.end_lineno or node.lineno):
+            found = node  # a walk goes from the outside to the inside
+    return found
+
+
+def function_rows(text: str) -> list[tuple[int, str]]:
+    """Return the rows of the functions and their names, in the order of the file."""
+    nodes = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return sorted((node.lineno, node.name) for node in nodes)
+
+
+def _first(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(each.lineno for each in decorators)])
+
+
+def _last(node: ast.stmt) -> int:
+    """The last row of a statement's head."""
+    body: list[ast.stmt] = getattr(node, "body", [])
+    if not body:
+        return node.end_lineno or node.lineno
+    return max(node.lineno, _first(body[0]) - 1)
+
+
+def dotted_names(text: str, rows: range) -> list[str]:
+    """Return the names and dotted names in `rows`, each once, in the order of the text.
+
+    Of `self.total.assign` these are `self`, `self.total` and `self.total.assign`.
+    """
+    lines = text.splitlines(keepends=True)[rows.start - 1 : rows.stop - 1]
+    found: list[str] = []
+    before = ""  # the dotted name that ends at the last token
+    dot = False
+    for token in _tokens("".join(lines).lstrip()):
+        if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
+            before = f"{before}.{token.string}" if dot and before else token.string
+            if not dot or "." in before:
+                found.append(before)
+            dot = False
+        elif token.string == ".":
+            dot = True
+        else:
+            before, dot = "", False
+    return list(dict.fromkeys(found))
+
+
+def _tokens(text: str) -> list[tokenize.TokenInfo]:
+    """The tokens of `text` as far as it can be tokenized."""
+    found: list[tokenize.TokenInfo] = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            found.append(token)
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return found
