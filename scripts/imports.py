@@ -18,8 +18,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # The packages of the analyzer, lowest first. A module imports from its own layer or below.
 LAYERS = (
-    {"", "finding", "codes", "disk", "notebook", "notebook_rows", "patterns", "cache_dir"}
-    | {"worker_pool", "notebook_cells", "unfinished"},
+    {"", "finding", "codes", "disk", "notebook", "patterns", "cache_dir"}
+    | {"worker_pool", "unfinished"},
     {"source", "config", "knowledge"},
     {"syntax"},
     {"analysis.names", "analysis.options", "analysis.soft_placement", "analysis.estimator_homes"},

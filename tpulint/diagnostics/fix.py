@@ -159,7 +159,7 @@ def row_starts(text: str) -> list[int]:
 
 
 def edited_notebook(source: Source, edits: Sequence[Edit]) -> bytes | None:
-    from tpulint.notebook import write_notebook
+    from tpulint.notebook.document import write_notebook
 
     cells: dict[int, str] = {}
     starts = row_starts(source.text)

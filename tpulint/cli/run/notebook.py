@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from tpulint.cli.run.say import say
-from tpulint.notebook_cells import MARK
+from tpulint.notebook.cells import MARK
 from tpulint.source import Source, UnreadableSource, read_source
 
 
