@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,7 +14,9 @@ from tpulint.analysis.interpreter.observer import Observer
 from tpulint.analysis.models.registry import Models
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
+from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.analysis.resolver.project import Project
+from tpulint.analysis.resolver.soft_programs import importers
 from tpulint.syntax.summary_cache import Store
 
 
@@ -47,7 +50,10 @@ def build_program(
         if module.pieces.problem is not None:
             store.refuse(module.filename, *module.pieces.problem)
     store.keep()
-    interpreter.program.failures = interpreter.failures
-    interpreter.program.skipped = interpreter.skipped()
-    interpreter.program.unfollowed = interpreter.unfollowed
-    return interpreter.program
+    program = interpreter.program
+    program.failures = interpreter.failures
+    program.skipped = interpreter.skipped()
+    program.unfollowed = interpreter.unfollowed
+    paths = [each.path for each in program.modules]
+    program.find_importers = functools.partial(importers, ImportGraph(files), paths)
+    return program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -68,6 +68,7 @@ class Program:
     that a limit of the analysis kept from being followed.
     failures: what could not be read, by an error of the analysis itself.
     answers: what several queries ask for once all is read, by what is asked.
+    find_importers: gives `importers`.
     """
 
     computations: list[Computation] = field(default_factory=list)
@@ -84,6 +85,12 @@ class Program:
     unfollowed: Sequence[UnfollowedCall] = ()
     failures: Sequence[ReadingFailure] = ()
     answers: dict[Hashable, Any] = field(default_factory=dict)
+    find_importers: Callable[[], Mapping[str, Sequence[str]]] = dict
+
+    @cached_property
+    def importers(self) -> Mapping[str, Sequence[str]]:
+        """The files that import a file, by paths, of those that were read and all they import."""
+        return self.find_importers()
 
     @cached_property
     def piped(self) -> list[ApiCall]:

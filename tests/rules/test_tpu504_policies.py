@@ -1,0 +1,129 @@
+"""Policies of mixed precision in files of which one process runs only some."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from tests.rules.analysis import expected, reported
+
+FAMILY = ["TPU504"]
+OPENING = """
+# file: {name}.py
+import tensorflow as tf
+"""
+HALF = 'tf.keras.mixed_precision.set_global_policy("mixed_float16")'
+MODEL = """
+def build():
+    return tf.keras.Sequential([tf.keras.layers.Dense(1)])
+"""
+TRAIN = """
+def train():
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    strategy = tf.distribute.TPUStrategy(resolver)
+
+    @tf.function
+    def step(x):
+        return strategy.run(lambda y: y, args=(x,))
+
+    step(tf.zeros([8, 1]))
+"""
+MIRRORED = """
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = {common}.build()
+    model.compile("adam", "mse")
+    model.fit(tf.zeros([8, 1]), tf.zeros([8, 1]))
+"""
+# The common module, the script that trains on a TPU, the test on GPUs.
+NAMES = list(permutations(["first", "middle", "zlast"]))
+
+
+@pytest.mark.parametrize("names", NAMES, ids="-".join)
+def test_a_policy_of_gpus_beside_a_script_for_tpus(
+    names: tuple[str, str, str], tmp_path: Path
+) -> None:
+    common, script, tested = names
+    text = (
+        OPENING.format(name=common)
+        + MODEL
+        + OPENING.format(name=script)
+        + f"import {common}\n{TRAIN}\nmodel = {common}.build()\ntrain()\n"
+        + OPENING.format(name=tested)
+        + f"import {common}\n\ndef test_half():\n    {HALF}"
+        + MIRRORED.format(common=common)
+    )
+    assert not reported(text, tmp_path, FAMILY)
+
+
+@pytest.mark.parametrize("names", NAMES, ids="-".join)
+def test_a_policy_of_gpus_beside_a_function_for_tpus(
+    names: tuple[str, str, str], tmp_path: Path
+) -> None:
+    common, script, tested = names
+    text = (
+        OPENING.format(name=common)
+        + MODEL
+        + TRAIN
+        + OPENING.format(name=script)
+        + f"import {common}\n\n{common}.train()  # on a TPUStrategy()\n"
+        + OPENING.format(name=tested)
+        + f"import {common}\n\ndef test_half():\n    {HALF}"
+        + MIRRORED.format(common=common)
+    )
+    assert not reported(text, tmp_path, FAMILY)
+
+
+@pytest.mark.parametrize("names", NAMES, ids="-".join)
+def test_a_policy_that_a_common_module_sets_for_gpus(
+    names: tuple[str, str, str], tmp_path: Path
+) -> None:
+    common, script, tested = names
+    text = (
+        OPENING.format(name=common)
+        + f"{MODEL}\ndef fit(model, strategy):\n    {HALF}\n"
+        + "    with strategy.scope():\n        model.fit(tf.zeros([8, 1]), tf.zeros([8, 1]))\n"
+        + OPENING.format(name=script)
+        + f"import {common}\n{TRAIN}\nmodel = {common}.build()\ntrain()\n"
+        + OPENING.format(name=tested)
+        + f"import {common}\n\nstrategy = tf.distribute.MirroredStrategy()\n"
+        + f"with strategy.scope():\n    model = {common}.build()\n{common}.fit(model, strategy)\n"
+    )
+    assert not reported(text, tmp_path, FAMILY)
+
+
+PROGRAMS = {
+    "a script that sets the policy and calls what trains": OPENING.format(name="training")
+    + TRAIN
+    + OPENING.format(name="main")
+    + f"import training\n\n{HALF}  # possible: TPU504\ntraining.train()  # TPUStrategy()\n",
+    "a script that trains with what sets the policy": OPENING.format(name="models")
+    + f"\ndef build(strategy):\n    {HALF}  # possible: TPU504\n"
+    + "    with strategy.scope():\n        return tf.keras.Sequential()\n"
+    + OPENING.format(name="main")
+    + f"import models\n{TRAIN}\ntrain()\nmodels.build(tf.distribute.get_strategy())\n",
+    "a script that imports what sets the policy and what trains": OPENING.format(name="models")
+    + f"\n{HALF}  # possible: TPU504\nstrategy = tf.distribute.get_strategy()\n"
+    + "with strategy.scope():\n    tf.keras.Sequential().fit(tf.zeros([8, 1]))\n"
+    + OPENING.format(name="training")
+    + TRAIN
+    + OPENING.format(name="main")
+    + "import models, training\n\ntraining.train()  # TPUStrategy()\n",
+    "a script that imports both by way of others": OPENING.format(name="models")
+    + f"\n{HALF}  # possible: TPU504\nstrategy = tf.distribute.get_strategy()\n"
+    + "with strategy.scope():\n    tf.keras.Sequential().fit(tf.zeros([8, 1]))\n"
+    + OPENING.format(name="training")
+    + TRAIN
+    + OPENING.format(name="more")
+    + "import models\n"
+    + OPENING.format(name="main")
+    + "import more, training\n\ntraining.train()  # TPUStrategy()\n",
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_policy_in_a_script_for_tpus(text: str, tmp_path: Path) -> None:
+    assert reported(text, tmp_path, FAMILY) == expected(text, FAMILY)
