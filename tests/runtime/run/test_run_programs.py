@@ -214,7 +214,7 @@ def test_a_step_that_waits_forever_ends_at_the_deadline(tmp_path: Path) -> None:
     done = tpulint(tmp_path, "run", "--replicas", "1", "--deadline", "3", "program.py")
     assert done.returncode == 1
     assert "waits in InfeedDequeueTuple" in done.stderr
-    assert "DeadlockError: The step has taken more than 3.0 s" in done.stderr
+    assert "DeadlockError: The step has taken more than 3 s" in done.stderr
     assert "program.py:6\n" in done.stderr
     assert "[TPU" not in done.stderr  # why it waits is not known, so no rule is named
 
