@@ -242,6 +242,12 @@ _ROWS = (
         "a TPUEmbedding that is made, fed or read where it cannot be",
         (UNSAFE,),
     ),
+    Code(
+        "TPU715",
+        "function-of-lambda",
+        E,
+        "a tf.function made of a lambda that builds a TPU computation",
+    ),
     Code("TPU801", "no-such-api", E, "a name or keyword that the target TensorFlow does not have", (SAFE, UNSAFE)),
     Code("TPU802", "removed-api", E, "a name that the target TensorFlow removed or renamed", (SAFE, UNSAFE)),
 )

@@ -24,7 +24,7 @@ def is_eager(program: Program, computation: Computation) -> bool:
     context = computation.context
     if any(scope.kind in TRACED for scope in context.scopes) or context.with_blocks(DECORATED):
         return False
-    if _may_be_other_function(context, computation):
+    if may_be_other_function(computation):
         return False
     if is_built_in_graph(computation):
         return False
@@ -48,13 +48,14 @@ def may_be_tpus(computation: Computation) -> bool:
     return any(each.speaks_of_tpus for each in modules_on_the_way(computation))
 
 
-def _may_be_other_function(context: Context, computation: Computation) -> bool:
+def may_be_other_function(computation: Computation) -> bool:
     """Return whether one of several functions is called on the way: another may be a tf.function.
 
     Which of several strategies runs here is no such guess.
     """
     return any(
-        key.kind in GUESSES and key.identity != computation.site for key, _ in context.conditions
+        key.kind in GUESSES and key.identity != computation.site
+        for key, _ in computation.context.conditions
     )
 
 

@@ -181,6 +181,24 @@ step(tf.constant(1.0))
     assert linked(error, tmp_path) == [(rule, rule)], error
 
 
+@pytest.mark.parametrize("body", ["double(x)", "scaled(x)"])
+def test_the_name_of_a_lambda_leads_to_the_lambda(body: str, tmp_path: Path) -> None:
+    program = f"""{STRATEGY}
+def double(x):
+    return strategy.run(lambda y: 2.0 * y, args=(x,))
+
+def scaled(x):
+    with tf.name_scope("scaled"):
+        return double(x)
+
+tf.function(
+    lambda x: {body}
+)(tf.constant(1.0))
+"""
+    error = error_of(program, tmp_path)
+    assert linked(error, tmp_path) == [("TPU715", "TPU715")], error
+
+
 def test_an_error_of_another_kind_is_not_linked_to_a_finding_at_its_line(tmp_path: Path) -> None:
     error = error_of(SPENT, tmp_path)
     assert isinstance(error, tf.errors.OutOfRangeError)

@@ -15,6 +15,7 @@ STACK = "exit stack"
 UNSEEN = "a context that is not seen"
 DECORATED = "a decorator that is not seen"
 NOT_A_TPUS = "another strategy"
+AFTER_RETURN = "the rest after a return on a tensor"  # autograph makes a branch of it
 CROSS_REPLICA = "the cross-replica context of merge_call"
 # Around code where a tf.function converts Python's control flow to TensorFlow's, or leaves it.
 CONVERTED = "converted control flow"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from tpulint.analysis.domain.context import ConditionKey
 from tpulint.analysis.domain.events import Argument, Context
 from tpulint.analysis.domain.frozen import frozen
 from tpulint.analysis.domain.site import Module, Site
@@ -14,6 +15,7 @@ from tpulint.analysis.domain.structure_size import LARGEST, Sized, without_struc
 from tpulint.analysis.domain.values import UNKNOWN, Bound, DeferredName, Value
 from tpulint.syntax import ir
 
+RENAMED = "another `__name__` than its code"  # a hint of a function
 SHOWN = 4  # items of a container in its repr
 
 
@@ -48,6 +50,13 @@ class Function(Value):
 
     def __repr__(self) -> str:
         return f"function {self.name}"
+
+
+class TracedCall(NamedTuple):
+    """A call of the tf.function of `function`; `conditions` are those under which it is called."""
+
+    function: Function
+    conditions: frozenset[tuple[ConditionKey, object]]
 
 
 @dataclass(eq=False, slots=True)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import Context, Tensor, Variable
 from tpulint.analysis.domain.objects import (
+    RENAMED,
     Class,
     ContextManagerValue,
     Env,
@@ -236,6 +237,8 @@ def put(frame: Frame, base: Value, name: str, item: Value) -> None:
     elif isinstance(base, Class):
         store, since = base.names, None
     else:
+        if isinstance(base, Function) and name == "__name__":
+            base.hints |= {RENAMED}
         return
     before = store.get(name)
     if before is not None and not frame.context.runs_once_with(since):

@@ -9,9 +9,11 @@ from tpulint.analysis.domain.context import (
     ONCE,
     TRY,
     WHILE,
+    WITH,
     ConditionKey,
     Scope,
 )
+from tpulint.analysis.domain.effects import AFTER_RETURN
 from tpulint.analysis.domain.events import Context, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.analysis.domain.site import Site
@@ -119,7 +121,7 @@ def _settled(frame: Frame, node: If, known: bool) -> bool:
 def _traced_if(frame: Frame, node: If, test: Tensor) -> bool:
     """`if tensor:` in code that autograph converts: a tf.cond whose outputs are the names set."""
     site = frame.site(node.place)
-    start = dict(frame.env.names)
+    start, returned = dict(frame.env.names), len(frame.returns)
     transfer.touch(frame, [test], site, "predicate")
     with frame.within(Scope(COND, site, test, autograph=True)):
         ended = frame.block(node.body)
@@ -129,6 +131,8 @@ def _traced_if(frame: Frame, node: If, test: Tensor) -> bool:
         else_ended = frame.block(node.orelse)
     names = _joined(then_names, frame.env.names)
     frame.env.names = _through(frame, start, names, test, site)
+    if len(frame.returns) > returned and frame.context.computation is None:
+        frame.open(Scope(WITH, site, effect=AFTER_RETURN))
     return ended and else_ended
 
 

@@ -10,6 +10,7 @@ from tpulint.analysis.domain.effects import CONVERTED, DECORATED, UNCONVERTED
 from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.keras_models import CLASSES, keras_base
 from tpulint.analysis.domain.objects import (
+    RENAMED,
     Class,
     ContextManagerValue,
     Env,
@@ -18,6 +19,7 @@ from tpulint.analysis.domain.objects import (
     Instance,
     Mapping,
     Sequence,
+    TracedCall,
 )
 from tpulint.analysis.domain.site import CallStep, Site
 from tpulint.analysis.domain.values import (
@@ -173,7 +175,8 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
     if function.traced:
-        context = context.inside(Scope(FUNCTION, site))
+        made = TracedCall(function, context.conditions)
+        context = context.inside(Scope(FUNCTION, site, made))
     elif DECORATED in function.hints:
         context = context.inside(Scope(WITH, site, UNKNOWN, effect=DECORATED))
     if UNCONVERTED in function.hints:
@@ -255,7 +258,14 @@ def traced(callee: Value) -> Value:
     if isinstance(callee, Bound) and isinstance(callee.function, Function):
         return Bound(replace(callee.function, traced=True), callee.receiver)
     if isinstance(callee, Partial):
-        return Partial(traced(callee.function), callee.args, callee.kwargs)
+        return Partial(_renamed(traced(callee.function)), callee.args, callee.kwargs)
     if isinstance(callee, Choice):
         return join(traced(option) for option in callee.options)
+    return callee
+
+
+def _renamed(callee: Value) -> Value:
+    """Return a callable that TensorFlow does not see by its name: a `partial` has none."""
+    if isinstance(callee, Function):
+        return replace(callee, hints=callee.hints | {RENAMED})
     return callee

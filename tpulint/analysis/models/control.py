@@ -101,6 +101,8 @@ def _trace(this: Call) -> Value:
         made = External(this.path)
         return Partial(made, (), (("autograph", Const(False)),)) if plain else made
     found = traced(callee)
+    if isinstance(found, Function) and found.code.is_lambda and not this.frame.context.muted:
+        this.frame.session.defined(found)
     if plain and isinstance(found, Function):
         return replace(found, hints=found.hints | {UNCONVERTED})
     return found

@@ -1,0 +1,94 @@
+"""TPU715: a TPU computation is built in a tf.function made of a lambda, and gets a name of it."""
+
+from __future__ import annotations
+
+from tpulint.analysis.domain.context import (
+    CLUSTER,
+    COMPUTATION,
+    COND,
+    DATA,
+    FUNCTION,
+    LOOP,
+    PLACE,
+    VALUE,
+    WHILE,
+)
+from tpulint.analysis.domain.effects import AFTER_RETURN, DECORATED, GRAPH, INIT_SCOPE, UNSEEN
+from tpulint.analysis.domain.events import Computation
+from tpulint.analysis.domain.objects import RENAMED, TracedCall
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
+from tpulint.diagnostics import traces
+from tpulint.finding import HOST_LANE, Certainty
+from tpulint.knowledge.strategies import RUNS_EAGERLY
+from tpulint.queries.eager_calls import may_be_other_function, may_be_tpus
+from tpulint.rules.base import Report
+
+# Each makes a graph of its own, and the innermost gives the computation its name; in another
+# computation or in a host cluster, the error is another rule's.
+GRAPHS = frozenset([FUNCTION, COND, WHILE, DATA, COMPUTATION, CLUSTER])
+OTHER_GRAPHS = (GRAPH, INIT_SCOPE, AFTER_RETURN)
+
+
+def check(program: Program, report: Report) -> None:
+    for computation in program.computations:
+        call = innermost_function(computation)
+        if call is None or not is_lambda(call) or not may_be_tpus(computation):
+            continue
+        report(
+            Site(call.function.module, call.function.code.place).span,
+            f"the tf.function of this lambda calls `{computation.kind}`, and names the TPU"
+            " computation `cluster_<lambda>`, which is no valid name: use a named function instead",
+            certainty=certainty(program, computation, call),
+            trace=(
+                *traces.calls(
+                    HOST_LANE, computation.context._replace(call_chain=()), computation.context
+                ),
+                traces.step(
+                    HOST_LANE, computation.site, "names the TPU computation after the lambda"
+                ),
+            ),
+        )
+
+
+def innermost_function(computation: Computation) -> TracedCall | None:
+    """Return the call of the tf.function in whose graph, and in no other, a computation is built.
+
+    None where another graph is around it, or where that function is not seen.
+    """
+    context = computation.context
+    innermost = next((each for each in reversed(context.scopes) if each.kind in GRAPHS), None)
+    if innermost is None or not isinstance(innermost.payload, TracedCall):
+        return None
+    leaves = any(context.with_blocks(each, FUNCTION) for each in OTHER_GRAPHS)
+    return None if leaves else innermost.payload
+
+
+def is_lambda(call: TracedCall) -> bool:
+    """Return whether what the tf.function is made of is called `<lambda>`."""
+    return call.function.code.is_lambda and RENAMED not in call.function.hints
+
+
+def certainty(program: Program, computation: Computation, call: TracedCall) -> Certainty:
+    """Return the certainty: there may be a graph between the two that the analysis does not see."""
+    context = computation.context
+    is_unseen = any(context.with_blocks(each, FUNCTION) for each in (DECORATED, UNSEEN))
+    if is_unseen or context.is_tried or may_be_converted(computation, call):
+        return Certainty.POSSIBLE
+    if may_be_other_function(computation):
+        return Certainty.POSSIBLE
+    if any(program.named.get(each) for each in RUNS_EAGERLY):
+        return Certainty.POSSIBLE
+    return computation.certainty
+
+
+def may_be_converted(computation: Computation, call: TracedCall) -> bool:
+    """Return whether a test or a loop of Python's is between the tf.function and the computation.
+
+    On a tensor, autograph makes a graph of it.
+    """
+    context = computation.context
+    loops = [each for each in context.since(FUNCTION) if each.kind == LOOP]
+    if any(each.payload is not None for each in loops):  # a comprehension's has none
+        return True
+    return any(key.kind in (PLACE, VALUE) for key, _ in context.forks - call.conditions)
