@@ -247,6 +247,7 @@ _ROWS = (
         "function-of-lambda",
         E,
         "a tf.function made of a lambda that builds a TPU computation",
+        (UNSAFE,),
     ),
     Code("TPU801", "no-such-api", E, "a name or keyword that the target TensorFlow does not have", (SAFE, UNSAFE)),
     Code("TPU802", "removed-api", E, "a name that the target TensorFlow removed or renamed", (SAFE, UNSAFE)),

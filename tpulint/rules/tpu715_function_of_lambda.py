@@ -19,6 +19,7 @@ from tpulint.analysis.domain.objects import RENAMED, TracedCall
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
+from tpulint.diagnostics.fixes.lambdas import named
 from tpulint.finding import HOST_LANE, Certainty
 from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.queries.eager_calls import may_be_other_function, may_be_tpus
@@ -35,8 +36,9 @@ def check(program: Program, report: Report) -> None:
         call = innermost_function(computation)
         if call is None or not is_lambda(call) or not may_be_tpus(computation):
             continue
+        site = Site(call.function.module, call.function.code.place)
         report(
-            Site(call.function.module, call.function.code.place).span,
+            site.span,
             f"the tf.function of this lambda calls `{computation.kind}`, and names the TPU"
             " computation `cluster_<lambda>`, which is no valid name: use a named function instead",
             certainty=certainty(program, computation, call),
@@ -48,6 +50,7 @@ def check(program: Program, report: Report) -> None:
                     HOST_LANE, computation.site, "names the TPU computation after the lambda"
                 ),
             ),
+            fix=named(site),
         )
 
 
