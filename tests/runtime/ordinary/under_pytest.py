@@ -1,0 +1,29 @@
+"""All programs as the tests of one file, for `pytest --tpulint-emulate 2`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import programs
+import pytest
+
+FOLDER = Path(os.environ["ORDINARY_FOLDER"])
+
+
+@pytest.fixture(scope="session")
+def transcripts() -> Iterator[dict[str, list[str]]]:
+    """Collect the transcripts, and write them as JSON at the end."""
+    transcripts: dict[str, list[str]] = {}
+    yield transcripts
+    written = json.dumps(transcripts, indent=1)
+    Path(os.environ["ORDINARY_TRANSCRIPTS"]).write_text(written, encoding="utf-8")
+
+
+@pytest.mark.parametrize("program", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_runs(program: Path, transcripts: dict[str, list[str]]) -> None:
+    transcript = programs.transcript_of(program)
+    assert transcript
+    transcripts[program.stem] = transcript
