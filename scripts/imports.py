@@ -27,7 +27,12 @@ LAYERS = (
     {"analysis.resolver"},
     {"analysis.interpreter"},
     {"analysis.models"},
-    {"analysis.entry_discovery", "analysis.disabled_estimators", "analysis.build_program"},
+    {
+        "analysis.entry_discovery",
+        "analysis.disabled_estimators",
+        "analysis.refused_branches",
+        "analysis.build_program",
+    },
     {"queries"},
     {"diagnostics"},
     {"rules"},

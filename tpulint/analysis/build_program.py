@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tpulint.analysis import disabled_estimators, entry_discovery
+from tpulint.analysis import disabled_estimators, entry_discovery, refused_branches
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.interpreter.interpreter import Interpreter
@@ -46,6 +46,7 @@ def build_program(
     interpreter = Interpreter(project, settings, Models(settings.wrappers), observer)
     entry_discovery.read_all(interpreter, modules)
     disabled_estimators.drop(interpreter.program, files.disk)
+    refused_branches.drop(interpreter.program)
     for module in modules:
         if module.pieces.problem is not None:
             store.refuse(module.filename, *module.pieces.problem)
