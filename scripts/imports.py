@@ -38,7 +38,7 @@ LAYERS = (
     {"rules"},
     {"output", "map.pictures"},
     {"pipeline"},
-    {"explain", "map"},
+    {"explain", "map", "run"},
     {"server"},
     {"cli", "__main__"},
 )

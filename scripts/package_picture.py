@@ -17,7 +17,7 @@ BASE, ENTRY, FEATURES = "base", "analysis", "features"
 LABELS = {
     "cli": "commands, options, pytest plugin",
     "server": "the Language Server Protocol, one feature a file",
-    FEATURES: "explain, map",
+    FEATURES: "explain, map, run: a directory a command",
     "pipeline": "the steps of a check, in one driver",
     "output": "one pure function a format, and the pictures of a map",
     "rules": "one check a file, its page beside it",

@@ -16,13 +16,13 @@ from tests.browser.chromium import Chromium
 from tests.browser.looks import FAINT, LEAST, OVERFLOWING, SPILLING, keep
 from tests.unit.map.drawn import context_of, found
 from tests.unit.map.programs import DEADLOCK, LAYERS, LOOP, VARIABLES
-from tests.unit.output.test_run_report import CLUSTER, DEVICE, FEED, report
+from tests.unit.run.test_report import CLUSTER, DEVICE, FEED, report
 from tests.unit.sample import CONTEXT, FINDINGS
 from tests.unit.sample import DEADLOCK as FINDING
 from tpulint.map.pictures import load
 from tpulint.output import load as load_format
-from tpulint.output.run_page import html as run_html
-from tpulint.output.run_report import RunFault
+from tpulint.run.page import html as run_html
+from tpulint.run.report import RunFault
 
 pytestmark = pytest.mark.browser
 

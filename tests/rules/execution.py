@@ -25,7 +25,7 @@ from time import monotonic
 from typing import Any, TypedDict
 
 from tests.rules.pages import MAIN, Block, write
-from tpulint.cli.run.failure import RunFailure, failure_of
+from tpulint.run.failure import RunFailure, failure_of
 
 SECONDS_A_PROGRAM = 60
 AT_ONCE = 2

@@ -11,8 +11,8 @@ from tests.rules.comparison import assert_same
 from tests.rules.consoles import consoles, missing
 from tests.rules.execution import Outcome, execute, within
 from tests.rules.pages import HEADINGS, RULES, Block, Page, pages, write
-from tpulint.cli.run.explain import explain
 from tpulint.codes import CODES
+from tpulint.run.explain import explain
 
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in page.blocks]

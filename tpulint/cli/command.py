@@ -7,7 +7,7 @@ import os
 import sys
 
 from tpulint.cli.report import report, status, write_messages
-from tpulint.cli.request import request_of, start_of
+from tpulint.cli.request import request_of
 from tpulint.cli.writing import overwrite, write_file
 from tpulint.config import ConfigError
 from tpulint.pipeline import driver
@@ -16,8 +16,6 @@ from tpulint.pipeline.failure import FileFailure
 from tpulint.pipeline.progress import Progress, TerminalProgress
 from tpulint.pipeline.request import one_a_folder
 from tpulint.pipeline.resolve import begun
-
-__all__ = ["check", "start_of"]
 
 
 def check(options: argparse.Namespace) -> int:

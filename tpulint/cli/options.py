@@ -197,13 +197,13 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def run_program(options: argparse.Namespace) -> int:
-    from tpulint.cli.run.command import run
+    from tpulint.run.command import run
 
     return run(options)
 
 
 def run_worker(options: argparse.Namespace) -> int:
-    from tpulint.cli.run.worker import worker
+    from tpulint.run.command import worker
 
     return worker(options.port)
 

@@ -86,17 +86,17 @@ def pytest_runtest_makereport(
 
 def message_of(error: BaseException | None, program: str) -> str:
     """Return the finding that a fault or an error is linked to; nothing where there is none."""
-    from tpulint.cli.run.explain import explain
-    from tpulint.cli.run.failure import failure_of
-    from tpulint.output import run_report
     from tpulint.output.context import RenderContext
+    from tpulint.run import report
+    from tpulint.run.explain import explain
+    from tpulint.run.failure import failure_of
 
     failure = failure_of(error)
     if failure is None:
         return ""
     found = explain([failure], program)
     context = RenderContext(os.getcwd(), found.sources)
-    return "\n\n".join(run_report.explained(fault, context) for fault in found.faults)
+    return "\n\n".join(report.explained(fault, context) for fault in found.faults)
 
 
 @pytest.fixture(name="emulated_tpu")

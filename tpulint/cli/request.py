@@ -15,7 +15,7 @@ from tpulint.disk import MEBIBYTE, SOURCE_LIMIT_BYTES
 from tpulint.pipeline import driver
 from tpulint.pipeline.cache_place import NO_CACHE, cache_place
 from tpulint.pipeline.discover import shown, unreadable
-from tpulint.pipeline.request import codes_by
+from tpulint.pipeline.request import codes_by, start_of
 
 FIXING = ("fix", "fix_only", "diff")
 ALONE = ("statistics", "write_baseline", "add_suppressions", "show_files", "show_settings")
@@ -133,12 +133,3 @@ def shard_of(text: str | None) -> tuple[int, int] | None:
 
 def option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def start_of(paths: Sequence[str], stdin_filename: str | None) -> str:
-    """The directory whose configuration counts for the run as a whole: where all paths meet."""
-    if tuple(paths) == (driver.STDIN,):
-        return os.path.dirname(os.path.abspath(stdin_filename)) if stdin_filename else os.getcwd()
-    full = [os.path.abspath(path) for path in paths]
-    above = [path if os.path.isdir(path) else os.path.dirname(path) for path in full]
-    return os.path.commonpath(above)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.config import Config
@@ -98,3 +98,12 @@ def one_a_folder(filenames: Iterable[str]) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=2)
 def _one_a_folder(filenames: tuple[str, ...]) -> tuple[str, ...]:
     return tuple({os.path.dirname(each): each for each in filenames}.values())
+
+
+def start_of(paths: Sequence[str], stdin_filename: str | None) -> str:
+    """The directory whose configuration counts for the run as a whole: where all paths meet."""
+    if tuple(paths) == (STDIN,):
+        return os.path.dirname(os.path.abspath(stdin_filename)) if stdin_filename else os.getcwd()
+    full = [os.path.abspath(path) for path in paths]
+    above = [path if os.path.isdir(path) else os.path.dirname(path) for path in full]
+    return os.path.commonpath(above)

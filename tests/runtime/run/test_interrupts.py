@@ -198,10 +198,10 @@ def test_a_program_that_handles_it_is_left_alone(started: Started) -> None:
 
 DEAF = """\
 import hashlib, os, signal, sys, threading, time
-from tpulint.cli.run.interrupt import Interrupts
+from tpulint.run.interrupt import Interrupts
 
 def words():
-    print("tpulint.output.run_page" in sys.modules, flush=True)
+    print("tpulint.run.page" in sys.modules, flush=True)
 
 Interrupts(words).listen()
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -225,7 +225,7 @@ def test_the_last_words_are_ready_when_they_are_due(tmp_path: Path) -> None:
 
 LIVES_WITH_ALL = """\
 import signal, time
-from tpulint.cli.run.interrupt import Interrupts
+from tpulint.run.interrupt import Interrupts
 
 Interrupts(lambda: None).listen()
 for number in range(4):

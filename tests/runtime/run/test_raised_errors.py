@@ -11,12 +11,11 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
-from tpulint.cli.run.checked import release_that_ran
-from tpulint.cli.run.explain import explain
-from tpulint.cli.run.failure import failure_of
 from tpulint.codes import CODES
 from tpulint.knowledge.raised_errors import TABLE, raised_error, text_pattern
 from tpulint.knowledge.typed import typed
+from tpulint.run.explain import explain, release_that_ran
+from tpulint.run.failure import failure_of
 
 ROWS = typed(TABLE)["error"]
 INSTALLED = Path(tf.__file__).parents[1]

@@ -35,7 +35,7 @@ RUNTIME = [path for path in MODULES if package_of(dotted(path)) == "runtime"]
 # The part of the analysis that rules and queries know: its result.
 RESULT = ("analysis.domain", "analysis.names", "analysis.options", "analysis.soft_placement")
 # They hand over to the runtime, when they are called and not before.
-HAND_OVER = ("cli/run", "cli/pytest_plugin.py")
+HAND_OVER = ("run/", "cli/pytest_plugin.py")
 RUNTIME_MAY_IMPORT = {"tpulint", "tpulint.codes", "tpulint.finding"}
 RUNTIME_STAGES = ("mark", "extract", "schedule", "execute")
 

@@ -20,12 +20,12 @@ OF_THE_PACKAGE = {
     "pipeline/version.py",
     "rules/__init__.py",
 }
-RUNNING = {"cli/run/program.py"}  # the program, as Python would
+RUNNING = {"run/program.py"}  # the program, as Python would
 WRITING = {
     "cache_dir.py",
     "cli/options.py",  # standard output, whose reader has gone
-    "cli/run/session.py",
     "cli/writing.py",
+    "run/session.py",
 }
 
 

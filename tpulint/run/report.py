@@ -9,11 +9,14 @@ train.py:71, 10 steps
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from tpulint.codes import CODES
 from tpulint.finding import Finding, Span
 from tpulint.output.context import RenderContext
+from tpulint.pipeline.discover import shown
+from tpulint.source import Source, UnreadableSource, read_source
 
 COLUMNS = ("lane", "runs", "round trips", "bytes to host", "bytes to device", "ms", "made at")
 NOTE = "Counts and bytes are those of a TPU; times are this CPU's."
@@ -174,3 +177,31 @@ def line(row: Sequence[str], widths: Sequence[int]) -> str:
         for column, (text, width) in enumerate(zip(row, widths))
     )
     return "  ".join([first, *numbers, last]).rstrip()
+
+
+def shown_place(place: str) -> str:
+    """`path:row`; in a notebook `path:cell n:row`, as `tpulint check` names it."""
+    filename, colon, row = place.rpartition(":")
+    if not filename:
+        return place
+    if filename.endswith(".ipynb"):
+        row = row_of_cell(filename, row)
+    return f"{shown(filename)}{colon}{row}"
+
+
+def row_of_cell(filename: str, row: str) -> str:
+    """`cell n:row` for a row of the text that the cells make together."""
+    source = notebook_source(filename)
+    if source is None or not row.isdecimal():
+        return row
+    cell, inside = source.place(int(row))
+    return f"cell {cell}:{inside}" if cell is not None else row
+
+
+@lru_cache(maxsize=1)
+def notebook_source(filename: str) -> Source | None:
+    """The notebook; None where it cannot be read any more."""
+    try:
+        return read_source(filename)
+    except UnreadableSource:
+        return None

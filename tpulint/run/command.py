@@ -1,4 +1,4 @@
-"""`tpulint run`: the story of a program that runs under the emulator."""
+"""`tpulint run` and `tpulint worker`: a program under the emulator, and one host of a pod."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import atexit
 import importlib.util
 import os
 import sys
+import threading
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
-from tpulint.cli.run.after_import import after_import
-from tpulint.cli.run.program import OUR_FAULT, CannotRun, UserProgram, execute
-from tpulint.cli.run.session import Machine, RunRequest, RunSession
 from tpulint.config import ConfigError
+from tpulint.run.program import OUR_FAULT, CannotRun, UserProgram, execute
+from tpulint.run.session import Machine, RunRequest, RunSession
+
+# `tpulint run`: the story of a program that runs under the emulator.
 
 REPLICAS = 8  # the cores of one host, which is the smallest TPU that most programs are written for
 PAGE = "tpulint-run.html"
@@ -72,3 +77,70 @@ def request_of(options: argparse.Namespace) -> RunRequest:
             raise ConfigError(f"--report-file: {options.report_file}: no place for a file")
     machine = Machine(replicas, options.topology, hosts, workers, options.processes)
     return RunRequest(program, machine, options.deadline, options.report, file)
+
+
+# `tpulint worker`: one host of an emulated pod, for programs on this and on other machines.
+
+INTERRUPTED = 130
+
+
+def worker(port: int) -> int:
+    """Serve at `port` until Ctrl-C; the answer is the exit status."""
+    if not 0 <= port < 2**16:
+        raise ConfigError("--port: must be a whole number below 65536, or 0 for any that is free")
+    if importlib.util.find_spec("tensorflow") is None:
+        raise ConfigError("worker: TensorFlow is not installed: pip install 'tpulint[runtime]'")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from tpulint.runtime.workers.server import serve
+
+    try:
+        address = serve(port)
+    except OSError as problem:
+        raise ConfigError(f"worker: {problem}") from None
+    print(f"tpulint: a host of a pod is at port {address.rpartition(':')[2]}", flush=True)
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)  # TensorFlow's server ends with the process only
+    return 0
+
+
+# Call a function as soon as a module has been imported, by whomever and whenever.
+#
+# So a program meets TensorFlow when it asks for it: what it sets in `os.environ` before counts, and
+# one that only prints its help never waits for TensorFlow.
+
+
+def after_import(name: str, do: Callable[[], None]) -> None:
+    """Call `do` once, when the module `name` has been imported; at once where it is already."""
+    if name in sys.modules:
+        do()
+    else:
+        sys.meta_path.insert(0, _Watcher(name, do))
+
+
+class _Watcher:
+    """A finder of modules, as `sys.meta_path` holds them."""
+
+    def __init__(self, name: str, do: Callable[[], None]) -> None:
+        self.name = name
+        self.do = do
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            self.follow(spec.loader.exec_module, spec)
+        return spec
+
+    def follow(self, execute: Callable[[ModuleType], None], spec: ModuleSpec) -> None:
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            self.do()
+
+        # On this one loader: it keeps its class, by which others know how to read the source.
+        vars(spec.loader)["exec_module"] = exec_module

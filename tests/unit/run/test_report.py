@@ -7,8 +7,8 @@ import xml.dom.minidom
 
 from tests.unit.sample import CONTEXT, DEADLOCK
 from tpulint.output.full import block
-from tpulint.output.run_page import html
-from tpulint.output.run_report import ComputationRun, FinishedRun, Lane, RunFault, text
+from tpulint.run.page import html
+from tpulint.run.report import ComputationRun, FinishedRun, Lane, RunFault, text
 
 DEVICE = Lane("device", "", 20, 0, 0, 0, 1.5)
 CLUSTER = Lane("host cluster 0", "a<b>.py:7", 2000, 1000, 12345678, 80, 0.0004)

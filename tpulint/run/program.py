@@ -1,24 +1,30 @@
-"""A Python program, run in this process as `python SCRIPT ARGS` or `python -m MODULE ARGS` would.
-
-It is `__main__`, with its own `sys.argv` and `sys.path[0]`; what it raises is shown by
-`sys.excepthook` and in the program's own frames.
-"""
+"""A Python program or notebook, run in this process as Python or Jupyter would run it."""
 
 from __future__ import annotations
 
+import ast
 import builtins
 import importlib.util
 import io
+import linecache
 import os
 import pkgutil
 import runpy
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from tpulint.cli.run.tracebacks import clean, shows_all, words_of_our_own
+from tpulint.notebook.cells import MARK
+from tpulint.run.tracebacks import clean, say, shows_all, words_of_our_own
+from tpulint.source import Source, UnreadableSource, read_source
+
+# A Python program, run in this process as `python SCRIPT ARGS` or `python -m MODULE ARGS` would.
+#
+# It is `__main__`, with its own `sys.argv` and `sys.path[0]`; what it raises is shown by
+# `sys.excepthook` and in the program's own frames.
 
 OUR_FAULT = 70  # EX_SOFTWARE: the emulator has failed, not the program
 INTERRUPTED = 130  # what a shell says of a program that Ctrl-C has ended
@@ -101,8 +107,6 @@ def _start(program: UserProgram) -> None:
     sys.argv = [program.name, *program.arguments]
     path = os.path.join(os.getcwd(), program.name)
     if path.endswith(".ipynb"):
-        from tpulint.cli.run.notebook import run_notebook
-
         _begin_path_with(os.path.dirname(os.path.realpath(path)))
         run_notebook(path)
         return
@@ -153,3 +157,51 @@ def _status_of(code: object) -> int:
         return code & 0xFF
     print(code, file=sys.stderr)
     return 1
+
+
+# A notebook, run as a program: its code cells in their order, in one module `__main__`.
+
+
+def run_notebook(path: str) -> None:
+    """Run the cells of the notebook. IPython's own lines are skipped, and named on standard error.
+
+    Raises:
+        SyntaxError: it is no notebook, or a cell is no Python.
+    """
+    try:
+        source = read_source(path)
+    except UnreadableSource as problem:
+        raise SyntaxError(str(problem), (path, 1, 1, None)) from None
+    for reason, row, column in source.problems:
+        raise SyntaxError(reason, (path, row, column, source.line(row)))
+    for number, line in skipped(source):
+        say(f"tpulint: {os.path.basename(path)}: cell {number}: skipped: {line}\n")
+    lines = source.text.splitlines(keepends=True)
+    # Tracebacks, `inspect` and AutoGraph read the text from here, not from the notebook's JSON.
+    linecache.cache[path] = (len(source.text), None, lines, path)
+    sys.excepthook = traceback.print_exception  # Python's own reads the file
+    module = ModuleType("__main__")
+    vars(module).update(__builtins__=builtins, display=print)
+    sys.modules["__main__"] = module
+    for number, first, last in source.cells:
+        run_cell(path, number, "".join(lines[first - 1 : last]), first, vars(module))
+
+
+def run_cell(path: str, number: int, text: str, row: int, names: dict[str, object]) -> None:
+    """Run a cell, whose text begins at `row`; what it raises says which cell it comes from."""
+    try:
+        tree = ast.parse(text, path)
+        ast.increment_lineno(tree, row - 1)
+        exec(compile(tree, path, "exec", dont_inherit=True), names)
+    except Exception:
+        say(f"tpulint: {os.path.basename(path)}: cell {number}, which begins at line {row}:\n")
+        raise
+
+
+def skipped(source: Source) -> Iterator[tuple[int, str]]:
+    """The cell and the text of each line of IPython's own."""
+    lines = source.text.splitlines()
+    for number, first, last in source.cells:
+        for line in lines[first - 1 : last]:
+            if MARK in line:
+                yield number, line.partition(MARK)[2].strip()

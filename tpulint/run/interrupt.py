@@ -17,12 +17,12 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from tpulint.cli.run.program import INTERRUPTED
-from tpulint.cli.run.say import say
-from tpulint.cli.run.tracebacks import stack_of
+from tpulint.run.program import INTERRUPTED
+from tpulint.run.tracebacks import say, stack_of
 
 if TYPE_CHECKING:
     from tpulint.runtime.run_statistics import Watch
+
 
 _MAKES_ERRORS = (os.path.join("", "tpulint", "runtime", ""), "errors_impl.py")
 _INNERMOST = 4
@@ -183,8 +183,8 @@ class Interrupts:
 
 def _import_the_words() -> None:
     """Import what writes the report, while the main thread has its time to react."""
-    importlib.import_module("tpulint.cli.run.explain")
-    importlib.import_module("tpulint.output.run_page")
+    importlib.import_module("tpulint.run.explain")
+    importlib.import_module("tpulint.run.page")
 
 
 def _makes_an_error(frame: FrameType | None) -> bool:

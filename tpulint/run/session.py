@@ -9,16 +9,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.cli.run.interrupt import Interrupts
-from tpulint.cli.run.missing_estimator import missing_estimator
-from tpulint.cli.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
-from tpulint.cli.run.say import say
-from tpulint.cli.run.tracebacks import clean
-from tpulint.cli.run.unconnected import unconnected
+from tpulint.run.failure import missing_estimator, unconnected
+from tpulint.run.interrupt import Interrupts
+from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
+from tpulint.run.tracebacks import clean, say
 
 if TYPE_CHECKING:
-    from tpulint.cli.run.explain import Explained
-    from tpulint.output.run_report import ComputationRun, FinishedRun
+    from tpulint.run.explain import Explained
+    from tpulint.run.report import ComputationRun, FinishedRun
     from tpulint.runtime.run_statistics import Totals, Watch
 
 
@@ -106,10 +104,9 @@ class RunSession:
         interrupted = isinstance(self.ended.error, KeyboardInterrupt)
         if self.watch is None or self.process != os.getpid() or interrupted:
             return
-        from tpulint.cli.run.checked import files_that_ran, release_that_ran
-        from tpulint.cli.run.explain import explain
-        from tpulint.cli.run.failure import failure_of
         from tpulint.pipeline.failure import describe
+        from tpulint.run.explain import explain, files_that_ran, release_that_ran
+        from tpulint.run.failure import failure_of
 
         hidden = hidden_fault(self.watch, self.ended, self.of_threads)
         errors = [*self.watch.warnings.values(), *self.of_threads, self.ended.error, hidden]
@@ -151,18 +148,18 @@ class RunSession:
 
     def report(self) -> None:
         """Write what is known of the run."""
-        from tpulint.output import run_page, run_report
         from tpulint.output.context import RenderContext
+        from tpulint.run import page, report
 
         with working_in(self.here):
             sources = self.explained.sources if self.explained else {}
-            form = run_page.html if self.request.report == "html" else run_report.text
+            form = page.html if self.request.report == "html" else report.text
             written = form(self.ran(), RenderContext(self.here, sources))
             self.write(written)
 
     def ran(self) -> FinishedRun:
         """Return the report."""
-        from tpulint.output.run_report import FinishedRun
+        from tpulint.run.report import FinishedRun
 
         request = self.request
         computations = self.watch.computations if self.watch else {}
@@ -208,7 +205,7 @@ def hidden_fault(
     TensorFlow raises those of its queues and threads where a step has failed, and a framework may
     show them in its place.
     """
-    from tpulint.cli.run.failure import chain_of
+    from tpulint.run.failure import chain_of
 
     first = watch.first_fault
     if first is None or not ended.status:
@@ -232,7 +229,7 @@ def warnings_without_rule(watch: Watch) -> Iterator[str]:
 
 def unfinished(watch: Watch) -> tuple[str, ...]:
     """The host clusters that had not ended, with the replicas and the line of each."""
-    from tpulint.cli.run.shown import shown_place
+    from tpulint.run.report import shown_place
 
     replicas: dict[tuple[str, str | None], list[int]] = {}
     for each in watch.unfinished():
@@ -246,8 +243,7 @@ def unfinished(watch: Watch) -> tuple[str, ...]:
 
 def computation(place: str | None, totals: Totals) -> ComputationRun:
     """The row of a computation and those of its lanes."""
-    from tpulint.cli.run.shown import shown_place
-    from tpulint.output.run_report import ComputationRun, Lane
+    from tpulint.run.report import ComputationRun, Lane, shown_place
 
     lanes = tuple(
         Lane(

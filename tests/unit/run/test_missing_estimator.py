@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.cli.run.missing_estimator import missing_estimator
+from tpulint.run.failure import missing_estimator
 
 ERRORS = [
     AttributeError("module 'tensorflow' has no attribute 'estimator'"),

@@ -1,17 +1,21 @@
-"""Tracebacks as the program's author reads them: without the frames of tpulint."""
+"""Standard error as the program's author reads it: tracebacks without frames of tpulint."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import runpy
+import sys
 import traceback as tracebacks
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 
+# Tracebacks as the program's author reads them: without the frames of tpulint.
+
 WHOLE = "TPULINT_TRACEBACK"
 _BEGINS = "tpulint cannot run this program"
 _HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGE = os.path.join(os.path.dirname(os.path.dirname(_HERE)), "")
+PACKAGE = os.path.join(os.path.dirname(_HERE), "")
 _STARTER = os.path.join(_HERE, "program.py")
 _STARTS = frozenset({runpy.__file__, "<frozen runpy>"})
 
@@ -100,3 +104,15 @@ def _shown(traceback: TracebackType | None) -> TracebackType | None:
     for each, following in zip(kept, [*kept[1:], None]):
         each.tb_next = following
     return kept[0] if kept else None
+
+
+# Words of tpulint's own on standard error, whatever the program has made of `sys.stderr`.
+
+
+def say(text: str) -> None:
+    """Write to the standard error that the process was started with."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # it may be closed
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    with contextlib.suppress(OSError):
+        os.write(2, text.encode("utf-8", "surrogateescape"))

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.programs import OPTIMIZER_OUTSIDE
-from tpulint.cli.run.checked import release_that_ran
-from tpulint.cli.run.explain import explain
+from tpulint.run.explain import explain, release_that_ran
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tpulint.map.pictures.model import (
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, figure
 from tpulint.output.context import RenderContext
 from tpulint.output.html import STYLE, article, page, prose
-from tpulint.output.run_report import (
+from tpulint.run.report import (
     COLUMNS,
     EMPTY,
     FEEDS,

@@ -1,15 +1,18 @@
-"""The failure of a program while it ran, and the lines it passed."""
+"""The failure of a program while it ran: the lines it passed, and what to say of it."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
-from tpulint.cli.run.tracebacks import PACKAGE
 from tpulint.codes import CODES
 from tpulint.knowledge.raised_errors import raised_error, runtime_fault
+from tpulint.run.tracebacks import PACKAGE
+
+# The failure of a program while it ran, and the lines it passed.
 
 LIBRARIES = (
     PACKAGE,
@@ -110,3 +113,66 @@ def is_users(filename: str, own: tuple[str, ...] = ()) -> bool:
 def line_of(failure: RunFailure) -> tuple[str, int]:
     filename, _, row = failure.place.rpartition(":")
     return filename, int(row)
+
+
+# A word on what TensorFlow lacks since 2.16: the Estimator, and TPUEstimator with it.
+
+_MODULES = re.compile(r"tensorflow_estimator|tensorflow(\.\w+)*\.estimator")
+_NAMES = re.compile(r"(?:no attribute|cannot import name) 'estimator'")
+_DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly")
+LAST = (2, 15)
+
+
+def missing_estimator(error: BaseException | None, release: str | None = None) -> Iterator[str]:
+    """One line on what to install, where `error` is that there is no Estimator.
+
+    `release` is TensorFlow's; of the one that is installed where nothing is said.
+    """
+    if not any(_is_of_estimator(each) for each in chain_of(error)):
+        return
+    release = release or _installed()
+    if release and tuple(int(number) for number in re.findall(r"\d+", release)[:2]) > LAST:
+        yield (
+            f"TensorFlow {release} has no Estimator; TensorFlow 2.15 is the last that has it, on "
+            "Python 3.11 or older: pip install 'tensorflow-cpu==2.15.*'"
+        )
+
+
+def _is_of_estimator(error: BaseException) -> bool:
+    if isinstance(error, ModuleNotFoundError):
+        return bool(_MODULES.match(error.name or ""))
+    named = isinstance(error, (AttributeError, ImportError))
+    return named and bool(_NAMES.search(str(error)))
+
+
+def _installed() -> str | None:
+    """The release of TensorFlow, which no error may keep from being looked up."""
+    for name in _DISTRIBUTIONS:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return None
+
+
+# A word on a pod whose hosts a program asks for a TPU without naming them.
+
+_NOT_FOUND = "TPUs not found in the cluster"
+_ON_ANOTHER_HOST = re.compile(r"was explicitly assigned to /job:\w+/(?s:.*)available devices are")
+
+
+def unconnected(error: BaseException | None, *, on_a_pod: bool) -> Iterator[str]:
+    """One line on how to name them, where TensorFlow finds none of the pod's hosts."""
+    if not on_a_pod:
+        return
+    if any(_ON_ANOTHER_HOST.search(str(each)) for each in chain_of(error)):
+        yield (
+            "The hosts of a pod are other machines, and a session without a target is of this one: "
+            "tf.compat.v1.Session(resolver.master()), or the target grpc://localhost:8470"
+        )
+    if any(str(each).startswith(_NOT_FOUND) for each in chain_of(error)):
+        yield (
+            "The hosts of a pod are other machines, and the program has not connected to "
+            "them: tf.config.experimental_connect_to_cluster(resolver). Many programs leave it out "
+            "where the TPU's name is '' or 'local'; give another name"
+        )
