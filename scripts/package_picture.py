@@ -16,7 +16,7 @@ Graph = Mapping[str, set[str]]
 BASE, ENTRY, FEATURES = "base", "analysis", "features"
 LABELS = {
     "cli": "commands, options, pytest plugin",
-    "server": "the Language Server Protocol, one feature a file",
+    "server": "the Language Server Protocol",
     FEATURES: "explain, map, run: a directory a command",
     "pipeline": "the steps of a check, in one driver",
     "output": "one pure function a format, and the pictures of a map",

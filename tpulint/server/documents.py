@@ -1,9 +1,10 @@
-"""Open documents: their text as bytes over the file system, and which file each of them is."""
+"""Open documents and notebooks, as bytes that are laid over the file system."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from lsprotocol import types
@@ -11,9 +12,10 @@ from pygls.uris import to_fs_path, uri_scheme
 from pygls.workspace import TextDocument, Workspace
 
 from tpulint.pipeline.discover import SUFFIXES
-from tpulint.server.notebooks import cell_number, cell_uri, notebook_bytes
 from tpulint.server.places import uri_of
 from tpulint.source import UnreadableSource, declared_encoding
+
+# Open documents: their text as bytes over the file system, and which file each of them is.
 
 PYTHON = "python"
 
@@ -116,3 +118,42 @@ def encoded(text: str) -> bytes:
         return text.encode(encoding)
     except (UnreadableSource, UnicodeEncodeError):
         return data
+
+
+# Notebooks of the client: their cells as one file's bytes, and which document each cell is.
+
+SYNC = types.NotebookDocumentSyncOptions(
+    notebook_selector=[
+        types.NotebookDocumentFilterWithNotebook(
+            notebook="jupyter-notebook",
+            cells=[types.NotebookCellLanguage(language="python")],
+        )
+    ]
+)
+
+
+def notebook_bytes(notebook: types.NotebookDocument, text: Callable[[str], str]) -> bytes:
+    """Return the notebook as Jupyter would write its sources; `text` is a cell document's."""
+    cells = [
+        {"cell_type": "code", "source": text(cell.document), "metadata": {}, "outputs": []}
+        if cell.kind == types.NotebookCellKind.Code
+        else {"cell_type": "markdown", "source": "", "metadata": {}}
+        for cell in notebook.cells
+    ]
+    written = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(written).encode()
+
+
+def cell_uri(notebook: types.NotebookDocument, number: int) -> str | None:
+    """Return the document of the cell with this number, 1-based over all cells."""
+    if 0 < number <= len(notebook.cells):
+        return notebook.cells[number - 1].document
+    return None
+
+
+def cell_number(notebook: types.NotebookDocument, uri: str) -> int | None:
+    """Return the number of the cell that the document at `uri` is."""
+    for number, cell in enumerate(notebook.cells, 1):
+        if cell.document == uri:
+            return number
+    return None

@@ -8,9 +8,9 @@ import sys
 
 from lsprotocol import types
 
-from tpulint.server import actions, diagnostics, hover, inlay, lens, watching
+from tpulint.server import actions, diagnostics, hints, hover, watching
 from tpulint.server.language_server import Server
-from tpulint.server.memory import collect_by_hand
+from tpulint.server.schedule import collect_by_hand
 
 
 def serve(port: int | None = None) -> int:
@@ -33,7 +33,7 @@ def serve(port: int | None = None) -> int:
 def made() -> Server:
     """Return a server with all features."""
     server = Server()
-    for feature in (actions, diagnostics, hover, inlay, lens, watching):
+    for feature in (actions, diagnostics, hover, hints, watching):
         feature.register(server)
     server.feature(types.SHUTDOWN)(shut_down)
     server.feature(types.EXIT)(leave)

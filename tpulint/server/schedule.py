@@ -1,22 +1,24 @@
-"""When a project is analyzed: soon after the last change, and again if it changed meanwhile.
+"""When and where a project is analyzed: soon after the last change, in one thread.
 
-The findings of the edited file come first, where its project is large; all of them follow as
-soon as typing stops.
+If it changed meanwhile, it is analyzed again. The findings of the edited file come first, where its
+project is large; all of them follow as soon as typing stops.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import queue
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from typing import TypeVar
 
 from tpulint.config import ConfigError
 from tpulint.pipeline.failure import describe
-from tpulint.server.memory import collect_all, collect_new
 from tpulint.server.project import ServerProject, Snapshot
-from tpulint.server.worker import Worker
 
 QUIET = 0.02  # seconds without a change, before the work begins
 LONGEST = 0.3  # seconds that the work waits for them
@@ -152,3 +154,71 @@ class AnalysisSchedule:
             if scheduled.wanted == wanted:
                 with contextlib.suppress(Exception):
                     await self._worker.do(partial(scheduled.project.rehearse, path))
+
+
+# The one thread that analyzes, beside the event loop.
+#
+# It is a daemon: the process can end at any moment, whatever it is doing.
+
+T = TypeVar("T")
+
+
+class Worker:
+    """A thread that does one piece of work after the other."""
+
+    def __init__(self) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="tpulint-analysis", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self._work.get()()
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """Return `work()`, or raise what it raises; work of a cancelled request is not begun."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def answer(result: T | None, error: Exception | None) -> None:
+            if future.cancelled():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(result)  # type: ignore[arg-type]
+
+        def run() -> None:
+            if future.cancelled():
+                return
+            try:
+                result = work()
+            except Exception as error:
+                loop.call_soon_threadsafe(answer, None, error)
+            else:
+                loop.call_soon_threadsafe(answer, result, None)
+
+        self._work.put(run)
+        return await future
+
+
+# Garbage is collected after an answer was sent, and never before one.
+#
+# A program that was read is full of circles. Python's own collector would look at all that is kept
+# whenever much was made: in the middle of an analysis, or before its result is sent.
+
+
+def collect_by_hand() -> None:
+    """Take the collector's work over, for as long as the process lives."""
+    gc.disable()
+
+
+def collect_new() -> None:
+    """Collect what has become garbage since all was looked at."""
+    gc.collect()
+
+
+def collect_all() -> None:
+    """Collect everything, and leave what is kept now alone from here on."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
