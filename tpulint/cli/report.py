@@ -38,7 +38,7 @@ def style_of(options: argparse.Namespace, fixed: int) -> Style:
 
 def colored(options: argparse.Namespace) -> bool:
     """--color; where that is `auto`, what the terminal and the environment say."""
-    from tpulint.output.color import wanted
+    from tpulint.output.text import wanted
 
     if options.color != "auto":
         return bool(options.color == "always")

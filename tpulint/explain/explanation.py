@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
-from tpulint.output.excerpt import shown
+from tpulint.output.text import shown
 
 # The output of `tpulint explain` as plain data, and its JSON.
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tpulint.finding import Finding
-from tpulint.output.color import BOLD, CYAN, RED, paint
 from tpulint.output.context import RenderContext
 from tpulint.output.summary import summary
-from tpulint.output.words import flags, one_line
+from tpulint.output.text import BOLD, CYAN, RED, flags, one_line, paint
 
 
 def concise(findings: Sequence[Finding], context: RenderContext) -> str:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from tpulint.finding import Finding
-from tpulint.output.color import BLUE, BOLD, CYAN, RED, paint
+from tpulint.finding import Finding, Step
 from tpulint.output.context import RenderContext
-from tpulint.output.excerpt import excerpt, shown
 from tpulint.output.summary import summary
-from tpulint.output.trace_columns import lanes
-from tpulint.output.words import flags, one_line
+from tpulint.output.text import (
+    BLUE,
+    BOLD,
+    CUT,
+    CYAN,
+    RED,
+    YELLOW,
+    columns,
+    cut,
+    excerpt,
+    flags,
+    one_line,
+    paint,
+    shown,
+)
 
 
 def full(findings: Sequence[Finding], context: RenderContext) -> str:
@@ -43,3 +54,102 @@ def block(finding: Finding, context: RenderContext) -> str:
 
 def unpainted(text: str, *styles: str) -> str:
     return text
+
+
+# A trace as two columns, time running down: what the device does, what the host does.
+#
+# device                          | host
+# --------------------------------+-------------------------------
+# 1 model.py:12                   |
+# v.assign_add(1.0)         |
+# holds `v` until it returns    |
+# | 2 model.py:8
+# |       v.read_value()
+
+INDENT = 2
+GAP = " | "
+SOURCE_INDENT = "    "
+LEAST = 32
+
+
+def lanes(trace: Sequence[Step], context: RenderContext) -> list[str]:
+    """The lines of the picture, within the context's width less INDENT."""
+    names = list(dict.fromkeys(step.lane for step in trace))
+    names.sort(key=lambda name: (name not in ("device", "host"), name == "host"))
+    room = (context.width - INDENT - len(GAP) * (len(names) - 1)) // len(names)
+    if room < LEAST:
+        return blocks(names, trace, context)
+    if len(names) == 1:
+        return blocks(names, trace, context)
+    lines = [GAP.join(pad(name, room, lane_style(name), context) for name in names)]
+    lines.append("-+-".join("-" * room for _ in names))
+    previous = None
+    for number, step in enumerate(trace, 1):
+        if previous is not None and step.lane != previous:
+            lines.append(GAP.join(" " * room for _ in names))
+        previous = step.lane
+        for text, styles in step_lines(step, number, room, context):
+            cells = [" " * room] * len(names)
+            cells[names.index(step.lane)] = pad(text, room, styles, context)
+            lines.append(GAP.join(cells))
+    return lines
+
+
+def blocks(names: Sequence[str], trace: Sequence[Step], context: RenderContext) -> list[str]:
+    """One labelled block a lane, where columns would be too narrow or alone."""
+    lines: list[str] = []
+    room = context.width - INDENT
+    for name in names:
+        lines += [""] if lines else []
+        lines += [styled(name, lane_style(name), context), "-" * len(name)]
+        for number, step in enumerate(trace, 1):
+            if step.lane == name:
+                found = step_lines(step, number, room, context)
+                lines += [styled(*each, context) for each in found]
+    return lines
+
+
+def step_lines(
+    step: Step, number: int, room: int, context: RenderContext
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the place of a step, its source line and its message, each with its styles."""
+    cell, start = context.place(step.span.filename, step.span.start)
+    inside = f"cell {cell}:" if cell is not None else ""
+    where = shown(f"{step.span.filename}:{inside}{start.row}")
+    margin = " " * (len(str(number)) + 1)
+    if len(margin + where) > room:
+        where = f"...{where[len(margin) + 3 - room :]}"
+    found: list[tuple[str, tuple[str, ...]]] = [(f"{number} {where}", (BLUE,))]
+    line = source_line(step, room - len(margin) - len(SOURCE_INDENT), context)
+    if line:
+        found.append((f"{margin}{SOURCE_INDENT}{line}", (BOLD,)))
+    for part in textwrap.wrap(shown(" ".join(step.message.split())), room - len(margin)):
+        found.append((margin + part, ()))
+    return found
+
+
+def source_line(step: Step, room: int, context: RenderContext) -> str:
+    """The step's row; where it does not fit, a window that holds the step's own stretch."""
+    line = context.line(step.span.filename, step.span.start.row).rstrip()
+    indent = len(line) - len(line.lstrip())
+    whole = shown(line[indent:])
+    first = step.span.start.column - 1 - indent
+    last = step.span.end.column - 1 - indent
+    if step.span.end.row > step.span.start.row:
+        last = len(whole)
+    if columns(whole) <= room or columns(whole[:last]) <= room - len(CUT):
+        return cut(whole, room)
+    begin = max(min(first, last - room + 2 * len(CUT)), 0)
+    return cut(f"{CUT}{whole[begin:]}" if begin else whole, room)
+
+
+def pad(text: str, room: int, styles: tuple[str, ...], context: RenderContext) -> str:
+    return styled(text, styles, context) + " " * max(room - columns(text), 0)
+
+
+def lane_style(name: str) -> tuple[str, ...]:
+    return BOLD, CYAN if name == "device" else YELLOW
+
+
+def styled(text: str, styles: tuple[str, ...], context: RenderContext) -> str:
+    return paint(text, *styles) if context.color and styles else text

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tpulint.codes import CODES
 from tpulint.finding import Finding
 from tpulint.output.context import RenderContext
-from tpulint.output.words import one_line
+from tpulint.output.text import one_line
 
 
 def github(findings: Sequence[Finding], context: RenderContext) -> str:

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from tpulint.finding import Finding
-from tpulint.output.color import BOLD, RED, paint
 from tpulint.output.context import RenderContext
-from tpulint.output.excerpt import shown
 from tpulint.output.summary import summary
-from tpulint.output.words import flags, one_line
+from tpulint.output.text import BOLD, RED, flags, one_line, paint, shown
 
 
 def grouped(findings: Sequence[Finding], context: RenderContext) -> str:

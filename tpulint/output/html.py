@@ -26,10 +26,9 @@ from tpulint.map.pictures.model import (
 )
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, figure
 from tpulint.output.context import RenderContext
-from tpulint.output.excerpt import excerpt, shown
-from tpulint.output.excerpt import marked as stretch
 from tpulint.output.summary import count_line, hidden_lines
-from tpulint.output.words import one_line
+from tpulint.output.text import excerpt, one_line, shown
+from tpulint.output.text import marked as stretch
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }

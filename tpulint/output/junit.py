@@ -9,7 +9,7 @@ from itertools import groupby
 from tpulint.codes import CODES
 from tpulint.finding import Finding
 from tpulint.output.context import RenderContext
-from tpulint.output.excerpt import shown
+from tpulint.output.text import shown
 
 
 def junit(findings: Sequence[Finding], context: RenderContext) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from tpulint.finding import Finding
 from tpulint.output.context import RenderContext
-from tpulint.output.excerpt import shown
-from tpulint.output.words import one_line
+from tpulint.output.text import one_line, shown
 
 
 def pylint(findings: Sequence[Finding], context: RenderContext) -> str:

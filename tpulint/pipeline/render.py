@@ -36,7 +36,7 @@ def rendered(result: CheckResult, style: Style) -> Rendered:
     messages: list[str] = []
     context = context_of(result, style)
     if style.statistics:
-        from tpulint.output.statistics import limit_lines, skipped_lines, statistics
+        from tpulint.output.summary import limit_lines, skipped_lines, statistics
 
         text = statistics(result.findings, result.times, style.output_format)
         messages += skipped_lines(result.skipped)

@@ -100,7 +100,7 @@ def text(ran: FinishedRun, context: RenderContext) -> str:
 
 def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) -> list[str]:
     """Return the number of findings in the files that ran, and the first of them, a line each."""
-    from tpulint.output.words import flags, one_line
+    from tpulint.output.text import flags, one_line
 
     known = {identity(fault.finding) for fault in ran.faults if fault.finding is not None}
     others = [each for each in checked.findings if identity(each) not in known]

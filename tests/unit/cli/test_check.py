@@ -14,7 +14,7 @@ import pytest
 
 from tests.unit.conftest import Terminal, report_words
 from tpulint.finding import Finding, Location, Span, Step
-from tpulint.output.color import paint
+from tpulint.output.text import paint
 from tpulint.pipeline import driver
 from tpulint.pipeline.analysis import Analysis
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.conftest import Terminal
-from tpulint.output.color import paint
+from tpulint.output.text import paint
 
 
 def rows(said: str) -> list[tuple[str, str]]:

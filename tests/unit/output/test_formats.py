@@ -23,11 +23,9 @@ from tests.unit.sample import (
 from tpulint import rules
 from tpulint.finding import Finding, Location, Span, Step
 from tpulint.output import FORMATS, load
-from tpulint.output.color import wanted
 from tpulint.output.context import RenderContext
-from tpulint.output.excerpt import columns
-from tpulint.output.statistics import statistics
-from tpulint.output.summary import hidden_lines, summary
+from tpulint.output.summary import hidden_lines, statistics, summary
+from tpulint.output.text import columns, wanted
 from tpulint.source import read_source
 
 GOLDENS = Path(__file__).parent / "goldens"

@@ -14,7 +14,7 @@ from tpulint.cli.main import main
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.output.merged import merged
-from tpulint.output.statistics import skipped_lines
+from tpulint.output.summary import skipped_lines
 from tpulint.pipeline import driver
 
 PROGRAM = """

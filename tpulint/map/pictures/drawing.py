@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass, field
 
 from tpulint.finding import Span
-from tpulint.output.excerpt import columns, cut, shown
+from tpulint.output.text import columns, cut, shown
 
 SIZE, SMALL = 12, 11  # of the letters, in pixels
 ADVANCE = 0.61  # of a letter, in its size: a little more than any common monospaced font has

@@ -9,8 +9,8 @@ from tpulint.finding import Location, Span
 from tpulint.map.pictures.model import ComputationMap, ProgramMap
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, Link, figure
 from tpulint.output.context import RenderContext
-from tpulint.output.excerpt import shown
 from tpulint.output.html import STYLE, page
+from tpulint.output.text import shown
 
 AROUND = 2  # rows before and after those that a picture leads to
 LONGEST = 40  # rows of one place

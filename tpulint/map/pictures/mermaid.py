@@ -8,7 +8,7 @@ from tpulint.finding import DEVICE_LANE, HOST_LANE
 from tpulint.map.pictures.model import THEN, ComputationMap, MapEdge, MapNode, ProgramMap
 from tpulint.map.pictures.rows import alarmed, arrow_words, line_words, place, title
 from tpulint.output.context import RenderContext
-from tpulint.output.excerpt import shown
+from tpulint.output.text import shown
 
 # Characters that mean something to Mermaid, as it writes them itself.
 CODES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "'", "\\": "#92;"}

@@ -18,9 +18,8 @@ from tpulint.map.pictures.rows import (
     touch_words,
     touches_of,
 )
-from tpulint.output.color import BOLD, CYAN, RED, YELLOW, paint
 from tpulint.output.context import RenderContext
-from tpulint.output.excerpt import columns, cut, shown
+from tpulint.output.text import BOLD, CYAN, RED, YELLOW, columns, cut, paint, shown
 
 GAP = " | "
 TextCell = tuple[str, tuple[str, ...]]  # a line of a column, and its styles

@@ -1,12 +1,15 @@
-"""The lines of a finding as they are shown: numbered, underlined, cut to the width."""
+"""Text for people: excerpts of the source, safe characters, widths, wording and colours."""
 
 from __future__ import annotations
 
+import os
 import unicodedata
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
-from tpulint.finding import Span
+from tpulint.finding import Applicability, Certainty, Finding, Span
 from tpulint.output.context import RenderContext
+
+# The lines of a finding as they are shown: numbered, underlined, cut to the width.
 
 TAB = "    "
 MOST_ROWS = 5
@@ -104,3 +107,40 @@ def width(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+# The wording that the formats for people share.
+
+
+def one_line(message: str) -> str:
+    return shown(" ".join(message.split()))
+
+
+def flags(finding: Finding) -> str:
+    """`[possible] ` for what is not sure, `[*] ` for what --fix fixes."""
+    possible = "[possible] " if finding.certainty is Certainty.POSSIBLE else ""
+    return possible + ("[*] " if is_safe(finding) else "")
+
+
+def is_safe(finding: Finding) -> bool:
+    """Return whether --fix repairs it."""
+    return finding.fix is not None and finding.fix.applicability is Applicability.SAFE
+
+
+# ANSI colours, and when to use them.
+
+BOLD = "1"
+RED, GREEN, YELLOW, BLUE, CYAN = "31", "32", "33", "34", "36"
+
+
+def paint(text: str, *styles: str) -> str:
+    return f"\x1b[{';'.join(styles)}m{text}\x1b[0m"
+
+
+def wanted(stream: TextIO) -> bool:
+    """Colour on a terminal only; NO_COLOR turns it off, FORCE_COLOR on (no-color.org)."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
