@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tpulint.analysis.domain.context import COMPUTATION, GUARD, ONCE, UNSEEN_CALLER
+from tpulint.analysis.domain.effects import INIT_SCOPE
+from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.knowledge import seam
 from tpulint.rules.base import Report
-from tpulint.rules.tpu104_variable_creation import Creation, creations, is_kept, is_traced_again
 
 
 def check(program: Program, report: Report) -> None:
@@ -38,3 +44,66 @@ def message(each: Creation) -> str:
         f"{each.words} is created again at each trace of the function given to `run`:"
         " create it once, outside"
     )
+
+
+@dataclass(frozen=True)
+class Creation:
+    """`words` say what is made at `site`, with its article."""
+
+    words: str
+    site: Site
+    context: Context
+
+
+def creations(computation: Computation) -> Iterator[Creation]:
+    """Variables, and objects of TensorFlow's classes that own variables.
+
+    A layer makes them when it is called first: one that is not called makes none.
+    """
+    for access in computation.accesses:
+        if access.mode == "create" and access.variable.sort == "variable":
+            yield Creation(f"the variable `{access.variable.name}`", access.site, access.context)
+    built = {each.variable.site for each in computation.accesses}
+    for call in computation.calls:
+        owner = owner_of_variables(call)
+        if owner is not None and (owner != "layer" or call.site in built):
+            yield Creation(f"the {owner} `{call.last}`", call.site, call.context)
+
+
+def owner_of_variables(call: ApiCall) -> str | None:
+    """ "layer", "optimizer" or "metric" where the call makes one that owns variables."""
+    parts = call.path.split(".")
+    if call.receiver is not None or len(parts) < 3:
+        return None
+    if "keras" not in parts:
+        return None
+    if parts[-1] in seam.LAYERS_WITH_WEIGHTS:
+        return "layer"
+    if parts[-1][:1].isupper():
+        return {"optimizers": "optimizer", "metrics": "metric"}.get(parts[-2])
+    return None
+
+
+def is_kept(computation: Computation, context: Context) -> bool:
+    """Return whether something makes it once only: a test of what it is kept in, `build`,
+    init_scope. A test around the step itself says nothing of what each of its traces makes.
+    """
+    if any(key.kind == GUARD for key, _ in context.conditions - computation.context.conditions):
+        return True
+    if context.with_blocks(INIT_SCOPE) or any(
+        scope.kind == ONCE for scope in context.since(COMPUTATION)
+    ):
+        return True
+    inside = context.call_chain[len(computation.context.call_chain) :]
+    return any(call.name in seam.BUILD_METHODS for call in inside)
+
+
+def is_traced_again(computation: Computation, context: Context) -> bool:
+    """Return whether a tf.function is or may be around: a graph of one's own is built once.
+
+    Only `run` is TF2's name; the older ones are called in graph mode.
+    """
+    if context.traced:
+        return True
+    unseen = any(scope.kind == UNSEEN_CALLER for scope in computation.context.scopes)
+    return unseen and computation.kind == "run"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.context import DATA, UNSEEN_CALLER, WITH
+from tpulint.analysis.domain.effects import NOT_A_TPUS
+from tpulint.analysis.domain.events import Cluster, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.clusters import called_in_place
 from tpulint.rules.base import Report
-from tpulint.rules.tpu203_orphan_clusters import places
 
 
 def check(program: Program, report: Report) -> None:
@@ -17,3 +21,29 @@ def check(program: Program, report: Report) -> None:
             f" {traces.callee_name(cluster.callee)} runs as a plain call",
             fix=called_in_place(cluster),
         )
+
+
+def places(program: Program) -> Iterator[tuple[Cluster, str]]:
+    """Clusters that certainly do nothing, with where that is.
+
+    A call that some caller brings into a computation is in its place, and what only a
+    caller that is not seen reaches may be.
+    """
+    inside = {cluster.site for cluster in program.clusters()}
+    for cluster in program.orphan_clusters:
+        if cluster.site in inside or cluster.parent is not None or cluster.context.is_guess:
+            continue
+        found = _place(cluster.context)
+        if found is not None:
+            yield cluster, found
+
+
+def _place(context: Context) -> str | None:
+    kinds = {scope.kind for scope in context.scopes}
+    if DATA in kinds:
+        return "in a function of an input pipeline"
+    if any(scope.kind == WITH and scope.effect == NOT_A_TPUS for scope in context.scopes):
+        return "in a step of a strategy that is not a TPU's"
+    if UNSEEN_CALLER in kinds:
+        return None
+    return "here" if context.call_chain else "at module level"

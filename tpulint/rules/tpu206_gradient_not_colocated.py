@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tpulint.analysis.domain.events import ApiCall, Cluster, Computation
+from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.structures import distinguished, tensors
+from tpulint.analysis.domain.values import UNKNOWN, Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.replicated import colocated
 from tpulint.finding import DEVICE_LANE, Certainty
 from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
-from tpulint.rules.tpu206_gradients import Gradient, uncolocated
+
+# tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
+# taken, and the position of colocate_gradients_with_ops.
+LOSSES = {"gradients": "ys", "minimize": "loss", "compute_gradients": "loss", "gradient": "target"}
+COLOCATE = {"gradients": 4, "minimize": 5, "compute_gradients": 4}
+# tensorflow/python/ops/script_ops.py: what has no gradient at all.
+WITHOUT_GRADIENT = ("py_func", "numpy_function")
 
 
 def check(program: Program, report: Report) -> None:
@@ -39,3 +52,68 @@ def message(found: Gradient) -> str:
     else:
         mend = "pass colocate_gradients_with_ops=True"
     return f"the gradient of {host}, which runs on the host, is compiled for the device: {mend}"
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """A call that takes a gradient through `cluster`, not colocated. sure: it cannot compile."""
+
+    call: ApiCall
+    cluster: Cluster
+    sure: bool
+
+
+def uncolocated(computation: Computation) -> Iterator[Gradient]:
+    """The gradients of `computation` whose operations are not placed with the host's."""
+    for call in computation.calls:
+        if call.context.cluster is not None or not takes_gradient(call) or colocates(call):
+            continue
+        loss = call.argument(LOSSES[call.last], 0)
+        for tensor, alternative in distinguished(loss.value if loss is not None else UNKNOWN):
+            for cluster in sorted(tensor.clusters, key=computation.clusters.index):
+                called = {
+                    each.last for each in computation.calls if each.context.cluster is cluster
+                }
+                if not called.isdisjoint(WITHOUT_GRADIENT) or not reaches(cluster):
+                    continue
+                sure = "py_function" in called and not alternative and is_source(call, cluster)
+                yield Gradient(call, cluster, sure)
+
+
+def takes_gradient(call: ApiCall) -> bool:
+    if call.last == "gradient":
+        return isinstance(call.receiver, ExternalObject) and call.receiver.last == "GradientTape"
+    if call.last == "gradients":
+        return is_first_version(call)
+    return call.last in LOSSES and "." in call.path
+
+
+def is_first_version(call: ApiCall) -> bool:
+    """Return whether `gradients` is TF1's: TF2's colocates by itself."""
+    if "compat" in call.path or "gradients_impl" in call.path:
+        return True
+    if call.path != "tensorflow.gradients":
+        return False
+    return call.site.module.facts.names_any(frozenset(["contrib"]))
+
+
+def colocates(call: ApiCall) -> bool:
+    """Return whether colocation is asked for, or may be."""
+    if call.last not in COLOCATE:
+        return False
+    if any(each.star for each in call.arguments):
+        return True
+    asked = call.argument("colocate_gradients_with_ops", COLOCATE[call.last])
+    return asked is not None and asked.value != Const(False)
+
+
+def reaches(cluster: Cluster) -> bool:
+    """Return whether what goes into the cluster can depend on what is trained."""
+    return cluster.computed_inputs or cluster.vague
+
+
+def is_source(call: ApiCall, cluster: Cluster) -> bool:
+    """Return whether the gradient is asked for what goes straight into the cluster."""
+    given = call.argument("xs" if call.last == "gradients" else "sources", 1)
+    wanted = {id(each) for each in tensors(given.value if given is not None else UNKNOWN)}
+    return any(id(use.tensor) in wanted for use in cluster.receives)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import options
+from tpulint.analysis.domain.shapes import described
+from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries
 from tpulint.rules.base import Report
-from tpulint.rules.tpu402_differences import difference
 
 
 def check(program: Program, report: Report) -> None:
@@ -19,3 +23,57 @@ def check(program: Program, report: Report) -> None:
             found = [difference(each) for each in options(inputs.value)]
             said = next(each for each in found if each)
             report(inputs.site.span, said, certainty=sure)
+
+
+def difference(inputs: Value) -> str | None:
+    """Return the certain difference between the rows of `inputs`."""
+    if not isinstance(inputs, Sequence) or inputs.kind != "list" or inputs.open:
+        return None
+    rows = inputs.items
+    if not all(isinstance(row, Sequence) and row.kind != "set" for row in rows):
+        return None
+    for number, row in enumerate(rows[1:], 1):
+        found = _between(rows[0], row)
+        if found is not None:
+            return f"the inputs of replica 0 and replica {number} differ in {found}"
+    return None
+
+
+def _between(left: Value, right: Value) -> str | None:
+    """Return the difference between two inputs that holds for all their alternatives."""
+    found = [_differ(one, other) for one, other in product(options(left), options(right))]
+    return found[0] if all(found) else None
+
+
+def _differ(left: Value, right: Value) -> str | None:
+    if isinstance(left, Sequence) and isinstance(right, Sequence):
+        if left.open or right.open:
+            return None
+        if len(left.items) != len(right.items):
+            return "number"
+        inner = [_between(*pair) for pair in zip(left.items, right.items, strict=True)]
+        return next((each for each in inner if each), None) or (
+            "structure" if left.kind != right.kind else None
+        )
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        if left.open or right.open:
+            return None
+        if left.items.keys() != right.items.keys():
+            return "structure"
+        inner = [_between(left.items[key], right.items[key]) for key in left.items]
+        return next((each for each in inner if each), None)
+    if isinstance(left, (Sequence, Mapping)) or isinstance(right, (Sequence, Mapping)):
+        other = right if isinstance(left, (Sequence, Mapping)) else left
+        return "structure" if isinstance(other, (Sequence, Mapping)) or _is_leaf(other) else None
+    dtypes = [_dtype(each) for each in (left, right)]
+    return "dtype" if None not in dtypes and dtypes[0] != dtypes[1] else None
+
+
+def _dtype(value: Value) -> str | None:
+    """The dtype of an input, where it is seen; TensorFlow puts the constant 0 in place of None."""
+    return "int32" if value == NONE else described(value)[0]
+
+
+def _is_leaf(value: Value) -> bool:
+    """Return whether `value` is certainly no structure."""
+    return isinstance(value, Const) or (isinstance(value, Tensor) and value.dtype is not None)

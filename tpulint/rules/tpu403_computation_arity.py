@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from tpulint.analysis.domain.events import Computation
+from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import Bound, Choice, Partial, Value
+from tpulint.analysis.domain.values import NONE, Bound, Choice, Const, Partial, Value
 from tpulint.diagnostics import traces
-from tpulint.queries.entry_calls import argument, certainty, entries
+from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries, given
 from tpulint.rules.base import Report
-from tpulint.rules.tpu403_arity import NEVER, arity_of
-from tpulint.rules.tpu403_input_counts import input_count
 
 
 def check(program: Program, report: Report) -> None:
@@ -47,3 +49,84 @@ def _is_method(callee: Value) -> bool:
     while isinstance(callee, Partial):
         callee = callee.function
     return isinstance(callee, Bound)
+
+
+@dataclass(frozen=True)
+class Arity:
+    """The number of positional arguments taken: `most` is None where there is no limit."""
+
+    least: int
+    most: int | None
+
+    def takes(self, count: int) -> bool:
+        return self.least <= count and (self.most is None or count <= self.most)
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return str(self.least)
+        return f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"
+
+
+NEVER = Arity(1, 0)
+
+
+def arity_of(callee: Value) -> Arity | None:
+    """Return the arity that `check_function_argument_count` and Python accept; None if unseen."""
+    if isinstance(callee, Partial):
+        return _of_partial(callee)
+    function = callee.function if isinstance(callee, Bound) else callee
+    if not isinstance(function, Function) or function.code.decorators:
+        return None
+    if any(default is None for _, default in function.code.parameters.keyword_only):
+        return NEVER
+    rows = function.code.parameters.by_position
+    least = sum(default is None for _, default in rows)
+    most = None if function.code.parameters.star is not None else len(rows)
+    if isinstance(callee, Bound) and most is not None:
+        most -= 1  # Python passes self as well, which TensorFlow counts among `least`
+    return Arity(least, most)
+
+
+def _of_partial(callee: Partial) -> Arity | None:
+    inner = arity_of(callee.function)
+    if inner is None or callee.kwargs:
+        return None
+    if inner is NEVER:
+        return NEVER
+    first = len(callee.args)
+    return Arity(max(inner.least - first, 0), None if inner.most is None else inner.most - first)
+
+
+def input_count(entry: Computation) -> int | None:
+    """Return the number of inputs of one replica, those of an infeed queue included."""
+    inputs = given(entry, "inputs")
+    if entry.kind in REPLICATES and isinstance(inputs, Sequence):
+        inputs = inputs.items[0] if not inputs.open else NONE
+        if inputs == NONE:
+            return None
+    if inputs == NONE:
+        count = 0
+    elif isinstance(inputs, Sequence) and not inputs.open:
+        count = len(inputs.items)
+    else:
+        return None
+    queue = given(entry, "infeed_queue")
+    if queue == NONE:
+        return count
+    fed = _fed(queue)
+    return None if fed is None else count + fed
+
+
+def _fed(queue: Value) -> int | None:
+    """The number of tuple elements of an infeed queue (tpu_feed.InfeedQueue)."""
+    if not isinstance(queue, ExternalObject) or queue.last != "InfeedQueue":
+        return None
+    number = queue.argument("number_of_tuple_elements", 0)
+    if number is not None and number != NONE:
+        return _number(number)
+    types = queue.argument("tuple_types", 1)
+    return len(types.items) if isinstance(types, Sequence) and not types.open else None
+
+
+def _number(value: Value) -> int | None:
+    return value.value if isinstance(value, Const) and type(value.value) is int else None

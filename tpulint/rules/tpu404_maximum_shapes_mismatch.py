@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Computation
+from tpulint.analysis.domain.events import Computation, Tensor
+from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import Value, options
+from tpulint.analysis.domain.shapes import Shape, described, shape_of
+from tpulint.analysis.domain.values import NONE, Value, options
 from tpulint.queries.entry_calls import (
     REPLICATES,
     argument,
     certainty,
     entries,
+    given,
+    is_given,
 )
 from tpulint.rules.base import Report
-from tpulint.rules.tpu404_shapes import fault
+
+NESTED = (Sequence, Mapping)
+LEAST = 2  # what TensorFlow pads to where the maximum is less
 
 
 def check(program: Program, report: Report) -> None:
@@ -29,3 +35,89 @@ def check(program: Program, report: Report) -> None:
             faults = [fault(entry, each) for each in options(shapes.value)]
             said = next(each for each in faults if each)
             report(shapes.site.span, f"`maximum_shapes` {said}", certainty=sure)
+
+
+def fault(entry: Computation, shapes: Value) -> str | None:
+    """Return TensorFlow's objection to `shapes`, in short."""
+    if not is_given(shapes):
+        return None
+    if is_given(given(entry, "infeed_queue")):
+        return "cannot be combined with `infeed_queue`"
+    inputs = given(entry, "inputs")
+    if not isinstance(inputs, Sequence) or inputs.open:
+        return None
+    if _structures_differ(inputs.items[0], shapes):
+        return "does not have the structure of `inputs[0]`"
+    if not all(_is_seen(each) for each in (*inputs.items, shapes)):
+        return None
+    rows = [_leaves(row) for row in inputs.items]
+    maximums = _leaves(shapes)
+    if any(len(row) != len(maximums) for row in rows):
+        return None
+    rounded = given(entry, "padding_spec") != NONE
+    for number, maximum in enumerate(maximums):
+        limit = shape_of(maximum)
+        sizes = [described(row[number])[1] for row in rows]
+        said = _exceeded(limit, sizes, rounded) if limit is not None else None
+        if said is not None:
+            return said
+    return None
+
+
+def _exceeded(limit: Shape, sizes: list[Shape | None], rounded: bool) -> str | None:
+    """Return the mismatch of one input over all replicas; only what differs is ever padded.
+
+    rounded: a maximum may be rounded up, by `PaddingSpec.POWER_OF_TWO`.
+    """
+    known = [each for each in sizes if each is not None]
+    if len(known) != len(sizes):
+        return None
+    if any(len(each) != len(known[0]) for each in known):
+        return None
+    columns = list(zip(*known, strict=True))
+    padded = [None in column[1:] or len(set(column)) > 1 for column in columns]
+    if not any(padded):
+        return None
+    if len(limit) != len(known[0]):
+        return f"has rank {len(limit)} for an input of rank {len(known[0])}"
+    for maximum, column, pads in zip(limit, columns, padded, strict=True):
+        largest = max((size for size in column if size is not None), default=0)
+        if not pads or None in column or maximum is None:
+            continue
+        room = max(maximum, LEAST)
+        if largest > (1 << (room - 1).bit_length() if rounded else room):
+            return f"allows {maximum} where a replica's input has {largest}"
+    return None
+
+
+def _structures_differ(inputs: Value, shapes: Value) -> bool:
+    """Return whether `nest.assert_same_structure(inputs, shapes, check_types=False)` must fail."""
+    if isinstance(inputs, NESTED) and isinstance(shapes, NESTED):
+        if inputs.open or shapes.open:
+            return False
+        parts, limits = _parts(inputs), _parts(shapes)
+        differ = any(_structures_differ(*pair) for pair in zip(parts, limits, strict=False))
+        return len(parts) != len(limits) or differ
+    leaf = isinstance(inputs, Tensor) and inputs.dtype is not None
+    shape = isinstance(shapes, ExternalObject) and shapes.last == "TensorShape"
+    return (isinstance(inputs, NESTED) and shape) or (leaf and isinstance(shapes, NESTED))
+
+
+def _parts(value: Sequence | Mapping) -> list[Value]:
+    """Return the items of a list or a dict in the order of `nest`: keys give the order only."""
+    if isinstance(value, Sequence):
+        return value.items
+    return [value.items[key] for key in sorted(value.items, key=str)]
+
+
+def _is_seen(value: Value) -> bool:
+    """Return whether all of a structure is there."""
+    if not isinstance(value, NESTED):
+        return True
+    return not value.open and all(_is_seen(part) for part in _parts(value))
+
+
+def _leaves(value: Value) -> list[Value]:
+    if not isinstance(value, NESTED):
+        return [value]
+    return [leaf for part in _parts(value) for leaf in _leaves(part)]

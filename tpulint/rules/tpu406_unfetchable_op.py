@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Tensor
+from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import Value
+from tpulint.analysis.domain.values import Opaque, Value
 from tpulint.diagnostics.culprits import Culprit, in_argument
 from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import Certainty, Step
 from tpulint.queries.entry_calls import SIGNATURES, replicas
 from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
-from tpulint.rules.tpu406_fetches import taken_by
-from tpulint.rules.tpu406_hooks import hooks_of_spec
+
+SESSION = re.compile(r"sess(ion)?\b", re.IGNORECASE)
+RUNS = frozenset(["run", "partial_run", "make_callable"])
+HOOKS = ("training_hooks", "evaluation_hooks", "prediction_hooks")
 
 
 def check(program: Program, report: Report) -> None:
@@ -82,3 +88,40 @@ def _judge_hook(
                 certainty=certainty_at(computation, call.context),
                 trace=_told(computation, tensor),
             )
+
+
+def taken_by(call: ApiCall) -> Iterator[tuple[Value, Argument | None]]:
+    """Yield the values that this call of a session fetches or is fed."""
+    if call.last in RUNS and _is_session(call.receiver):
+        for each in call.arguments:
+            yield each.value, each
+            if isinstance(each.value, Mapping):
+                yield Sequence("list", each.value.keys), each
+    elif call.last == "eval" and isinstance(call.receiver, Tensor):
+        yield call.receiver, None
+    elif call.last.endswith("Hook") or call.last == "SessionRunArgs":
+        for each in call.arguments:
+            yield each.value, each
+
+
+def _is_session(receiver: Value | None) -> bool:
+    name = receiver.last if isinstance(receiver, (ExternalObject, Opaque)) else ""
+    return bool(SESSION.search(name))
+
+
+def hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
+    """The calls that made the hooks of a TPUEstimatorSpec, which run outside the computation."""
+    for number, spec in enumerate(computation.calls):
+        if spec.last != "TPUEstimatorSpec":
+            continue
+        hooks = [each for name in HOOKS for each in _items(spec.argument(name))]
+        # Later calls may add to the same list, where no TPU is meant.
+        for call in computation.calls[:number]:
+            if call.last.endswith("Hook") and any(call.result is each for each in hooks):
+                yield call
+
+
+def _items(argument: Argument | None) -> list[Value]:
+    if argument is None or not isinstance(argument.value, Sequence):
+        return []
+    return argument.value.items

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context
+from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context, Tensor
+from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
-from tpulint.analysis.domain.written_tests import is_for_debugging, is_for_gpu
+from tpulint.analysis.domain.written_tests import is_for_debugging, is_for_gpu, tests
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty
 from tpulint.knowledge.operations import BuiltOperation
 from tpulint.queries.device_code import certainty, compiled_calls, is_compiled, placed_softly
 from tpulint.queries.targets import operation_built
 from tpulint.rules.base import Report
-from tpulint.rules.tpu501_summaries import (
-    V1_SUMMARIES,
-    asks_for_summaries,
-    folders_that_empty,
-    has_writer,
-    is_left_out,
-)
 
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HELD_BY_THE_HOST = {"table": "a lookup table", "queue": "a queue"}
-
 AHEAD = "do it in the input pipeline"
 # Functions that prepare inputs, better called before these are given to the device.
 OF_INPUTS = re.compile(r"strings?[._]|lookup|decode|parse|read_file|regex|sparse_tensor_to|unicode")
+# Functions that a model_fn calls to drop the summaries that its helpers made.
+EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
+V1_SUMMARIES = frozenset(
+    ["ScalarSummary", "HistogramSummary", "ImageSummary", "AudioSummaryV2", "TensorSummaryV2"]
+)
 
 
 def check(program: Program, report: Report) -> None:
@@ -93,3 +92,37 @@ def _host_state(program: Program) -> Iterator[tuple[Computation, Site, Context, 
             kind = HELD_BY_THE_HOST.get(each.variable.sort)
             if kind and each.mode != "create" and is_compiled(each.context):
                 yield computation, each.site, each.context, kind, each.variable.name
+
+
+def is_left_out(
+    built: BuiltOperation, call: ApiCall, computation: Computation, emptied: set[str]
+) -> bool:
+    """Return whether a summary of TensorFlow 1 is never fetched: only an Estimator merges them."""
+    merged = computation.kind == "model_fn" and _folder(call) not in emptied
+    return V1_SUMMARIES.issuperset(built.operations) and not merged
+
+
+def has_writer(program: Program, computation: Computation) -> bool:
+    """Return whether the device's code makes a writer the default one: graphs have this, too."""
+    makers = [name for name in program.named if "writer" in name.lower()]
+    made = {each.site for name in makers for each in program.named[name]}
+    return any(
+        each.last == "as_default" and each.context.on_device and each.receiver.site in made
+        for each in computation.calls
+        if isinstance(each.receiver, (Tensor, ExternalObject))
+    )
+
+
+def asks_for_summaries(context: Context) -> bool:
+    """Return whether a test on the way asks if summaries are written: they are not on a TPU."""
+    return any("summar" in text for text, _ in tests(context))
+
+
+def folders_that_empty(program: Program) -> Iterator[str]:
+    """The folders of code that takes summaries away again: their model_fns are read apart."""
+    for calls in (program.calls, *(computation.calls for computation in program.computations)):
+        yield from (_folder(each) for each in calls if each.last in EMPTIES)
+
+
+def _folder(call: ApiCall) -> str:
+    return os.path.dirname(call.site.module.path)

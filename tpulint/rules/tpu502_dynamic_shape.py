@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tpulint.analysis.domain.context import COMPUTATION, WHILE
-from tpulint.analysis.domain.events import Tensor
+from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
 from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import Value
+from tpulint.analysis.domain.values import NONE, Choice, External, Opaque, Value
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty
 from tpulint.queries.device_code import certainty, compiled_calls
 from tpulint.rules.base import Report
-from tpulint.rules.tpu502_constants import dynamic_arguments, needs_constants
+
+TENSORFLOW = ("tensorflow.", "keras.")
+# The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,
+# `CompileTimeConstantInput`), by the last name of what builds them: keyword and position.
+CONSTANTS = {
+    "reshape": (("shape", 1),),
+    "fill": (("dims", 0),),
+    "zeros": (("shape", 0),),
+    "ones": (("shape", 0),),
+    "eye": (("num_rows", 0), ("num_columns", 1)),
+    "tile": (("multiples", 1),),
+    "broadcast_to": (("shape", 1),),
+    "broadcast_dynamic_shape": (("shape_x", 0), ("shape_y", 1)),
+    "range": (("start", 0), ("limit", 1), ("delta", 2)),
+    "linspace": (("num", 2),),
+    "one_hot": (("depth", 1),),
+    "pad": (("paddings", 1),),
+    "slice": (("size", 2),),
+    "transpose": (("perm", 1),),
+    "repeat": (("repeats", 1),),
+    "resize": (("size", 1),),
+    "resize_bilinear": (("size", 1),),
+    "resize_nearest_neighbor": (("size", 1),),
+    "uniform": (("shape", 0),),
+    "normal": (("shape", 0),),
+    "truncated_normal": (("shape", 0),),
+    "random_uniform": (("shape", 0),),
+    "random_normal": (("shape", 0),),
+    "stateless_uniform": (("shape", 0),),
+    "stateless_normal": (("shape", 0),),
+    "sequence_mask": (("maxlen", 1),),
+}
+LIKE_IMAGES = frozenset(["resize", "resize_bilinear", "resize_nearest_neighbor"])
+MASK = "sequence_mask"
 
 
 def check(program: Program, report: Report) -> None:
@@ -54,3 +89,43 @@ def _loop_sources(program: Program) -> set[Site]:
         for scope in scopes.since(COMPUTATION)
         if scope.kind == WHILE and (site := getattr(scope.payload, "site", None)) is not None
     }
+
+
+def needs_constants(call: ApiCall) -> bool:
+    """Return whether it is TensorFlow's operation of that name, and no other's method."""
+    if call.last not in CONSTANTS or ".initializers" in call.path:
+        return False
+    if call.last in LIKE_IMAGES and ".image" not in call.path:
+        return False
+    return call.path.startswith(TENSORFLOW) or ".compat." in call.path
+
+
+def dynamic_arguments(call: ApiCall) -> Iterator[tuple[Argument, str]]:
+    """The arguments that must be constant and are not, with what they are."""
+    for keyword, position in CONSTANTS[call.last]:
+        argument = call.argument(keyword, position)
+        if argument is not None and argument.value != NONE:
+            if is_data(argument.value):
+                yield argument, f"`{_named(call, keyword)}`"
+        elif call.last == MASK:
+            lengths = call.argument("lengths", 0)
+            if lengths is not None and is_data(lengths.value):
+                yield lengths, "`maxlen` (by default the largest length)"
+
+
+def _named(call: ApiCall, keyword: str) -> str:
+    """Return the argument's name: the only one of `tf.range` is its limit."""
+    return "limit" if keyword == "start" and len(call.arguments) == 1 else keyword
+
+
+def is_data(value: Value) -> bool:
+    """Return whether the value, or a dimension in it, is known at run time only.
+
+    One that may be a setting instead is not: who compiles for a TPU gives it.
+    """
+    if isinstance(value, Tensor):
+        return value.data
+    if isinstance(value, Choice):
+        given = any(isinstance(each, (Opaque, External)) for each in value.options)
+        return not given and any(map(is_data, value.options))
+    return isinstance(value, Sequence) and any(map(is_data, value.items))

@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import Argument
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.events import ApiCall, Argument, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import External
+from tpulint.analysis.domain.values import Const, External, Value
+from tpulint.analysis.domain.written_tests import is_for_gpu, leaves_tpu
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
-from tpulint.knowledge.operations import dtypes, lacks
-from tpulint.queries.branch_tests import asks_for_dtype
+from tpulint.knowledge import names, seam
+from tpulint.knowledge.operations import builds, dtypes, lacks
+from tpulint.queries.branch_tests import asks_for_dtype, is_handler
 from tpulint.queries.device_code import certainty, compiled_calls, placed_softly
+from tpulint.queries.processes import may_share_a_process, starts_of
 from tpulint.rules.base import Report
-from tpulint.rules.tpu504_dtypes import SLOW, asked_dtypes
-from tpulint.rules.tpu504_policies import check_policies
-from tpulint.rules.tpu504_transfers import check_transfers
+
+# Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
+SLOW = {
+    "float16": (
+        "float16 on a TPU has neither the range nor the hardware units of `bfloat16`",
+        "bfloat16",
+    ),
+    "float64": ("a TPU has no float64 units and emulates it slowly", "float32"),
+}
+HALF = {"half": "float16", "double": "float64"}
+# Functions whose names say the dtype.
+CASTS = {"to_double": "float64", "to_complex128": "complex128"}
+# The keyword, and its position, in which operations take the dtype of what they make.
+TAKES = {
+    "cast": 1,
+    "saturate_cast": 1,
+    "zeros": 1,
+    "ones": 1,
+    "zeros_like": 1,
+    "ones_like": 1,
+    "convert_to_tensor": 1,
+    "eye": None,
+    "range": None,
+    "one_hot": None,
+    "uniform": None,
+    "normal": None,
+    "truncated_normal": None,
+    "random_uniform": None,
+    "random_normal": None,
+    "constant": 1,
+    "get_variable": 2,
+    "Variable": None,
+}
+POLICIES = frozenset(["set_global_policy", "set_policy", "Policy"])
+MIXED = "mixed_float16"
+LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
 
 
 def check(program: Program, report: Report) -> None:
@@ -96,3 +134,99 @@ def _fix(argument: Argument, dtype: str) -> Fix | None:
     if dtype == "float64":
         return None  # the precision is asked for on purpose
     return Fix(Applicability.UNSAFE, f"write `{new}`", (Edit(start, end, new),))
+
+
+def asked_dtypes(call: ApiCall) -> Iterator[tuple[Argument | None, str]]:
+    """The dtypes that a call asks for, with the argument that says so."""
+    if not call.path.startswith("tensorflow.") or builds(call.path) is not None:
+        return
+    if call.last in CASTS:
+        yield None, CASTS[call.last]
+    if call.last not in TAKES:
+        return
+    argument = call.argument("dtype", TAKES[call.last])
+    name = named(argument.value) if argument is not None else None
+    if argument is not None and name is not None:
+        held = call.last == "constant" and name == "string"
+        if not held:  # a constant string is compiled: assertions hold some
+            yield argument, name
+
+
+def named(value: Value) -> str | None:
+    """The dtype that `tf.float16`, `np.float16` or `"float16"` names."""
+    if isinstance(value, External):
+        name = value.last
+    elif isinstance(value, Const):
+        name = value.value
+    else:
+        return None
+    name = HALF.get(name, name)
+    return name if name in SLOW or name in ("string", "complex128") else None
+
+
+def check_policies(program: Program, report: Report) -> None:
+    """Keras' mixed precision in float16, in a program that makes a TPU's strategy."""
+    trainings = {start for each, start in starts_of(program.computations) if _is_a_tpus(each)}
+    if not trainings:
+        return
+    for call, start in starts_of(each for each in program.all_calls() if _sets_mixed(each)):
+        if is_handler(call.context) or asks_for_dtype(call.context):
+            continue
+        if is_for_gpu(call.context) or leaves_tpu(call.context):
+            continue
+        if _has_no_tpu(program, call):
+            continue
+        policy = _policy(call)
+        if policy and any(may_share_a_process(program, start, each) for each in trainings):
+            report(
+                policy.site.span,
+                f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
+                certainty=Certainty.POSSIBLE,
+            )
+
+
+def _sets_mixed(call: ApiCall) -> bool:
+    if call.last not in POLICIES or "mixed_precision" not in call.path:
+        return False
+    policy = _policy(call)
+    return policy is not None and policy.value == Const(MIXED)
+
+
+def _policy(call: ApiCall) -> Argument | None:
+    return call.argument("name", 0) or call.argument("policy", 0)
+
+
+def _has_no_tpu(program: Program, call: ApiCall) -> bool:
+    """Return whether each TPUStrategy of the same run is made in the other branch of a test."""
+    made = [
+        each.context.excludes(call.context)
+        for each in program.all_calls()
+        if each.last in seam.TPU_STRATEGIES and each.context.run == call.context.run
+    ]
+    return bool(made) and all(made)
+
+
+def _is_a_tpus(computation: Computation) -> bool:
+    return computation.mode == "function" and computation.certainty is Certainty.DEFINITE
+
+
+def check_transfers(program: Program, report: Report) -> None:
+    """Tensors of int64 that cross to the host: TensorFlow up to 2.4 refuses them."""
+    for cluster in program.clusters():
+        if cluster.computation is None or cluster.kind != "outside_compilation":
+            continue
+        target = program.targets.of(cluster.site.module.filename)
+        if target.mask & ~names.until(LAST_WITHOUT_INT64):
+            continue
+        for use in cluster.receives:
+            if use.tensor.dtype == "int64":
+                sure = certainty(program, cluster.computation, cluster.context)
+                report(
+                    cluster.named.span,
+                    "an int64 is sent to the host, which TensorFlow does not support before"
+                    f" {names.after(LAST_WITHOUT_INT64)}",
+                    certainty=Certainty.POSSIBLE if use.alternative else sure,
+                    trace=path_to_site(
+                        cluster.computation, cluster.context, cluster.site, "sends an int64"
+                    ),
+                )

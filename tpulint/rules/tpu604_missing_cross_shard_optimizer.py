@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
+from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import GUESSES
 from tpulint.analysis.domain.events import ApiCall, Computation
-from tpulint.analysis.domain.objects import ExternalObject, Instance
+from tpulint.analysis.domain.objects import Class, ExternalObject, Function, Instance
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
-from tpulint.analysis.domain.values import Choice
+from tpulint.analysis.domain.values import Choice, External, Value
 from tpulint.diagnostics.fixes.estimators import in_cross_shard_optimizer
 from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import Certainty
@@ -16,9 +19,11 @@ from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.queries.estimators import may_have_one_replica
 from tpulint.rules.base import Report
-from tpulint.rules.tpu604_bare_optimizers import WRAPPER, is_bare
 
 UPDATES = ("minimize", "apply_gradients")
+WRAPPER = "CrossShardOptimizer"
+# Words in the names of wrappers that sum gradients, in packages that are not seen.
+SUMS = re.compile(r"shard|distributed|replica|allreduce|all_reduce|horovod|tpu", re.IGNORECASE)
 
 
 def check(program: Program, report: Report) -> None:
@@ -92,3 +97,61 @@ def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
         return True
     found = list(tensors(given.value))
     return not found or any(each.sort == "unseen" and each.site not in computed for each in found)
+
+
+def is_bare(receiver: Value | None) -> bool:
+    """Return whether this certainly is an optimizer of TensorFlow's, or made after it, that sums
+    nothing.
+    """
+    if isinstance(receiver, Instance):
+        return _is_bare_class(receiver)
+    if not isinstance(receiver, ExternalObject):
+        return False
+    if not is_tensorflow(receiver.path):
+        return _is_from_elsewhere(receiver)
+    named = receiver.last.endswith("Optimizer") or ".optimizers." in receiver.path
+    return named and not SUMS.search(receiver.last) and not _wraps(receiver)
+
+
+def _is_from_elsewhere(optimizer: ExternalObject) -> bool:
+    """Return whether another package's optimizer, or wrapper of one, shows nothing that sums
+    gradients.
+    """
+    if SUMS.search(optimizer.path):
+        return False
+    held = [v for _, v in optimizer.arguments if isinstance(v, (ExternalObject, Instance))]
+    return optimizer.last.endswith("Optimizer") or (bool(held) and all(map(is_bare, held)))
+
+
+def _is_bare_class(optimizer: Instance) -> bool:
+    """Return whether a class of the project is a TensorFlow optimizer and neither sums nor wraps
+    one.
+    """
+    bases = mro(optimizer.cls)
+    outside = [each for each in bases if isinstance(each, External)]
+    made = any(each.last.endswith("Optimizer") for each in outside)
+    unseen = any(not is_tensorflow(each.path) and each.last != "object" for each in outside)
+    methods = [one for each in bases if isinstance(each, Class) for one in each.names.values()]
+    mentions = {word for one in methods if isinstance(one, Function) for word in one.code.mentions}
+    mentions |= {each.last for each in outside}
+    sums = not mentions.isdisjoint(seam.COLLECTIVES | {WRAPPER})
+    kept = optimizer.attributes.values()
+    return (
+        made
+        and not unseen
+        and not sums
+        and not any(isinstance(each, (ExternalObject, Instance)) for each in kept)
+    )
+
+
+def _wraps(optimizer: ExternalObject) -> bool:
+    """Return whether this is a CrossShardOptimizer, holds one, or may hold one."""
+    if optimizer.last == WRAPPER:
+        return True
+    for keyword, value in optimizer.arguments:
+        if isinstance(value, ExternalObject):
+            if _wraps(value):
+                return True
+        elif keyword in ("opt", "optimizer"):
+            return True
+    return False

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.objects import ExternalObject
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.events import ApiCall, Variable
+from tpulint.analysis.domain.objects import ExternalObject, Sequence
 from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.structures import is_dataset, start_of
+from tpulint.analysis.domain.values import NONE, Const, Strategy, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty
+from tpulint.knowledge import folders, seam
 from tpulint.queries.estimators import on_tpu, run_config
+from tpulint.queries.input_pipelines import calls_of, data_of, sources, steps
 from tpulint.rules.base import Report
-from tpulint.rules.tpu607_pipeline_calls import (
-    fault_on_the_host,
-    is_local,
-    is_one_of_several,
-    pipeline_calls,
-)
-from tpulint.rules.tpu607_remote_workers import remoteness
+
+PYTHON = "runs Python on this machine"
+TABLE = "uses a table of this machine"
+FILE = "reads a file of this machine"
+GENERATOR = "ImageDataGenerator"  # tensorflow/python/keras: a loop of Python's
+# tensorflow/python/distribute/cluster_resolver/tpu/tpu_cluster_resolver.py: these names mean a TPU
+# of this machine, a zone or a project one of the cloud's. TensorFlow 1 with `tf.contrib` runs on no
+# TPU VM, so a cluster there is always another machine.
+LOCAL = ("", "local")
+RESOLVER = "TPUClusterResolver"
 
 
 def check(program: Program, report: Report) -> None:
@@ -60,3 +69,99 @@ def _say(feed: Feed, call: ApiCall, what: str, sure: Certainty, report: Report) 
             traces.step(HOST_LANE, call.site, what),
         ),
     )
+
+
+def pipeline_calls(program: Program, feed: Feed) -> Iterator[ApiCall]:
+    """Yield the calls that make the pipeline and those inside its functions, each once."""
+    sites = dict.fromkeys(step.site for step in steps(data_of(program, feed)))
+    found = list(calls_of(program, feed))
+    for site in sites:
+        found += program.piped_at.get(site, ())
+    found += [call for site in sites for call in program.at.get(site, ())]
+    yield from {id(call): call for call in found}.values()
+
+
+def is_one_of_several(program: Program, feed: Feed, call: ApiCall) -> bool:
+    """Return whether the program chooses between this source and others, one of them a TPU's."""
+    if not isinstance(feed.owner, Strategy) or call.last not in seam.PYTHON_IN_GRAPH:
+        return False
+    begun = [each for each in sources(data_of(program, feed)) if isinstance(each, ExternalObject)]
+    others = [each for each in begun if each.last not in seam.PYTHON_IN_GRAPH]
+    return any(each.site is call.site for each in begun) and any(map(is_dataset, others))
+
+
+def fault_on_the_host(call: ApiCall, feed: Feed) -> str | None:
+    receiver = call.receiver
+    if call.last in seam.PYTHON_IN_GRAPH:
+        return PYTHON
+    if (
+        isinstance(receiver, ExternalObject)
+        and receiver.last == GENERATOR
+        and call.last[:4] == "flow"
+    ):
+        return PYTHON
+    if isinstance(feed.owner, Strategy) and _is_table(receiver):
+        return TABLE
+    if call.last in seam.FILE_READERS and call.arguments and is_local(call.arguments[0].value):
+        return FILE
+    return None
+
+
+def _is_table(receiver: Value | None) -> bool:
+    return isinstance(receiver, Variable) and receiver.sort == "table"
+
+
+def is_local(path: Value) -> bool:
+    """Return whether a file of this machine is named here, or a list of which one is."""
+    if isinstance(path, Sequence):
+        return any(is_local(each) for each in path.items)
+    starts = start_of(path)
+    return starts is not None and folders.is_local(starts)
+
+
+def remoteness(owner: Value) -> Certainty | None:
+    """Return the certainty that the TPU of `owner` is remote; None if it is local."""
+    if isinstance(owner, Strategy):
+        return _of_resolver(owner.resolver)
+    if not isinstance(owner, ExternalObject):
+        return Certainty.POSSIBLE
+    config = owner.argument("config", 2)
+    return _of_config(config) if isinstance(config, ExternalObject) else Certainty.POSSIBLE
+
+
+def _of_config(config: ExternalObject) -> Certainty | None:
+    """A RunConfig names its TPU by `cluster=` or by `master=`."""
+    cluster = config.argument("cluster")
+    master = config.argument("master")
+    given = [each for each in (cluster, master) if each is not None and each != NONE]
+    if not given:
+        return None  # then there is no other machine
+    found = [_of_resolver(each) if each is cluster else _of_name(each) for each in given]
+    if None in found:
+        return None
+    remote = Certainty.DEFINITE in found or (".contrib." in config.path and cluster in given)
+    return Certainty.DEFINITE if remote else Certainty.POSSIBLE
+
+
+def _of_resolver(resolver: Value) -> Certainty | None:
+    """All that the resolver may be says the same, or it is not sure."""
+    found = {_of_one(each) for each in options(resolver) if each != NONE}
+    return found.pop() if len(found) == 1 else Certainty.POSSIBLE
+
+
+def _of_one(resolver: Value) -> Certainty | None:
+    if not isinstance(resolver, ExternalObject) or RESOLVER not in resolver.path:
+        return Certainty.POSSIBLE
+    zone = resolver.argument("zone") or resolver.argument("project")
+    if ".contrib." in resolver.path or (isinstance(zone, Const) and zone != NONE):
+        return Certainty.DEFINITE
+    return _of_name(resolver.argument("tpu", 0))
+
+
+def _of_name(name: Value | None) -> Certainty | None:
+    """Return the value of `tpu=` or `master=`."""
+    if isinstance(name, Text):
+        return Certainty.DEFINITE if name.starts.startswith("grpc") else Certainty.POSSIBLE
+    if isinstance(name, Const) and isinstance(name.value, str):
+        return None if name.value in LOCAL else Certainty.DEFINITE
+    return Certainty.POSSIBLE

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import MODEL_FN
-from tpulint.analysis.domain.program import Program
+import re
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.arity import signature_of
+from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context
+from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence, function_of
+from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import Partial, Value, options
+from tpulint.analysis.domain.written_tests import tests
+from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.estimators import for_tpus
 from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import Certainty
+from tpulint.knowledge.seam import GIVES_ONE_TENSOR
 from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report
-from tpulint.rules.tpu608_params import check_params
-from tpulint.rules.tpu608_specifications import pair_fault, plain_specifications
 
 PAIRS = {"eval_metrics": 4, "host_call": 7}  # arguments of TPUEstimatorSpec
+EVALUATION = re.compile(r"EVAL\b|['\"]eval['\"]")
+OTHER_MODE = re.compile(r"(?:TRAIN|PREDICT|INFER)\b|['\"](?:train|predict|infer)['\"]")
+NEGATED = re.compile(r"!=|\bnot\b")
 
 
 def check(program: Program, report: Report) -> None:
@@ -50,3 +61,105 @@ def _check_pairs(program: Program, report: Report) -> None:
                         else Certainty.POSSIBLE,
                         trace=device_path(computation, call.context),
                     )
+
+
+def check_params(program: Program, report: Report) -> None:
+    for computation in program.computations:
+        given = computation.call.argument("model_fn", 0)
+        if computation.call.last == "TPUEstimator" and given is not None:
+            _check_function("model_fn", computation.callee, computation.context, given.site, report)
+    for feed in program.feeds:
+        if isinstance(feed.owner, ExternalObject) and feed.function is not None:
+            _check_function("input_fn", feed.function, feed.context, _named(program, feed), report)
+
+
+def _named(program: Program, feed: Feed) -> Site:
+    """The argument of `train` and its kin that is the input function, else the whole call."""
+    call = next((each for each in program.at.get(feed.site, ()) if each.last == feed.kind), None)
+    given = call.argument("input_fn", 0) if call is not None else None
+    return given.site if given is not None else feed.site
+
+
+def _check_function(
+    kind: str, function: Value, context: Context, site: Site, report: Report
+) -> None:
+    if all(map(lacks_params, options(function))):
+        report(
+            site.span,
+            f"{traces.callee_name(function)} is given as `{kind}` but takes no `params`, in which"
+            " TPUEstimator passes the batch size",
+            certainty=Certainty.POSSIBLE if context.is_guess else Certainty.DEFINITE,
+        )
+
+
+def lacks_params(function: Value) -> bool:
+    """Return whether TPUEstimator finds no `params` among the arguments (`_call_input_fn`)."""
+    if isinstance(function, Partial):
+        return False  # what it fixes counts as absent, and its function may be seen only in part
+    signature = signature_of(function)
+    if signature is None or any(
+        each.kind is each.VAR_KEYWORD for each in signature.parameters.values()
+    ):
+        return False
+    return "params" not in signature.parameters
+
+
+def pair_fault(computation: Computation, value: Value) -> str | None:
+    """Return what TPUEstimatorSpec has against the pair, whichever value it is; None if nothing."""
+    tensors = {id(each.result) for each in computation.calls if each.last in GIVES_ONE_TENSOR}
+    found = [_fault(each, tensors) for each in options(value)]
+    return found[0] if all(found) else None
+
+
+def _fault(value: Value, tensors: set[int]) -> str | None:
+    """`tensors` are the ids of values that are one tensor each."""
+    if isinstance(value, Mapping):
+        return "is a dict"
+    if function_of(value) is not None:
+        return "is a function without its tensors"
+    if id(value) in tensors:
+        return "is a tensor"
+    if not isinstance(value, Sequence) or value.open:
+        return None
+    if len(value.items) != 2:
+        return f"has {len(value.items)} elements"
+    first, second = value.items
+    if id(first) in tensors or isinstance(first, (Sequence, Mapping)):
+        return "begins with something that is no function"
+    if id(second) in tensors or function_of(second) is not None:
+        return "has no list and no dict as its second element"
+    return None
+
+
+def plain_specifications(program: Program) -> Iterator[tuple[Computation, ApiCall, bool]]:
+    """Yield each EstimatorSpec that a model_fn makes for evaluation on the TPU, and its certainty.
+
+    Training takes one; whether a prediction runs on the TPU is seen too seldom.
+    """
+    evaluated = {id(feed.owner) for feed in program.feeds if feed.kind == "evaluate"}
+    for computation in program.computations:
+        if computation.kind == MODEL_FN and id(computation.call.result) in evaluated:
+            for call in computation.calls:
+                if call.last == "EstimatorSpec" and call.context.on_device:
+                    sure = is_evaluated(computation, call.context)
+                    if sure is not None:
+                        yield computation, call, sure
+
+
+def is_evaluated(computation: Computation, context: Context) -> bool | None:
+    """Return whether an evaluation gets there for sure; None where it does not."""
+    sure = not context.is_guess
+    outside = set(tests(computation.context))
+    for text, taken in tests(context):
+        if (text, taken) in outside:
+            continue
+        asked = taken is (NEGATED.search(text) is None)
+        if EVALUATION.search(text) and not OTHER_MODE.search(text):
+            if not asked:
+                return None
+        elif OTHER_MODE.search(text) and not EVALUATION.search(text):
+            if asked:
+                return None
+        else:
+            sure = False
+    return sure

@@ -6,6 +6,7 @@ from tpulint.analysis.domain.context import LOOP, WHILE, WITH, Scope
 from tpulint.analysis.domain.effects import SCOPE, UNSEEN
 from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Strategy
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.strategies import without_scope
@@ -13,7 +14,8 @@ from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
 from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report
-from tpulint.rules.tpu703_loop_nesting import is_written_in
+from tpulint.syntax.nodes import walk
+from tpulint.syntax.statement_nodes import For, While
 
 RUNS = frozenset(["run", "experimental_run_v2"])
 
@@ -84,3 +86,17 @@ def of_every_strategy(context: Context) -> Certainty:
 def certainty(computation: Computation, strategy: object, guess: bool) -> Certainty:
     sure = isinstance(strategy, Strategy) and strategy.kind == "tpu" and not guess
     return computation.certainty if sure else Certainty.POSSIBLE
+
+
+def is_written_in(outer: Site, inner: Site) -> bool:
+    """Return whether `inner` is in the loop at `outer`, in the same function."""
+    if outer.module is not inner.module:
+        return False
+    facts = outer.module.facts
+    loops = (
+        node
+        for body in (facts.body, *(each.body for each in facts.functions))
+        for node in walk(*body)
+        if isinstance(node, (For, While)) and node.place == outer.place
+    )
+    return any(getattr(node, "place", None) == inner.place for loop in loops for node in walk(loop))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tpulint.analysis.domain.context import GUARD, GUESSES
 from tpulint.analysis.domain.events import ApiCall, Context
+from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.values import UNKNOWN, Strategy, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE
+from tpulint.finding import HOST_LANE, Certainty
+from tpulint.knowledge import seam
+from tpulint.knowledge.strategies import INITIALIZES, SHUTS_DOWN
 from tpulint.rules.base import Report
-from tpulint.rules.tpu704_tpu_system import Again, initialized_again
+
+RELEVANT = INITIALIZES | SHUTS_DOWN | seam.TPU_STRATEGIES | {"scope"}
+HANDLER = "except"
 
 
 def check(program: Program, report: Report) -> None:
@@ -36,3 +46,104 @@ def does(call: ApiCall) -> str:
     if call.last == "scope":
         return "enters the scope of a strategy on the system"
     return f"calls `{call.last}`"
+
+
+@dataclass(frozen=True)
+class Again:
+    """The system is initialized at `call`, although `before` is on it already.
+
+    before: a strategy, or a scope that was entered.
+    """
+
+    call: ApiCall
+    before: ApiCall
+    certainty: Certainty
+
+
+def initialized_again(program: Program) -> Iterator[Again]:
+    """Each initialization that takes away what is on the system."""
+    runs: dict[int, list[ApiCall]] = {}
+    for call in program.calls:
+        if call.last in RELEVANT:
+            runs.setdefault(call.context.run, []).append(call)
+    for calls in runs.values():
+        standing: list[ApiCall] = []
+        for number, call in enumerate(calls):
+            if call.last in SHUTS_DOWN:
+                standing = []
+                continue
+            if call.last in INITIALIZES:
+                is_rebuilt = any(_enters_scope(each) for each in calls[number + 1 :])
+                yield from _lost(call, standing, is_rebuilt)
+            standing.append(call)
+
+
+def _lost(call: ApiCall, standing: list[ApiCall], is_rebuilt: bool) -> Iterator[Again]:
+    """The most that is in the way: what a scope made, or a strategy.
+
+    is_rebuilt: a scope is entered afterwards, so that the system may be cleared on purpose.
+    """
+    reachable = [each for each in standing if _comes_before(each, call)]
+    if any(_are_apart(each, call) for each in reachable if each.last in INITIALIZES):
+        return
+    for names in ({"scope"}, seam.TPU_STRATEGIES):
+        found = [each for each in reachable if each.last in names and _is_tpus(each)]
+        if found:
+            holds = names == {"scope"} and any(_still_holds(each, call) for each in found)
+            sure = holds and not is_rebuilt
+            yield Again(call, found[0], Certainty.DEFINITE if sure else Certainty.POSSIBLE)
+            return
+
+
+def _comes_before(earlier: ApiCall, later: ApiCall) -> bool:
+    """Return whether one run can reach both, the later one not to fix the first.
+
+    What is under a test that asks whether something is there already is done once.
+    """
+    taken = dict(earlier.context.conditions)
+    if any(taken.get(key, branch) != branch for key, branch in later.context.conditions):
+        return False
+    return not any(key.kind in (HANDLER, GUARD) for key, _ in later.context.conditions)
+
+
+def _is_tpus(call: ApiCall) -> bool:
+    return call.last != "scope" or _enters_scope(call)
+
+
+def _enters_scope(call: ApiCall) -> bool:
+    is_tpus = isinstance(call.receiver, Strategy) and call.receiver.kind == "tpu"
+    return call.last == "scope" and is_tpus
+
+
+def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
+    """Return whether the function that entered the scope still runs, on every run that gets here.
+
+    What a function made that has ended may be gone with it.
+    """
+    call_chain = scope.context.call_chain
+    if call_chain != call.context.call_chain[: len(call_chain)]:
+        return False
+    if any(key.kind in GUESSES for key, _ in scope.context.conditions | call.context.conditions):
+        return False
+    return scope.context.conditions <= call.context.conditions
+
+
+def _are_apart(one: ApiCall, other: ApiCall) -> bool:
+    """Return whether two initializations may be of two TPUs."""
+    first, second = _resolver(one), _resolver(other)
+    if first is second:
+        return first is UNKNOWN
+    said = _literals(first)
+    return UNKNOWN in said or said != _literals(second)
+
+
+def _resolver(call: ApiCall) -> Value | None:
+    given = call.argument("cluster_resolver", 0)
+    return given.value if given is not None else None
+
+
+def _literals(resolver: Value | None) -> list[Value | None]:
+    """Return the arguments of a resolver; equal lists mean the same TPU."""
+    if not isinstance(resolver, ExternalObject):
+        return [resolver]
+    return [value for _, value in resolver.arguments]
