@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 from scripts.field import field  # noqa: E402  (the checkout comes first)
 from scripts.package_picture import mermaid  # noqa: E402
 from tpulint.cli.options import parser  # noqa: E402
-from tpulint.codes import CODES  # noqa: E402
+from tpulint.codes import CODES, FAMILIES  # noqa: E402
 from tpulint.config.keys import KEYS  # noqa: E402
 from tpulint.output.settings import toml  # noqa: E402
 from tpulint.rules import HERE  # noqa: E402
@@ -30,17 +30,6 @@ OPTIONS_END = "<!-- end of options -->"
 PACKAGES_BEGIN = "<!-- packages: written by scripts/docs.py -->"
 PACKAGES_END = "<!-- end of packages -->"
 SHOWN = "examples/deadlock_metrics.py"
-FAMILIES = {
-    "TPU0": "The tool itself",
-    "TPU1": "Variables: deadlocks and lost updates",
-    "TPU2": "Host clusters: nesting and scope",
-    "TPU3": "Control flow",
-    "TPU4": "The replicate family: arguments and outputs",
-    "TPU5": "Operations, dtypes and shapes on the device",
-    "TPU6": "TPUEstimator and input pipelines",
-    "TPU7": "TPUStrategy",
-    "TPU8": "The API itself",
-}
 
 
 def main() -> int:
@@ -75,15 +64,15 @@ def rules() -> str:
         "fix where the column says so: `--fix` applies the safe ones, which keep the meaning, and",
         "`--unsafe-fixes` the others too.",
     ]
-    for prefix, title in FAMILIES.items():
+    for prefix, family in FAMILIES.items():
         rows = [
-            f"| [{row.code}](../tpulint/rules/{row.module}.md) | {row.name} | {row.severity.value} "
+            f"| [{row.code}](../tpulint/rules/{row.path}.md) | {row.name} | {row.severity.value} "
             f"| {', '.join(each.value for each in row.fixes)} | {row.summary} |"
             for row in CODES.values()
-            if row.code.startswith(prefix) and (HERE / f"{row.module}.md").exists()
+            if row.code.startswith(prefix) and (HERE / f"{row.path}.md").exists()
         ]
         if rows:
-            lines += ["", f"## {prefix}xx: {title}", "", "| code | name | | fix | reports |"]
+            lines += ["", f"## {prefix}xx: {family.title}", "", "| code | name | | fix | reports |"]
             lines += ["|---|---|---|---|---|", *rows]
     return "\n".join(lines) + "\n"
 

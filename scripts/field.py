@@ -60,5 +60,5 @@ def verdict(report: Report) -> str:
 
 def link(code: str) -> str:
     """The code, leading to its page where one is written."""
-    page = HERE / f"{CODES[code].module}.md"
-    return f"[{code}](../tpulint/rules/{page.name})" if page.exists() else code
+    page = f"{CODES[code].path}.md"
+    return f"[{code}](../tpulint/rules/{page})" if (HERE / page).exists() else code

@@ -82,8 +82,8 @@ def layout(row: Code, root: Path = ROOT) -> dict[Path, str]:
     """The files of the rule `row`, with their first text."""
     rules = root / "tpulint" / "rules"
     templates = {
-        rules / f"{row.module}.py": RULE,
-        rules / f"{row.module}.md": PAGE,
+        rules / f"{row.path}.py": RULE,
+        rules / f"{row.path}.md": PAGE,
         root / "changelog.d" / f"{row.code.lower()}.new_rule.md": FRAGMENT,
     }
     return {

@@ -20,7 +20,7 @@ LABELS = {
     FEATURES: "explain, map, run: a directory a command",
     "pipeline": "the steps of a check, in one driver",
     "output": "one pure function a format, and the pictures of a map",
-    "rules": "one check a file, its page beside it",
+    "rules": "one module per rule, its page beside it",
     "diagnostics": "traces, fixes, suppressions, baseline",
     "queries": "questions that several rules ask of a program",
     ENTRY: "entry_discovery, build_program",

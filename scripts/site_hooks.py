@@ -17,16 +17,15 @@ sys.path.insert(0, str(ROOT))
 
 from mkdocs.structure.files import File, Files  # noqa: E402  (the checkout comes first)
 
-from scripts.docs import FAMILIES  # noqa: E402
-from tpulint.codes import CODES  # noqa: E402
+from tpulint.codes import CODES, FAMILIES  # noqa: E402
 from tpulint.rules import HERE  # noqa: E402
 
 # Files of the repository that are pages of the site, by their name there.
 PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 PAGES |= {
-    f"tpulint/rules/{row.module}.md": f"rules/{row.code}.md"
+    f"tpulint/rules/{row.path}.md": f"rules/{row.code}.md"
     for row in CODES.values()
-    if (HERE / f"{row.module}.md").exists()
+    if (HERE / f"{row.path}.md").exists()
 }
 SOURCES = {page: source for source, page in PAGES.items()}
 HOME = {"README.md": "index.md"}
@@ -44,14 +43,14 @@ def on_config(config: Any) -> Any:
 
 def families() -> list[dict[str, list[dict[str, str]]]]:
     found = []
-    for prefix, title in FAMILIES.items():
+    for prefix, family in FAMILIES.items():
         rows = [row for row in CODES.values() if row.code.startswith(prefix)]
         pages = [
             {f"{row.code} {row.name}": f"rules/{row.code}.md"}
             for row in rows
             if f"rules/{row.code}.md" in SOURCES
         ]
-        found.append({f"{prefix}xx {title}": pages})
+        found.append({f"{prefix}xx {family.title}": pages})
     return found
 
 

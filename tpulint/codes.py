@@ -1,8 +1,8 @@
 """The one map from codes to rules.
 
 A code is stable once shipped: suppressions, baselines, configurations and the
-runtime's errors carry it. A rule is in the file that its code and name spell:
-`tpulint/rules/tpu201_nested_outside_compilation.py`, its page beside it.
+runtime's errors carry it. A rule is in the file that its code and name spell, in the directory of
+its family: `tpulint/rules/clusters/tpu201_nested_outside_compilation.py`, its page beside it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,27 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tpulint.finding import Applicability, Severity
+
+
+class Family(NamedTuple):
+    """The rules whose codes begin alike: their directory in tpulint/rules, and their title."""
+
+    directory: str
+    title: str
+
+
+# By the beginning of the codes. Those of the tool itself have only pages.
+FAMILIES = {
+    "TPU0": Family("", "The tool itself"),
+    "TPU1": Family("variables", "Variables: deadlocks and lost updates"),
+    "TPU2": Family("clusters", "Host clusters: nesting and scope"),
+    "TPU3": Family("control_flow", "Control flow"),
+    "TPU4": Family("replicate", "The replicate family: arguments and outputs"),
+    "TPU5": Family("device_code", "Operations, dtypes and shapes on the device"),
+    "TPU6": Family("estimator", "TPUEstimator and input pipelines"),
+    "TPU7": Family("strategy", "TPUStrategy"),
+    "TPU8": Family("names", "The API itself"),
+}
 
 
 class Code(NamedTuple):
@@ -25,14 +46,15 @@ class Code(NamedTuple):
     fixes: tuple[Applicability, ...] = ()
 
     @property
-    def module(self) -> str:
-        """The stem of the rule's file and of its page."""
-        return f"{self.code.lower()}_{self.name.replace('-', '_')}"
+    def path(self) -> str:
+        """The path of the rule's module and of its page, in tpulint/rules and without a suffix."""
+        stem = f"{self.code.lower()}_{self.name.replace('-', '_')}"
+        return f"{FAMILIES[self.code[:4]].directory}/{stem}".lstrip("/")
 
     @property
     def url(self) -> str:
         """The rule's page on the web."""
-        return f"{PAGES}/{self.module}.md"
+        return f"{PAGES}/{self.path}.md"
 
 
 HOME = "https://github.com/tpulint/tpulint"

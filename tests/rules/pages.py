@@ -93,8 +93,10 @@ class Page:
 
 
 def pages(folder: Path = RULES) -> list[Page]:
-    """All pages of `folder`, by name."""
-    return [read_page(path) for path in sorted(folder.glob("tpu[0-9]*.md"))]
+    """All pages below `folder`, by name."""
+    return [
+        read_page(path) for path in sorted(folder.rglob("tpu[0-9]*.md"), key=lambda path: path.name)
+    ]
 
 
 def read_page(path: Path) -> Page:

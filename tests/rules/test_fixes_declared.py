@@ -27,5 +27,5 @@ def test_the_fixes_of_a_page_are_of_the_kinds_that_the_table_names(
 
 @pytest.mark.parametrize("code", written())
 def test_a_rule_that_passes_a_fix_is_in_the_table(code: str) -> None:
-    text = (HERE / f"{CODES[code].module}.py").read_text(encoding="utf-8")
+    text = (HERE / f"{CODES[code].path}.py").read_text(encoding="utf-8")
     assert (re.search(r"\bfix=", text) is not None) == bool(CODES[code].fixes)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from tpulint.analysis.domain.context import LOOP, PLACE, ConditionKey, Scope
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.rules.tpu303_tensor_crosses_control_flow import is_either_or
+from tpulint.rules.control_flow.tpu303_tensor_crosses_control_flow import is_either_or
 from tpulint.syntax import ir
 
 MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], [], [0] * ir.KINDS))

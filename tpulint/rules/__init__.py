@@ -23,17 +23,19 @@ def written() -> list[str]:
 
 @functools.cache
 def is_written(code: str) -> bool:
-    return (HERE / f"{CODES[code].module}.py").exists()
+    return (HERE / f"{CODES[code].path}.py").exists()
 
 
 def load(code: str) -> Rule:
     """The module of the rule `code`."""
-    return cast(Rule, importlib.import_module(f"tpulint.rules.{CODES[code].module}"))
+    return cast(
+        Rule, importlib.import_module(f"tpulint.rules.{CODES[code].path.replace('/', '.')}")
+    )
 
 
 def page(code: str) -> str:
     """The text of the rule's page (markdown)."""
-    return (HERE / f"{CODES[code].module}.md").read_text(encoding="utf-8")
+    return (HERE / f"{CODES[code].path}.md").read_text(encoding="utf-8")
 
 
 def run(program: Program, codes: Collection[str]) -> list[Finding]:

@@ -13,7 +13,7 @@ from tpulint.codes import CODES
 def test_a_new_rule_is_laid_out_whole(tmp_path: Path) -> None:
     row = CODES["TPU201"]
     rule, page, fragment = layout(row, tmp_path)
-    assert rule == tmp_path / "tpulint/rules/tpu201_nested_outside_compilation.py"
+    assert rule == tmp_path / "tpulint/rules/clusters/tpu201_nested_outside_compilation.py"
     assert fragment == tmp_path / "changelog.d/tpu201.new_rule.md"
     texts = layout(row, tmp_path)
     functions = [node for node in ast.parse(texts[rule]).body if isinstance(node, ast.FunctionDef)]

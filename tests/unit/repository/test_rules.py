@@ -22,8 +22,10 @@ def test_every_code_has_a_rule() -> None:
 
 
 def test_a_rule_is_one_module_beside_its_page() -> None:
-    modules = {path.stem for path in rules.HERE.glob("tpu*.py")}
-    assert modules == {CODES[code].module for code in rules.written()}
+    modules = {path.with_suffix("") for path in rules.HERE.rglob("tpu*.py")}
+    pages = {path.with_suffix("") for path in rules.HERE.rglob("tpu*.md")}
+    assert modules == {rules.HERE / CODES[code].path for code in rules.written()}
+    assert pages == {rules.HERE / row.path for row in CODES.values()}
 
 
 def test_the_command_line_explains_every_code(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,6 +41,6 @@ def test_the_command_line_explains_every_code(capsys: pytest.CaptureFixture[str]
 
 def test_the_rules_about_names_alone_are_those_that_ask_for_absent_names() -> None:
     """These alone are run where a file names what its TensorFlow lacks, and no program is read."""
-    sources = {each: rules.HERE / f"{CODES[each].module}.py" for each in rules.written()}
+    sources = {each: rules.HERE / f"{CODES[each].path}.py" for each in rules.written()}
     asking = {code for code, path in sources.items() if "absent_names" in path.read_text("utf-8")}
     assert asking == OF_NAMES

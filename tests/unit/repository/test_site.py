@@ -55,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_rule_has_a_page(site: Path) -> None:
     pages = {path.parent.name for path in (site / "rules").glob("*/index.html")}
-    assert pages == {row.code for row in CODES.values() if (HERE / f"{row.module}.md").exists()}
+    assert pages == {row.code for row in CODES.values() if (HERE / f"{row.path}.md").exists()}
 
 
 def test_every_link_leads_to_a_file(site: Path) -> None:

@@ -1,0 +1,1 @@
+"""Rules TPU2xx. Host clusters: nesting and scope."""

@@ -1,0 +1,1 @@
+"""Rules TPU3xx. Control flow."""

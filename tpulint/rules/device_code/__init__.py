@@ -1,0 +1,1 @@
+"""Rules TPU5xx. Operations, dtypes and shapes on the device."""

@@ -1,0 +1,1 @@
+"""Rules TPU6xx. TPUEstimator and input pipelines."""

@@ -1,0 +1,1 @@
+"""Rules TPU8xx. The API itself."""

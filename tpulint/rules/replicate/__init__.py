@@ -1,0 +1,1 @@
+"""Rules TPU4xx. The replicate family: arguments and outputs."""

@@ -1,0 +1,1 @@
+"""Rules TPU7xx. TPUStrategy."""

@@ -1,0 +1,1 @@
+"""Rules TPU1xx. Variables: deadlocks and lost updates."""
