@@ -48,8 +48,9 @@ lint: .venv/ready
 	.venv/bin/python scripts/assertions.py
 
 docs: .venv/ready
+	.venv/bin/python scripts/codes.py --write
 	.venv/bin/python scripts/docs.py --write
-	git diff --exit-code -- README.md docs
+	git diff --exit-code -- README.md docs tpulint/codes.tsv
 
 # The documentation site, in build/site.
 site: .venv/ready

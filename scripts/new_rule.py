@@ -1,31 +1,41 @@
-"""Lay out a new rule: its file, its page and its changelog fragment.
+"""Lay out a new rule: its module, page and changelog fragment, and its row in the table of codes.
 
-    python scripts/new_rule.py TPU210
+    python scripts/new_rule.py TPU210 example-fault "an example of a fault"
 
-The code must already have its row in tpulint/codes.py: the row gives the name, the
-summary and by them every file name. Nothing that exists is overwritten.
+Code, name and summary give every file name and the first texts. Nothing that exists is overwritten.
 """
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tpulint.codes import CODES, Code  # noqa: E402  (the checkout comes first)
+from tpulint.codes import CODES, FAMILIES, NAMES, SHAPE, Code  # noqa: E402  (the checkout comes first)
+from tpulint.finding import Severity  # noqa: E402
 
-RULE = '''"""{code} {name}: {summary}."""
+RULE = '''"""{code}: {summary}."""
 
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
-from tpulint.rules.base import Report
+from tpulint.finding import Severity
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    """Report each place of the fault, by `report(span, message, certainty=..., trace=...)`."""
+@register
+class {class_name}(Rule):
+    code = "{code}"
+    name = "{name}"
+    severity = Severity.ERROR
+    summary = "{summary}"
+
+    def check(self, program: Program, report: Report) -> None:
+        """Report each place of the fault, by `report(span, message, certainty=..., trace=...)`."""
 '''
 
 PAGE = """\
@@ -62,32 +72,49 @@ FRAGMENT = "{code} `{name}`: {summary}.\n"
 
 
 def main() -> int:
-    """Write the files of the code that is named on the command line."""
-    if len(sys.argv) != 2 or sys.argv[1] not in CODES:
-        print("usage: new_rule.py CODE, where CODE has its row in tpulint/codes.py")
+    """Write the files of the rule that is named on the command line."""
+    if len(sys.argv) != 4:
+        print("usage: new_rule.py CODE NAME SUMMARY")
         return 2
-    for path, text in layout(CODES[sys.argv[1]]).items():
-        said = "exists" if path.exists() else "written"
+    row = Code(sys.argv[1], sys.argv[2], Severity.ERROR, sys.argv[3])
+    problem = objection(row)
+    if problem is not None:
+        print(f"new_rule.py: {problem}")
+        return 2
+    for path, text in layout(row).items():
+        state = "exists" if path.exists() else "written"
         if not path.exists():
             path.write_text(text, encoding="utf-8")
-        print(f"{said}: {path.relative_to(ROOT)}")
-    print(
-        f"then: write the page and the rule, and `python scripts/pages.py --update {sys.argv[1]}`"
-    )
+        print(f"{state}: {path.relative_to(ROOT)}")
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "codes.py"), "--write"], check=True)
+    print(f"then: write the page and the rule, and `python scripts/pages.py --update {row.code}`")
     print("puts the output of its commands below them, which the tests hold it to")
     return 0
 
 
+def objection(row: Code) -> str | None:
+    """Return why there can be no such rule; None where there can be one."""
+    directories = {prefix for prefix, family in FAMILIES.items() if family.directory}
+    if re.fullmatch(SHAPE, row.code) is None or row.code[:4] not in directories:
+        return f"'{row.code}' is in no family of rules: see FAMILIES in tpulint/codes.py"
+    if row.code in CODES or row.name in NAMES:
+        return f"{row.code} or '{row.name}' exists"
+    if re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", row.name) is None:
+        return f"'{row.name}' is not in kebab case"
+    return None
+
+
 def layout(row: Code, root: Path = ROOT) -> dict[Path, str]:
     """The files of the rule `row`, with their first text."""
-    rules = root / "tpulint" / "rules"
+    rule = root / "tpulint" / "rules" / row.path
     templates = {
-        rules / f"{row.path}.py": RULE,
-        rules / f"{row.path}.md": PAGE,
+        rule.with_suffix(".py"): RULE,
+        rule.with_suffix(".md"): PAGE,
         root / "changelog.d" / f"{row.code.lower()}.new_rule.md": FRAGMENT,
     }
+    class_name = "".join(word.capitalize() for word in row.name.split("-"))
     return {
-        path: text.format(code=row.code, name=row.name, summary=row.summary)
+        path: text.format(code=row.code, name=row.name, summary=row.summary, class_name=class_name)
         for path, text in templates.items()
     }
 

@@ -18,15 +18,10 @@ sys.path.insert(0, str(ROOT))
 from mkdocs.structure.files import File, Files  # noqa: E402  (the checkout comes first)
 
 from tpulint.codes import CODES, FAMILIES  # noqa: E402
-from tpulint.rules import HERE  # noqa: E402
 
 # Files of the repository that are pages of the site, by their name there.
 PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-PAGES |= {
-    f"tpulint/rules/{row.path}.md": f"rules/{row.code}.md"
-    for row in CODES.values()
-    if (HERE / f"{row.path}.md").exists()
-}
+PAGES |= {f"tpulint/rules/{row.path}.md": f"rules/{row.code}.md" for row in CODES.values()}
 SOURCES = {page: source for source, page in PAGES.items()}
 HOME = {"README.md": "index.md"}
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[#)])")

@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from tpulint.cli.main import main
-from tpulint.codes import CODES
 from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
-from tpulint.pipeline import driver, resolve
+from tpulint.pipeline import driver
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.failure import ProgramFailure
 
@@ -56,7 +55,6 @@ def report_words(task: driver.Task, given: Mapping[str, bytes], warm: None = Non
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(driver, "analyze", report_words)
-    monkeypatch.setattr(resolve, "reported", lambda: frozenset(CODES))
     monkeypatch.chdir(tmp_path)
     for name in ("NO_COLOR", "FORCE_COLOR", "TPULINT_CACHE_DIR", "TPULINT_OUTPUT_FORMAT"):
         monkeypatch.delenv(name, raising=False)

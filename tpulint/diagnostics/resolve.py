@@ -24,13 +24,11 @@ def unsuppressed(
     suppressors: Iterable[str],
     partial: Collection[str],
     request: SuppressionSettings,
-    reported: Collection[str],
 ) -> list[Finding]:
     """Return the findings that nothing suppresses, with TPU002 for comments that suppress nothing.
 
     `partial` files were looked at without the project around them: what their suppressions
     are for may show only with it, so TPU002 is definite only where the file itself decides.
-    `reported` are the codes that something reports at all.
     """
     remaining: list[Finding] = []
     by_file: dict[str, list[Finding]] = {}
@@ -53,9 +51,8 @@ def unsuppressed(
             continue
         comments = read_comments(source, request.noqa)
         remaining += [each for each in findings if not comments.covers(each)]
-        active = asked.intersection(reported)
-        if "TPU002" in active and not broken:
-            idle = unused(comments, active, source if filename in partial else None)
+        if "TPU002" in asked and not broken:
+            idle = unused(comments, asked, source if filename in partial else None)
             remaining += [each for each in idle if not comments.covers(each)]
     return sorted(remaining, key=lambda each: (each.span, each.code))
 

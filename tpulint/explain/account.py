@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from tpulint.analysis.domain.events import Cluster, Computation
 from tpulint.analysis.domain.program import Feed, Program
+from tpulint.codes import RULES
 from tpulint.config import ConfigError
 from tpulint.disk import DISK
 from tpulint.explain import way_in
@@ -20,7 +21,6 @@ from tpulint.explain.rules import Looks, Resolution
 from tpulint.pipeline import driver
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.request import Request
-from tpulint.rules import written
 from tpulint.source import Source, UnreadableSource, read_source
 
 # `tpulint explain`: what the analysis saw in a file, or at one of its lines.
@@ -92,7 +92,7 @@ class _Account:
     def _read_programs(self, task: driver.Task) -> None:
         """Read the programs that reach the file, and run the rules on them."""
         batch, prefiltered, jobs = driver.programs_around(task, self.source.filename)
-        batch = batch._replace(codes=frozenset(written()))  # one that is not selected looks, too
+        batch = batch._replace(codes=frozenset(RULES))  # one that is not selected looks, too
         self.looks.findings += driver.analyze_names(batch, prefiltered).findings
         self.reasons.append(way_in.prefilter(self.source.data, batch.settings.wrappers))
         for job in jobs:

@@ -247,10 +247,11 @@ def processes_of(jobs: int | None) -> int:
 def _load() -> None:
     """Import what reads a program."""
     from tpulint import rules
+    from tpulint.codes import RULES
 
     for name in ("pipeline.summarize", "analysis.build_program", "syntax.summary_cache"):
         importlib.import_module(f"tpulint.{name}")
-    for code in rules.written():
+    for code in RULES:
         rules.load(code)
 
 

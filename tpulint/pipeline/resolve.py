@@ -45,9 +45,7 @@ def resolved(analysis: Analysis, task: Task, given: Mapping[str, bytes]) -> Chec
 
         names = {step.span.filename for each in found for step in each.trace}
         result.sources.update(read_all(sorted(names | suppressors), given))
-        remaining = unsuppressed(
-            found, result.sources, sorted(suppressors), task.partial, request, reported()
-        )
+        remaining = unsuppressed(found, result.sources, sorted(suppressors), task.partial, request)
     shown = [each for each in remaining if is_shown(each, request)]
     result.hidden.update(each.code for each in remaining if not is_shown(each, request))
     new = new_findings(shown, task.filenames, request, result)
@@ -80,13 +78,6 @@ def is_asked_for(finding: Finding, wanted: Collection[str]) -> bool:
         return True
     is_requirement = FILES.fullmatch(os.path.basename(finding.span.filename)) is not None
     return is_requirement and any(step.span.filename in wanted for step in finding.trace)
-
-
-def reported() -> frozenset[str]:
-    """The codes that something reports."""
-    from tpulint.rules import written
-
-    return frozenset((BROKEN, "TPU002", *written()))
 
 
 def broken(findings: Iterable[Finding]) -> set[str]:

@@ -1,36 +1,23 @@
-"""The rules, found by the one map of codes: a code whose file exists is a rule."""
+"""The rules, found by the table of codes: a rule's module is imported when it is first run."""
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Collection
 from pathlib import Path
-from typing import cast
 
 from tpulint.analysis.domain.program import Program
-from tpulint.codes import CODES
+from tpulint.codes import CODES, RULES
 from tpulint.finding import Finding
-from tpulint.rules.base import Reporter, Rule
+from tpulint.rules.base import REGISTERED, Reporter, Rule
 
 HERE = Path(__file__).parent
 
 
-def written() -> list[str]:
-    """The codes that have a rule's file, in order."""
-    return [code for code in CODES if is_written(code)]
-
-
-@functools.cache
-def is_written(code: str) -> bool:
-    return (HERE / f"{CODES[code].path}.py").exists()
-
-
 def load(code: str) -> Rule:
-    """The module of the rule `code`."""
-    return cast(
-        Rule, importlib.import_module(f"tpulint.rules.{CODES[code].path.replace('/', '.')}")
-    )
+    """The rule `code`."""
+    importlib.import_module(".".join(["tpulint", "rules", *CODES[code].path.split("/")]))
+    return REGISTERED[code]()
 
 
 def page(code: str) -> str:
@@ -41,8 +28,8 @@ def page(code: str) -> str:
 def run(program: Program, codes: Collection[str]) -> list[Finding]:
     """The findings of the rules among `codes`, sorted by place and code."""
     findings: list[Finding] = []
-    for code in CODES:
-        if code in codes and is_written(code):
+    for code in RULES:
+        if code in codes:
             reporter = Reporter(code)
             load(code).check(program, reporter)
             findings.extend(reporter.findings.values())

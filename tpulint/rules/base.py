@@ -1,4 +1,4 @@
-"""The interface of a rule: a module with `check(program, report)`, named by its code.
+"""The interface of a rule: a class with its code, its words and `check`.
 
 A rule reads the program in its own terms (computations, clusters, accesses) and
 has one verb, `report`. It knows nothing of files, selection or output.
@@ -6,11 +6,12 @@ has one verb, `report`. It knows nothing of files, selection or output.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 from tpulint.analysis.domain.program import Program
-from tpulint.finding import Certainty, Finding, Fix, Span, Step
+from tpulint.finding import Applicability, Certainty, Finding, Fix, Severity, Span, Step
 
 
 class Report(Protocol):
@@ -27,10 +28,35 @@ class Report(Protocol):
     ) -> None: ...
 
 
-class Rule(Protocol):
-    """The shape of a rule's module."""
+class Rule(ABC):
+    """One fault that programs can have. The table of all rules, `codes.tsv`, is made of these.
 
-    def check(self, program: Program, report: Report) -> None: ...
+    `code`: as users write it; stable once it is released.
+    `name`: in kebab case.
+    `summary`: one line without a full stop.
+    `fixes`: the kinds of fix that its findings can come with.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    summary: ClassVar[str]
+    fixes: ClassVar[tuple[Applicability, ...]] = ()
+
+    @abstractmethod
+    def check(self, program: Program, report: Report) -> None:
+        """Report each place of the fault in `program`."""
+
+
+REGISTERED: dict[str, type[Rule]] = {}
+
+AnyRule = TypeVar("AnyRule", bound=type[Rule])
+
+
+def register(rule: AnyRule) -> AnyRule:
+    """Make a class of rules known by its code."""
+    REGISTERED[rule.code] = rule
+    return rule
 
 
 @dataclass

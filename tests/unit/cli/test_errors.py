@@ -13,7 +13,7 @@ from tpulint.analysis.names.target_release import Targets
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.finding import Finding, Location, Span
-from tpulint.pipeline import driver
+from tpulint.pipeline import driver, rule_run
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.program_analysis import BuiltProgram
@@ -46,7 +46,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
         return BuiltProgram(program, found, ("cache: read-only",))  # type: ignore[arg-type]
 
     monkeypatch.setattr(driver, "read_program", read)
-    monkeypatch.setattr(rules, "written", lambda: ["TPU101", "TPU201"])
+    monkeypatch.setattr(rule_run, "RULES", ["TPU101", "TPU201"])
 
 
 def finding(filename: str, code: str = "TPU001") -> Finding:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from scripts.new_rule import layout
+import pytest
+
+from scripts.new_rule import layout, objection
 from tests.rules.pages import HEADINGS, read_page
-from tpulint.codes import CODES
+from tpulint.codes import CODES, Code
+from tpulint.finding import Severity
 
 
 def test_a_new_rule_is_laid_out_whole(tmp_path: Path) -> None:
@@ -16,10 +19,34 @@ def test_a_new_rule_is_laid_out_whole(tmp_path: Path) -> None:
     assert rule == tmp_path / "tpulint/rules/clusters/tpu201_nested_outside_compilation.py"
     assert fragment == tmp_path / "changelog.d/tpu201.new_rule.md"
     texts = layout(row, tmp_path)
-    functions = [node for node in ast.parse(texts[rule]).body if isinstance(node, ast.FunctionDef)]
-    assert [function.name for function in functions] == ["check"]
+    (defined,) = [node for node in ast.parse(texts[rule]).body if isinstance(node, ast.ClassDef)]
+    assert defined.name == "NestedOutsideCompilation"
+    assert {ast.unparse(node) for node in defined.body if isinstance(node, ast.Assign)} == {
+        "code = 'TPU201'",
+        "name = 'nested-outside-compilation'",
+        "severity = Severity.ERROR",
+        f"summary = '{row.summary}'",
+    }
+    assert [node.name for node in defined.body if isinstance(node, ast.FunctionDef)] == ["check"]
     page.parent.mkdir(parents=True)
     page.write_text(texts[page], encoding="utf-8")
     read = read_page(page)
     assert (read.code, read.rule) == (row.code, row.name)
     assert read.headings == HEADINGS
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "reason"),
+    [
+        ("TPU299", "example-fault", None),
+        ("TPU201", "example-fault", "exists"),
+        ("TPU299", "nested-outside-compilation", "exists"),
+        ("TPU099", "example-fault", "in no family"),
+        ("TPU999", "example-fault", "in no family"),
+        ("TPU2", "example-fault", "in no family"),
+        ("TPU299", "example_fault", "not in kebab case"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused(code: str, name: str, reason: str | None) -> None:
+    found = objection(Code(code, name, Severity.ERROR, "an example"))
+    assert found == reason if reason is None else reason in (found or "")

@@ -13,6 +13,7 @@ MODULES = {"os", "io", "tokenize", "codecs", "builtins", "gzip", "zipfile", "tar
 READER = "disk.py"
 # They read files of the package itself.
 OF_THE_PACKAGE = {
+    "codes.py",
     "knowledge/names.py",
     "knowledge/operations.py",
     "knowledge/renames.py",

@@ -6,7 +6,7 @@ from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.clusters import called_in_place
-from tpulint.finding import Certainty
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.queries.nesting import (
     OPENED_BY_CALL,
     after_the_step,
@@ -15,24 +15,36 @@ from tpulint.queries.nesting import (
     may_be_guarded,
 )
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for cluster in [*program.clusters(), *program.orphan_clusters]:
-        outer = cluster.parent
-        if outer is None or cluster.kind not in OPENED_BY_CALL or after_the_step(cluster.context):
-            continue
-        if guards_nesting(cluster.context):
-            continue
-        graph = is_graph_mode(cluster)
-        report(
-            cluster.named.span,
-            message(cluster, outer, graph),
-            certainty=certainty(cluster, outer, graph),
-            trace=traces.nested(cluster, outer),
-            fix=called_in_place(cluster),
-        )
+@register
+class NestedOutsideCompilation(Rule):
+    code = "TPU201"
+    name = "nested-outside-compilation"
+    severity = Severity.ERROR
+    summary = "a host cluster is reached from inside another one"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for cluster in [*program.clusters(), *program.orphan_clusters]:
+            outer = cluster.parent
+            if (
+                outer is None
+                or cluster.kind not in OPENED_BY_CALL
+                or after_the_step(cluster.context)
+            ):
+                continue
+            if guards_nesting(cluster.context):
+                continue
+            graph = is_graph_mode(cluster)
+            report(
+                cluster.named.span,
+                message(cluster, outer, graph),
+                certainty=certainty(cluster, outer, graph),
+                trace=traces.nested(cluster, outer),
+                fix=called_in_place(cluster),
+            )
 
 
 def certainty(cluster: Cluster, outer: Cluster, graph: bool) -> Certainty:

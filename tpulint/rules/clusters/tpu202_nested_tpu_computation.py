@@ -5,33 +5,40 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Certainty
+from tpulint.finding import DEVICE_LANE, Certainty, Severity
 from tpulint.queries.nesting import after_the_step
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for inner in program.computations:
-        outer = inner.context.computation
-        # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
-        if outer is None or inner.kind == "model_fn" or after_the_step(inner.context):
-            continue
-        known = (inner.certainty, certainty_at(outer, inner.context))
-        sure = all(each is Certainty.DEFINITE for each in known)
-        name = traces.callee_name(inner.callee)
-        report(
-            inner.site.span,
-            message(inner, outer),
-            certainty=Certainty.DEFINITE
-            if sure and not inner.context.is_guess
-            else Certainty.POSSIBLE,
-            trace=(
-                traces.entry(outer),
-                *traces.calls(DEVICE_LANE, outer.context, inner.context, skip=1),
-                traces.step(DEVICE_LANE, inner.site, f"`{inner.kind}` compiles {name} again"),
-            ),
-        )
+@register
+class NestedTpuComputation(Rule):
+    code = "TPU202"
+    name = "nested-tpu-computation"
+    severity = Severity.ERROR
+    summary = "a TPU computation is built inside another"
+
+    def check(self, program: Program, report: Report) -> None:
+        for inner in program.computations:
+            outer = inner.context.computation
+            # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
+            if outer is None or inner.kind == "model_fn" or after_the_step(inner.context):
+                continue
+            known = (inner.certainty, certainty_at(outer, inner.context))
+            sure = all(each is Certainty.DEFINITE for each in known)
+            name = traces.callee_name(inner.callee)
+            report(
+                inner.site.span,
+                message(inner, outer),
+                certainty=Certainty.DEFINITE
+                if sure and not inner.context.is_guess
+                else Certainty.POSSIBLE,
+                trace=(
+                    traces.entry(outer),
+                    *traces.calls(DEVICE_LANE, outer.context, inner.context, skip=1),
+                    traces.step(DEVICE_LANE, inner.site, f"`{inner.kind}` compiles {name} again"),
+                ),
+            )
 
 
 def message(inner: Computation, outer: Computation) -> str:

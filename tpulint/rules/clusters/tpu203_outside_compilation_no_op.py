@@ -10,17 +10,26 @@ from tpulint.analysis.domain.events import Cluster, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.clusters import called_in_place
-from tpulint.rules.base import Report
+from tpulint.finding import Applicability, Severity
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for cluster, place in places(program):
-        report(
-            cluster.named.span,
-            f"outside_compilation has no effect {place}: no TPU computation is active, and"
-            f" {traces.callee_name(cluster.callee)} runs as a plain call",
-            fix=called_in_place(cluster),
-        )
+@register
+class OutsideCompilationNoOp(Rule):
+    code = "TPU203"
+    name = "outside-compilation-no-op"
+    severity = Severity.WARNING
+    summary = "outside_compilation where no TPU computation can be active"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for cluster, place in places(program):
+            report(
+                cluster.named.span,
+                f"outside_compilation has no effect {place}: no TPU computation is active, and"
+                f" {traces.callee_name(cluster.callee)} runs as a plain call",
+                fix=called_in_place(cluster),
+            )
 
 
 def places(program: Program) -> Iterator[tuple[Cluster, str]]:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
+from tpulint.finding import Severity
 from tpulint.queries.nesting_guards import COUNTER, Guard, guards
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for module in program.modules:
-        for guard in guards(module):
-            report(guard.site.span, message(guard))
+@register
+class UnsafeClusterGuard(Rule):
+    code = "TPU204"
+    name = "unsafe-cluster-guard"
+    severity = Severity.WARNING
+    summary = "a hand-written nesting guard that is wrong"
+
+    def check(self, program: Program, report: Report) -> None:
+        for module in program.modules:
+            for guard in guards(module):
+                report(guard.site.span, message(guard))
 
 
 def message(guard: Guard) -> str:

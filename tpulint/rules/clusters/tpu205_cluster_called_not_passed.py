@@ -6,22 +6,30 @@ from tpulint.analysis.domain.events import Argument, Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE
 from tpulint.diagnostics.fixes.clusters import function_passed
-from tpulint.finding import Certainty
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.queries.host_functions import called_in_place
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.expression_nodes import CallNode, last_name
 
 
-def check(program: Program, report: Report) -> None:
-    for cluster in [*program.clusters(), *program.orphan_clusters]:
-        given = called_in_place(cluster)
-        if given is not None and isinstance(given.node, CallNode):
-            report(
-                given.site.span,
-                message(given.node),
-                certainty=certainty(cluster, given),
-                fix=function_passed(cluster),
-            )
+@register
+class ClusterCalledNotPassed(Rule):
+    code = "TPU205"
+    name = "cluster-called-not-passed"
+    severity = Severity.ERROR
+    summary = "the host function is called instead of passed"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for cluster in [*program.clusters(), *program.orphan_clusters]:
+            given = called_in_place(cluster)
+            if given is not None and isinstance(given.node, CallNode):
+                report(
+                    given.site.span,
+                    message(given.node),
+                    certainty=certainty(cluster, given),
+                    fix=function_passed(cluster),
+                )
 
 
 def certainty(cluster: Cluster, given: Argument) -> Certainty:

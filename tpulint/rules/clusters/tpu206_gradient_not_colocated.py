@@ -12,9 +12,9 @@ from tpulint.analysis.domain.structures import distinguished, tensors
 from tpulint.analysis.domain.values import UNKNOWN, Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.replicated import colocated
-from tpulint.finding import DEVICE_LANE, Certainty
+from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 # tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
 # taken, and the position of colocate_gradients_with_ops.
@@ -24,25 +24,33 @@ COLOCATE = {"gradients": 4, "minimize": 5, "compute_gradients": 4}
 WITHOUT_GRADIENT = ("py_func", "numpy_function")
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        for each in uncolocated(computation):
-            sure = each.sure and not each.call.context.is_guess
-            report(
-                each.call.site.span,
-                message(each),
-                certainty=certainty_at(computation, each.call.context)
-                if sure
-                else Certainty.POSSIBLE,
-                trace=(
-                    traces.entry(computation),
-                    *traces.to_cluster(computation, each.cluster),
-                    traces.step(DEVICE_LANE, each.cluster.site, "takes the host's result"),
-                    *traces.calls(DEVICE_LANE, each.cluster.context, each.call.context),
-                    traces.step(DEVICE_LANE, each.call.site, "takes the gradient through it"),
-                ),
-                fix=colocated(each.call),
-            )
+@register
+class GradientNotColocated(Rule):
+    code = "TPU206"
+    name = "gradient-not-colocated"
+    severity = Severity.ERROR
+    summary = "a gradient through a host cluster is compiled for the device"
+    fixes = (Applicability.SAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            for each in uncolocated(computation):
+                sure = each.sure and not each.call.context.is_guess
+                report(
+                    each.call.site.span,
+                    message(each),
+                    certainty=certainty_at(computation, each.call.context)
+                    if sure
+                    else Certainty.POSSIBLE,
+                    trace=(
+                        traces.entry(computation),
+                        *traces.to_cluster(computation, each.cluster),
+                        traces.step(DEVICE_LANE, each.cluster.site, "takes the host's result"),
+                        *traces.calls(DEVICE_LANE, each.cluster.context, each.call.context),
+                        traces.step(DEVICE_LANE, each.call.site, "takes the gradient through it"),
+                    ),
+                    fix=colocated(each.call),
+                )
 
 
 def message(found: Gradient) -> str:

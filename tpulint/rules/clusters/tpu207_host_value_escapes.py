@@ -12,33 +12,40 @@ from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Choice, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import Culprit, in_calls
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Step
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 DEPTH = 4
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        for each in escapes(computation):
-            tensor = each.use.tensor
-            culprit = in_calls(computation.calls, each.use.site, tensor)
-            assert tensor.made is not None and tensor.site is not None
-            steps = [
-                traces.entry(computation),
-                *traces.to_cluster(computation, each.cluster),
-                *traces.into_cluster(each.cluster, tensor.made),
-                traces.step(HOST_LANE, tensor.site, "makes the tensor and stores it"),
-                *traces.calls(DEVICE_LANE, each.cluster.context, each.use.context),
-                Step(DEVICE_LANE, culprit.span, "uses the host's tensor"),
-            ]
-            report(
-                culprit.span,
-                message(each, culprit),
-                certainty=each.certainty,
-                trace=tuple(steps),
-            )
+@register
+class HostValueEscapes(Rule):
+    code = "TPU207"
+    name = "host-value-escapes"
+    severity = Severity.ERROR
+    summary = "a host tensor leaves its cluster by a side door"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            for each in escapes(computation):
+                tensor = each.use.tensor
+                culprit = in_calls(computation.calls, each.use.site, tensor)
+                assert tensor.made is not None and tensor.site is not None
+                steps = [
+                    traces.entry(computation),
+                    *traces.to_cluster(computation, each.cluster),
+                    *traces.into_cluster(each.cluster, tensor.made),
+                    traces.step(HOST_LANE, tensor.site, "makes the tensor and stores it"),
+                    *traces.calls(DEVICE_LANE, each.cluster.context, each.use.context),
+                    Step(DEVICE_LANE, culprit.span, "uses the host's tensor"),
+                ]
+                report(
+                    culprit.span,
+                    message(each, culprit),
+                    certainty=each.certainty,
+                    trace=tuple(steps),
+                )
 
 
 def message(escape: Escape, culprit: Culprit) -> str:

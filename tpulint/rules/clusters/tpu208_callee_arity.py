@@ -5,18 +5,26 @@ from __future__ import annotations
 from tpulint.analysis.domain.arity import misfit
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
+from tpulint.finding import Severity
 from tpulint.queries.callable_arity import misfit_in
 from tpulint.queries.nesting import OPENED_BY_CALL
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for cluster in [*program.clusters(), *program.orphan_clusters]:
-        wrong = misfit_in(cluster, misfit) if cluster.kind in OPENED_BY_CALL else None
-        if wrong is not None:
-            name = traces.callee_name(wrong.callee)
-            report(
-                cluster.named.span,
-                f"{name} does not accept the arguments of outside_compilation: {wrong.reason}",
-                certainty=wrong.certainty,
-            )
+@register
+class CalleeArity(Rule):
+    code = "TPU208"
+    name = "callee-arity"
+    severity = Severity.ERROR
+    summary = "the host function cannot take its arguments"
+
+    def check(self, program: Program, report: Report) -> None:
+        for cluster in [*program.clusters(), *program.orphan_clusters]:
+            wrong = misfit_in(cluster, misfit) if cluster.kind in OPENED_BY_CALL else None
+            if wrong is not None:
+                name = traces.callee_name(wrong.callee)
+                report(
+                    cluster.named.span,
+                    f"{name} does not accept the arguments of outside_compilation: {wrong.reason}",
+                    certainty=wrong.certainty,
+                )

@@ -8,23 +8,34 @@ from tpulint.analysis.domain.effects import CLEARS, CONTROL, STACK
 from tpulint.analysis.domain.events import Cluster, ContextChange
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Severity
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 # An unreferenced `init_scope` is left when it is collected; dependencies change no context.
 CHANGES = frozenset([CLEARS, CONTROL])
 
 
-def check(program: Program, report: Report) -> None:
-    for cluster in program.clusters():
-        for change in unbalanced(cluster):
-            host = traces.callee_name(cluster.callee)
-            if change.change == "enter":
-                message = f"{host} enters this control-flow context on the host and never exits it"
-            else:
-                message = f"{host} exits a control-flow context on the host that it never entered"
-            report(change.site.span, message, certainty=_certainty(cluster, change))
+@register
+class DifferingControlFlowContext(Rule):
+    code = "TPU301"
+    name = "differing-control-flow-context"
+    severity = Severity.ERROR
+    summary = "a host cluster ends in another control-flow context than it started in"
+
+    def check(self, program: Program, report: Report) -> None:
+        for cluster in program.clusters():
+            for change in unbalanced(cluster):
+                host = traces.callee_name(cluster.callee)
+                if change.change == "enter":
+                    message = (
+                        f"{host} enters this control-flow context on the host and never exits it"
+                    )
+                else:
+                    message = (
+                        f"{host} exits a control-flow context on the host that it never entered"
+                    )
+                report(change.site.span, message, certainty=_certainty(cluster, change))
 
 
 def unbalanced(cluster: Cluster) -> list[ContextChange]:

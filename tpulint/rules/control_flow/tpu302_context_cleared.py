@@ -10,34 +10,41 @@ from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics.trace_steps import device_path, device_step
-from tpulint.finding import Certainty, Step
+from tpulint.finding import Certainty, Severity, Step
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 KINDS = ("outside_compilation", "map_outside_compilation")
 NAMES = {CLEARS: "tf.control_dependencies(None)", INIT_SCOPE: "tf.init_scope()"}
 
 
-def check(program: Program, report: Report) -> None:
-    by_call: dict[Site, list[Cluster]] = defaultdict(list)
-    for cluster in program.clusters():
-        if cluster.kind in KINDS:
-            by_call[cluster.named].append(cluster)
-    for site, clusters in by_call.items():
-        found = [_clearing(each) for each in clusters]
-        by = [(each, scope) for each, scope in zip(clusters, found, strict=True) if scope]
-        if not by:
-            continue
-        cluster, cleared = by[0]
-        name = NAMES[cleared.effect]
-        sure = all(map(_is_sure, clusters, found))
-        report(
-            site.span,
-            f"`{name}` has cleared the TPU context: the function runs in "
-            "place, outside the computation",
-            certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
-            trace=_told(cluster, cleared, name),
-        )
+@register
+class ContextCleared(Rule):
+    code = "TPU302"
+    name = "context-cleared"
+    severity = Severity.WARNING
+    summary = "outside_compilation where the TPU context has been cleared"
+
+    def check(self, program: Program, report: Report) -> None:
+        by_call: dict[Site, list[Cluster]] = defaultdict(list)
+        for cluster in program.clusters():
+            if cluster.kind in KINDS:
+                by_call[cluster.named].append(cluster)
+        for site, clusters in by_call.items():
+            found = [_clearing(each) for each in clusters]
+            by = [(each, scope) for each, scope in zip(clusters, found, strict=True) if scope]
+            if not by:
+                continue
+            cluster, cleared = by[0]
+            name = NAMES[cleared.effect]
+            sure = all(map(_is_sure, clusters, found))
+            report(
+                site.span,
+                f"`{name}` has cleared the TPU context: the function runs in "
+                "place, outside the computation",
+                certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+                trace=_told(cluster, cleared, name),
+            )
 
 
 def _told(cluster: Cluster, cleared: Scope, name: str) -> tuple[Step, ...]:

@@ -7,33 +7,40 @@ from tpulint.analysis.domain.events import Computation, Use
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics.culprits import Culprit, in_calls
 from tpulint.diagnostics.trace_steps import device_path, device_step
-from tpulint.finding import DEVICE_LANE, Certainty, Step
+from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
 from tpulint.queries.premises import certainty_of_trace
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 PLACES = {COND: "a branch", WHILE: "a loop's body"}
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        for use in computation.uses:
-            scope = _ended(use)
-            # Python's own `if` and `for` carry what they assign.
-            if scope.kind not in PLACES or scope.autograph or use.alternative:
-                continue
-            if is_either_or(use):
-                continue
-            sure = certainty_of_trace(computation, use.context)
-            if use.context.is_guess or use.certainty is Certainty.POSSIBLE:
-                sure = Certainty.POSSIBLE
-            culprit = in_calls(computation.calls, use.site, use.tensor)
-            report(
-                culprit.span,
-                f"{culprit.called('this tensor')} is made in {PLACES[scope.kind]} and used outside"
-                " it: return it from there",
-                certainty=sure,
-                trace=_trace(computation, use, scope, culprit),
-            )
+@register
+class TensorCrossesControlFlow(Rule):
+    code = "TPU303"
+    name = "tensor-crosses-control-flow"
+    severity = Severity.ERROR
+    summary = "a tensor of a branch or a loop body is used outside it"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            for use in computation.uses:
+                scope = _ended(use)
+                # Python's own `if` and `for` carry what they assign.
+                if scope.kind not in PLACES or scope.autograph or use.alternative:
+                    continue
+                if is_either_or(use):
+                    continue
+                sure = certainty_of_trace(computation, use.context)
+                if use.context.is_guess or use.certainty is Certainty.POSSIBLE:
+                    sure = Certainty.POSSIBLE
+                culprit = in_calls(computation.calls, use.site, use.tensor)
+                report(
+                    culprit.span,
+                    f"{culprit.called('this tensor')} is made in {PLACES[scope.kind]} and used"
+                    " outside it: return it from there",
+                    certainty=sure,
+                    trace=_trace(computation, use, scope, culprit),
+                )
 
 
 def _trace(computation: Computation, use: Use, scope: Scope, culprit: Culprit) -> tuple[Step, ...]:

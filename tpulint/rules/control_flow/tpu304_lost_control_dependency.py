@@ -9,28 +9,35 @@ from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value
-from tpulint.finding import Certainty
-from tpulint.rules.base import Report
+from tpulint.finding import Certainty, Severity
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        if computation.mode != "graph":
-            continue
-        by_place: dict[Site, list[Dependencies]] = defaultdict(list)
-        for block in computation.dependencies:
-            if not _is_moot(block):
-                by_place[block.site].append(block)
-        for site, blocks in by_place.items():
-            if any(each.operations for each in blocks):
+@register
+class LostControlDependency(Rule):
+    code = "TPU304"
+    name = "lost-control-dependency"
+    severity = Severity.WARNING
+    summary = "control_dependencies around nothing that creates an operation"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if computation.mode != "graph":
                 continue
-            sure = all(_is_known(each) for each in blocks)
-            report(
-                site.span,
-                "no operation is created in this block, so its control dependencies have no effect:"
-                " pass the result through `tf.identity` inside it",
-                certainty=computation.certainty if sure else Certainty.POSSIBLE,
-            )
+            by_place: dict[Site, list[Dependencies]] = defaultdict(list)
+            for block in computation.dependencies:
+                if not _is_moot(block):
+                    by_place[block.site].append(block)
+            for site, blocks in by_place.items():
+                if any(each.operations for each in blocks):
+                    continue
+                sure = all(_is_known(each) for each in blocks)
+                report(
+                    site.span,
+                    "no operation is created in this block, so its control dependencies have no"
+                    " effect: pass the result through `tf.identity` inside it",
+                    certainty=computation.certainty if sure else Certainty.POSSIBLE,
+                )
 
 
 def _is_moot(block: Dependencies) -> bool:

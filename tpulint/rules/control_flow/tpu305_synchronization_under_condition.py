@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics.trace_steps import path_to_collective
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Severity
 from tpulint.queries.collectives import deciding, differs, under_control
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for computation, call, scopes in under_control(program):
-        deciders = deciding(scopes)
-        if deciders and not any(differs(each) for each in deciders):
-            report(
-                call.site.span,
-                f"`{call.last}` runs under a condition on a tensor: replicas that take the other "
-                "branch never reach it, and the rest wait for them",
-                certainty=Certainty.POSSIBLE,
-                trace=path_to_collective(computation, call, scopes),
-            )
+@register
+class SynchronizationUnderCondition(Rule):
+    code = "TPU305"
+    name = "synchronization-under-condition"
+    severity = Severity.ERROR
+    summary = "replicas synchronize under a tensor condition"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation, call, scopes in under_control(program):
+            deciders = deciding(scopes)
+            if deciders and not any(differs(each) for each in deciders):
+                report(
+                    call.site.span,
+                    f"`{call.last}` runs under a condition on a tensor: replicas that take the "
+                    "other branch never reach it, and the rest wait for them",
+                    certainty=Certainty.POSSIBLE,
+                    trace=path_to_collective(computation, call, scopes),
+                )

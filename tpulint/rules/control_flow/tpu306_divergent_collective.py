@@ -6,25 +6,34 @@ from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Choice
 from tpulint.diagnostics.trace_steps import path_to_collective
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Severity
 from tpulint.queries.collectives import deciding, differs, under_control
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for computation, call, scopes in under_control(program):
-        deciders = [each for each in deciding(scopes) if differs(each)]
-        if not deciders:
-            continue
-        by_id = any(isinstance(each, Tensor) and each.replica_id for each in deciders)
-        guess = call.context.is_guess or any(isinstance(each.payload, Choice) for each in scopes)
-        what = "the replica id" if by_id else "the replica's own data"
-        report(
-            call.site.span,
-            f"only some replicas reach `{call.last}`: the condition depends on {what}",
-            certainty=certainty_at(computation, call.context)
-            if by_id and not guess
-            else Certainty.POSSIBLE,
-            trace=path_to_collective(computation, call, scopes),
-        )
+@register
+class DivergentCollective(Rule):
+    code = "TPU306"
+    name = "divergent-collective"
+    severity = Severity.ERROR
+    summary = "a collective that only some replicas reach"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation, call, scopes in under_control(program):
+            deciders = [each for each in deciding(scopes) if differs(each)]
+            if not deciders:
+                continue
+            by_id = any(isinstance(each, Tensor) and each.replica_id for each in deciders)
+            guess = call.context.is_guess or any(
+                isinstance(each.payload, Choice) for each in scopes
+            )
+            what = "the replica id" if by_id else "the replica's own data"
+            report(
+                call.site.span,
+                f"only some replicas reach `{call.last}`: the condition depends on {what}",
+                certainty=certainty_at(computation, call.context)
+                if by_id and not guess
+                else Certainty.POSSIBLE,
+                trace=path_to_collective(computation, call, scopes),
+            )

@@ -13,11 +13,11 @@ from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
 from tpulint.analysis.domain.written_tests import is_for_debugging, is_for_gpu, tests
 from tpulint.diagnostics.trace_steps import path_to_site
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Severity
 from tpulint.knowledge.operations import BuiltOperation
 from tpulint.queries.device_code import certainty, compiled_calls, is_compiled, placed_softly
 from tpulint.queries.targets import operation_built
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HELD_BY_THE_HOST = {"table": "a lookup table", "queue": "a queue"}
@@ -31,37 +31,44 @@ V1_SUMMARIES = frozenset(
 )
 
 
-def check(program: Program, report: Report) -> None:
-    emptied = set(folders_that_empty(program))
-    for computation, call in compiled_calls(program):
-        built = operation_built(program, call)
-        if built is None or is_for_gpu(call.context):
-            continue
-        if not is_left_out(built, call, computation, emptied):
-            sure = certainty(program, computation, call.context)
-            if not _surely(built, call, program, computation):
-                if built.writer and asks_for_summaries(call.context):
-                    continue
-                sure = Certainty.POSSIBLE
-            what = " or ".join(f"`{each}`" for each in built.operations)
+@register
+class UnsupportedOp(Rule):
+    code = "TPU501"
+    name = "unsupported-op"
+    severity = Severity.ERROR
+    summary = "an operation with no TPU kernel in device code"
+
+    def check(self, program: Program, report: Report) -> None:
+        emptied = set(folders_that_empty(program))
+        for computation, call in compiled_calls(program):
+            built = operation_built(program, call)
+            if built is None or is_for_gpu(call.context):
+                continue
+            if not is_left_out(built, call, computation, emptied):
+                sure = certainty(program, computation, call.context)
+                if not _surely(built, call, program, computation):
+                    if built.writer and asks_for_summaries(call.context):
+                        continue
+                    sure = Certainty.POSSIBLE
+                what = " or ".join(f"`{each}`" for each in built.operations)
+                report(
+                    call.site.span,
+                    f"`{call.last}` builds {what}, which has no TPU kernel:"
+                    f" {instead(call, built, computation)}",
+                    certainty=sure,
+                    trace=path_to_site(
+                        computation, call.context, call.site, f"builds {what} on the device"
+                    ),
+                )
+        for computation, site, context, kind, name in _host_state(program):
+            if placed_softly(program, computation):
+                continue
             report(
-                call.site.span,
-                f"`{call.last}` builds {what}, which has no TPU kernel:"
-                f" {instead(call, built, computation)}",
-                certainty=sure,
-                trace=path_to_site(
-                    computation, call.context, call.site, f"builds {what} on the device"
-                ),
+                site.span,
+                f"`{name}` is {kind} of the host, whose operations have no TPU kernel: {AHEAD}",
+                certainty=certainty(program, computation, context),
+                trace=path_to_site(computation, context, site, f"uses {kind} on the device"),
             )
-    for computation, site, context, kind, name in _host_state(program):
-        if placed_softly(program, computation):
-            continue
-        report(
-            site.span,
-            f"`{name}` is {kind} of the host, whose operations have no TPU kernel: {AHEAD}",
-            certainty=certainty(program, computation, context),
-            trace=path_to_site(computation, context, site, f"uses {kind} on the device"),
-        )
 
 
 def instead(call: ApiCall, built: BuiltOperation, computation: Computation) -> str:

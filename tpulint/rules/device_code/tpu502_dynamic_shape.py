@@ -13,9 +13,9 @@ from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import NONE, Choice, External, Opaque, Value
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.trace_steps import path_to_site
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Severity
 from tpulint.queries.device_code import certainty, compiled_calls
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 TENSORFLOW = ("tensorflow.", "keras.")
 # The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,
@@ -52,28 +52,38 @@ LIKE_IMAGES = frozenset(["resize", "resize_bilinear", "resize_nearest_neighbor"]
 MASK = "sequence_mask"
 
 
-def check(program: Program, report: Report) -> None:
-    loops = _loop_sources(program)
-    for computation, call in compiled_calls(program):
-        if not needs_constants(call) or call.site in loops:
-            continue
-        for argument, what in dynamic_arguments(call):
-            sure = certainty(program, computation, call.context)
-            vague = isinstance(argument.value, Sequence) and argument.value.open
-            found = distinguished(argument.value, kinds=True)
-            if vague or any(alternative for _, alternative in found):
-                sure = Certainty.POSSIBLE
-            culprit = in_argument(argument, _data_in(argument.value))
-            named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
-            report(
-                culprit.span,
-                f"{named}{what} of `{call.last}`{',' if named else ''} must be known when the"
-                " computation is compiled, but depends on data",
-                certainty=sure,
-                trace=path_to_site(
-                    computation, call.context, call.site, f"needs {what} to compile `{call.last}`"
-                ),
-            )
+@register
+class DynamicShape(Rule):
+    code = "TPU502"
+    name = "dynamic-shape"
+    severity = Severity.ERROR
+    summary = "a shape that must be a compile-time constant depends on data"
+
+    def check(self, program: Program, report: Report) -> None:
+        loops = _loop_sources(program)
+        for computation, call in compiled_calls(program):
+            if not needs_constants(call) or call.site in loops:
+                continue
+            for argument, what in dynamic_arguments(call):
+                sure = certainty(program, computation, call.context)
+                vague = isinstance(argument.value, Sequence) and argument.value.open
+                found = distinguished(argument.value, kinds=True)
+                if vague or any(alternative for _, alternative in found):
+                    sure = Certainty.POSSIBLE
+                culprit = in_argument(argument, _data_in(argument.value))
+                named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
+                report(
+                    culprit.span,
+                    f"{named}{what} of `{call.last}`{',' if named else ''} must be known when the"
+                    " computation is compiled, but depends on data",
+                    certainty=sure,
+                    trace=path_to_site(
+                        computation,
+                        call.context,
+                        call.site,
+                        f"needs {what} to compile `{call.last}`",
+                    ),
+                )
 
 
 def _data_in(value: Value) -> Tensor:

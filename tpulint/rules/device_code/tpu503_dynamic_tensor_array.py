@@ -6,37 +6,46 @@ from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Certainty, Step
+from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 EMPTY = (None, NONE, Const(0))
 WRITES = frozenset(["write", "scatter"])
 FILLS = frozenset(["unstack", "split"])  # the result has the size of what it is given
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        for made in computation.calls:
-            if not (made.last == "TensorArray" and made.context.on_device and grows(made)):
-                continue
-            used = [each for each in computation.calls if each.receiver is made.result]
-            writes = [each for each in used if each.last in WRITES]
-            if not writes and any(each.last in FILLS for each in used):
-                continue
-            sure = writes and not made.context.is_guess
-            report(
-                made.site.span,
-                "this TensorArray starts empty and cannot grow on the device, where writes to it"
-                " are silently dropped: pass its `size`",
-                certainty=certainty_at(computation, made.context) if sure else Certainty.POSSIBLE,
-                trace=(
-                    traces.entry(computation),
-                    *traces.calls(DEVICE_LANE, computation.context, made.context, skip=1),
-                    traces.step(DEVICE_LANE, made.site, "allocates no element"),
-                    *write_steps(writes[:1]),
-                ),
-            )
+@register
+class DynamicTensorArray(Rule):
+    code = "TPU503"
+    name = "dynamic-tensor-array"
+    severity = Severity.ERROR
+    summary = "a growing TensorArray is silently truncated on the device"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            for made in computation.calls:
+                if not (made.last == "TensorArray" and made.context.on_device and grows(made)):
+                    continue
+                used = [each for each in computation.calls if each.receiver is made.result]
+                writes = [each for each in used if each.last in WRITES]
+                if not writes and any(each.last in FILLS for each in used):
+                    continue
+                sure = writes and not made.context.is_guess
+                report(
+                    made.site.span,
+                    "this TensorArray starts empty and cannot grow on the device, where writes to"
+                    " it are silently dropped: pass its `size`",
+                    certainty=certainty_at(computation, made.context)
+                    if sure
+                    else Certainty.POSSIBLE,
+                    trace=(
+                        traces.entry(computation),
+                        *traces.calls(DEVICE_LANE, computation.context, made.context, skip=1),
+                        traces.step(DEVICE_LANE, made.site, "allocates no element"),
+                        *write_steps(writes[:1]),
+                    ),
+                )
 
 
 def grows(made: ApiCall) -> bool:

@@ -10,13 +10,13 @@ from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Const, External, Value
 from tpulint.analysis.domain.written_tests import is_for_gpu, leaves_tpu
 from tpulint.diagnostics.trace_steps import path_to_site
-from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
+from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.knowledge import names, seam
 from tpulint.knowledge.operations import builds, dtypes, lacks
 from tpulint.queries.branch_tests import asks_for_dtype, is_handler
 from tpulint.queries.device_code import certainty, compiled_calls, placed_softly
 from tpulint.queries.processes import may_share_a_process, starts_of
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 # Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
 SLOW = {
@@ -55,12 +55,20 @@ MIXED = "mixed_float16"
 LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
 
 
-def check(program: Program, report: Report) -> None:
-    _check_calls(program, report)
-    _check_kernels(program, report)
-    _check_inputs(program, report)
-    check_transfers(program, report)
-    check_policies(program, report)
+@register
+class UnsupportedDtype(Rule):
+    code = "TPU504"
+    name = "unsupported-dtype"
+    severity = Severity.ERROR
+    summary = "a dtype that the TPU lacks"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        _check_calls(program, report)
+        _check_kernels(program, report)
+        _check_inputs(program, report)
+        check_transfers(program, report)
+        check_policies(program, report)
 
 
 def _check_calls(program: Program, report: Report) -> None:

@@ -7,35 +7,42 @@ from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.trace_steps import path_to_site
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.knowledge.operations import builds
 from tpulint.queries.branch_tests import asks_for_shape
 from tpulint.queries.device_code import device_calls, placed_softly
 from tpulint.queries.premises import certainty_at
 from tpulint.queries.strategy_scopes import is_guessed
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 COST = "one round trip each time"
 
 
-def check(program: Program, report: Report) -> None:
-    for cluster in program.clusters():
-        loop = loop_around(cluster.context) if cluster.parent is None else None
-        if cluster.computation is None or loop is None or asks_for_shape(cluster.context):
-            continue
-        report(
-            cluster.named.span,
-            f"{traces.callee_name(cluster.callee)} runs on the host in every iteration of a loop"
-            f" on the device: {COST}",
-            certainty=certainty(cluster.computation, cluster.context),
-            trace=(
-                traces.entry(cluster.computation),
-                traces.step(DEVICE_LANE, loop.site, "in each iteration of this loop"),
-                *traces.to_cluster(cluster.computation, cluster),
-                traces.step(HOST_LANE, cluster.named, "crosses to the host, and back"),
-            ),
-        )
-    check_what_is_moved(program, report)
+@register
+class HostTransferInLoop(Rule):
+    code = "TPU505"
+    name = "host-transfer-in-loop"
+    severity = Severity.WARNING
+    summary = "one host round trip an iteration"
+
+    def check(self, program: Program, report: Report) -> None:
+        for cluster in program.clusters():
+            loop = loop_around(cluster.context) if cluster.parent is None else None
+            if cluster.computation is None or loop is None or asks_for_shape(cluster.context):
+                continue
+            report(
+                cluster.named.span,
+                f"{traces.callee_name(cluster.callee)} runs on the host in every iteration of a"
+                f" loop on the device: {COST}",
+                certainty=certainty(cluster.computation, cluster.context),
+                trace=(
+                    traces.entry(cluster.computation),
+                    traces.step(DEVICE_LANE, loop.site, "in each iteration of this loop"),
+                    *traces.to_cluster(cluster.computation, cluster),
+                    traces.step(HOST_LANE, cluster.named, "crosses to the host, and back"),
+                ),
+            )
+        check_what_is_moved(program, report)
 
 
 def check_what_is_moved(program: Program, report: Report) -> None:

@@ -8,13 +8,13 @@ from tpulint.analysis.domain.events import ApiCall, Computation, Effect
 from tpulint.analysis.domain.objects import TraceTimeValue
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Certainty
+from tpulint.finding import DEVICE_LANE, Certainty, Severity
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.knowledge.trace_time import FIXED
 from tpulint.queries.branch_tests import asks_for_eager
 from tpulint.queries.premises import certainty_of_trace
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 STEPS = frozenset(["run", "experimental_run_v2"])
 OF_STEPS = frozenset(["shows", "keeps", "writes"])  # in a graph of TensorFlow 1 these are meant
@@ -31,23 +31,32 @@ HARM = {
 }
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        for each in (*computation.effects, *given_to_operations(computation)):
-            if each.kind in HARM and not is_meant(computation, each):
-                sure = each.sure and not each.context.is_guess
-                report(
-                    each.source.span,
-                    HARM[each.kind].format(each.name),
-                    certainty=certainty_of_trace(computation, each.context)
-                    if sure
-                    else Certainty.POSSIBLE,
-                    trace=(
-                        traces.entry(computation),
-                        *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),
-                        traces.step(DEVICE_LANE, each.source, f"calls `{each.name}` while tracing"),
-                    ),
-                )
+@register
+class TraceTimeSideEffect(Rule):
+    code = "TPU506"
+    name = "trace-time-side-effect"
+    severity = Severity.WARNING
+    summary = "a Python side effect that runs once, at trace time"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            for each in (*computation.effects, *given_to_operations(computation)):
+                if each.kind in HARM and not is_meant(computation, each):
+                    sure = each.sure and not each.context.is_guess
+                    report(
+                        each.source.span,
+                        HARM[each.kind].format(each.name),
+                        certainty=certainty_of_trace(computation, each.context)
+                        if sure
+                        else Certainty.POSSIBLE,
+                        trace=(
+                            traces.entry(computation),
+                            *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),
+                            traces.step(
+                                DEVICE_LANE, each.source, f"calls `{each.name}` while tracing"
+                            ),
+                        ),
+                    )
 
 
 def given_to_operations(computation: Computation) -> Iterator[Effect]:

@@ -7,42 +7,49 @@ from tpulint.analysis.domain.events import ApiCall, Computation, Context, Effect
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
 from tpulint.diagnostics.trace_steps import path_to_site
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Severity
 from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.knowledge.trace_time import CONVERTED, METHODS, NUMPY_FUNCTIONS
 from tpulint.queries.branch_tests import asks_for_eager, asks_for_shape, is_tried
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.premises import certainty_of_trace
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 ASKS = "asks"  # the kind of effect that Python's tests have
 INSTEAD = {"if": "`tf.cond` or `tf.where`", "while": "`tf.while_loop`"}
 ENABLES = "experimental_enable_numpy_behavior"
 
 
-def check(program: Program, report: Report) -> None:
-    has_methods = ENABLES in program.named  # then tensors have NumPy's methods
-    for computation in program.computations:
-        if may_run_eagerly(program, computation):
-            continue
-        for call in computation.calls:
-            asked = asked_of(call)
-            if asked is None or not is_traced(call) or asks_for_eager(call.context):
+@register
+class ConcreteValueNeeded(Rule):
+    code = "TPU507"
+    name = "concrete-value-needed"
+    severity = Severity.ERROR
+    summary = "Python or NumPy asks a tensor of device code for its value"
+
+    def check(self, program: Program, report: Report) -> None:
+        has_methods = ENABLES in program.named  # then tensors have NumPy's methods
+        for computation in program.computations:
+            if may_run_eagerly(program, computation):
                 continue
-            if has_methods and call.last not in ("numpy", *CONVERTED):
-                continue
-            report(
-                call.site.span,
-                f"`{name(call)}` needs the value of a tensor, which has none while device code is"
-                " traced: use an operation of TensorFlow, or call it outside the step",
-                certainty=certainty(computation, call),
-                trace=path_to_site(
-                    computation, call.context, call.site, "needs the value of a tensor"
-                ),
-            )
-        for test in computation.effects:
-            if test.kind == ASKS and is_compiled(test.context) and not is_allowed(test.context):
-                report_test(computation, test, report)
+            for call in computation.calls:
+                asked = asked_of(call)
+                if asked is None or not is_traced(call) or asks_for_eager(call.context):
+                    continue
+                if has_methods and call.last not in ("numpy", *CONVERTED):
+                    continue
+                report(
+                    call.site.span,
+                    f"`{name(call)}` needs the value of a tensor, which has none while device code"
+                    " is traced: use an operation of TensorFlow, or call it outside the step",
+                    certainty=certainty(computation, call),
+                    trace=path_to_site(
+                        computation, call.context, call.site, "needs the value of a tensor"
+                    ),
+                )
+            for test in computation.effects:
+                if test.kind == ASKS and is_compiled(test.context) and not is_allowed(test.context):
+                    report_test(computation, test, report)
 
 
 def may_run_eagerly(program: Program, computation: Computation) -> bool:

@@ -6,20 +6,27 @@ from tpulint.analysis.domain.events import SENT, Cluster, Computation, Use
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_calls
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Step
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
 from tpulint.queries.host_calls import host_calls
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 STRUCTURAL = ("flatten",)  # tf.nest: only the shape
 
 
-def check(program: Program, report: Report) -> None:
-    for computation, cluster in host_calls(program):
-        for use in cluster.receives:
-            known = use.tensor.sort != "unseen" and use.taker not in STRUCTURAL
-            if known and use.taker != SENT:
-                _say(computation, cluster, use, report)
+@register
+class HostCallCapturesTensor(Rule):
+    code = "TPU601"
+    name = "host-call-captures-tensor"
+    severity = Severity.ERROR
+    summary = "host_call closes over a tensor of model_fn"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation, cluster in host_calls(program):
+            for use in cluster.receives:
+                known = use.tensor.sort != "unseen" and use.taker not in STRUCTURAL
+                if known and use.taker != SENT:
+                    _say(computation, cluster, use, report)
 
 
 def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -> None:

@@ -9,24 +9,32 @@ from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Partial, Value
 from tpulint.diagnostics import traces
+from tpulint.finding import Severity
 from tpulint.queries.callable_arity import misfit_in
 from tpulint.queries.host_calls import host_calls
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def check(program: Program, report: Report) -> None:
-    for computation, cluster in host_calls(program):
-        wrong = misfit_in(cluster, _fault)
-        if wrong is not None:
-            name = traces.callee_name(wrong.callee)
-            report(
-                cluster.named.span,
-                f"{name} does not accept the tensors of `{cluster.kind}`: {wrong.reason}",
-                certainty=wrong.certainty,
-                trace=traces.to_host_call(computation, cluster),
-            )
+@register
+class HostCallArity(Rule):
+    code = "TPU602"
+    name = "host-call-arity"
+    severity = Severity.ERROR
+    summary = "the host_call function cannot take its tensors"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation, cluster in host_calls(program):
+            wrong = misfit_in(cluster, _fault)
+            if wrong is not None:
+                name = traces.callee_name(wrong.callee)
+                report(
+                    cluster.named.span,
+                    f"{name} does not accept the tensors of `{cluster.kind}`: {wrong.reason}",
+                    certainty=wrong.certainty,
+                    trace=traces.to_host_call(computation, cluster),
+                )
 
 
 def _fault(callee: Value, arguments: tuple[Argument, ...]) -> str | None:

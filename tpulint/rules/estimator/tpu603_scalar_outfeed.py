@@ -10,24 +10,32 @@ from tpulint.analysis.domain.values import options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.fixes.estimators import with_batch_dimension
-from tpulint.finding import DEVICE_LANE, Certainty
+from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
 from tpulint.queries.estimators import broadcasts
 from tpulint.queries.host_calls import host_calls
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for computation, cluster in host_calls(program):
-        broadcast = broadcasts(computation.call)
-        if broadcast:
-            continue
-        for each in cluster.arguments:
-            scalars = [one for one in options(each.value) if _is_scalar_tensor(one)]
-            if scalars:
-                whole = len(scalars) == len(options(each.value))
-                sure = whole and broadcast is False and not cluster.context.is_guess
-                _say(computation, cluster, each, "is" if whole else "may be", sure, report)
+@register
+class ScalarOutfeed(Rule):
+    code = "TPU603"
+    name = "scalar-outfeed"
+    severity = Severity.ERROR
+    summary = "a scalar with no batch dimension is sent to the host"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation, cluster in host_calls(program):
+            broadcast = broadcasts(computation.call)
+            if broadcast:
+                continue
+            for each in cluster.arguments:
+                scalars = [one for one in options(each.value) if _is_scalar_tensor(one)]
+                if scalars:
+                    whole = len(scalars) == len(options(each.value))
+                    sure = whole and broadcast is False and not cluster.context.is_guess
+                    _say(computation, cluster, each, "is" if whole else "may be", sure, report)
 
 
 def _is_scalar_tensor(value: object) -> bool:

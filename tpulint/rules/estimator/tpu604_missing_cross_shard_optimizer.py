@@ -14,11 +14,11 @@ from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Choice, External, Value
 from tpulint.diagnostics.fixes.estimators import in_cross_shard_optimizer
 from tpulint.diagnostics.trace_steps import device_path, device_step
-from tpulint.finding import Certainty
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.queries.estimators import may_have_one_replica
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 UPDATES = ("minimize", "apply_gradients")
 WRAPPER = "CrossShardOptimizer"
@@ -26,15 +26,25 @@ WRAPPER = "CrossShardOptimizer"
 SUMS = re.compile(r"shard|distributed|replica|allreduce|all_reduce|horovod|tpu", re.IGNORECASE)
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        if computation.kind != "model_fn" or _sums_by_hand(computation):
-            continue
-        if may_have_one_replica(computation.call):
-            continue
-        for calls in _by_place(computation).values():
-            if all(is_bare(each.receiver) for each in calls) and _may_be_tpus(computation, calls):
-                _say(computation, calls[0], report)
+@register
+class MissingCrossShardOptimizer(Rule):
+    code = "TPU604"
+    name = "missing-cross-shard-optimizer"
+    severity = Severity.ERROR
+    summary = "an optimizer that is not wrapped in CrossShardOptimizer"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if computation.kind != "model_fn" or _sums_by_hand(computation):
+                continue
+            if may_have_one_replica(computation.call):
+                continue
+            for calls in _by_place(computation).values():
+                if all(is_bare(each.receiver) for each in calls) and _may_be_tpus(
+                    computation, calls
+                ):
+                    _say(computation, calls[0], report)
 
 
 def _may_be_tpus(computation: Computation, updates: list[ApiCall]) -> bool:

@@ -9,7 +9,7 @@ from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Strategy
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.estimators import of_one_size
-from tpulint.finding import HOST_LANE, Certainty
+from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.queries.inference_loops import is_for_inference
 from tpulint.queries.input_pipelines import (
     BATCHES,
@@ -21,7 +21,7 @@ from tpulint.queries.input_pipelines import (
     keeps_remainder,
     last_batches,
 )
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.expression_nodes import Constant
 
 DROPPED = "drop_remainder=True"
@@ -29,20 +29,28 @@ DROPPED = "drop_remainder=True"
 FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape"])
 
 
-def check(program: Program, report: Report) -> None:
-    for feed in program.feeds:
-        # The last batch of a prediction is filled up, by TPUEstimator and by Keras.
-        if feed.kind == "predict" or _embeds(feed):
-            continue
-        batches = last_batches(data_of(program, feed))
-        kept = [None if each is None else keeps_remainder(each) for each in batches]
-        if False in kept:
-            continue
-        for batch, keeps in zip(batches, kept, strict=True):
-            if batch is not None and keeps and not _is_given_shape(program, feed, batch):
-                if isinstance(feed.owner, Strategy) and not _may_surprise(program, feed, batch):
-                    continue
-                _say(feed, batch, all(kept) and not feed.context.is_guess, report)
+@register
+class MissingDropRemainder(Rule):
+    code = "TPU605"
+    name = "missing-drop-remainder"
+    severity = Severity.ERROR
+    summary = "a batch of unknown last size feeds the TPU"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for feed in program.feeds:
+            # The last batch of a prediction is filled up, by TPUEstimator and by Keras.
+            if feed.kind == "predict" or _embeds(feed):
+                continue
+            batches = last_batches(data_of(program, feed))
+            kept = [None if each is None else keeps_remainder(each) for each in batches]
+            if False in kept:
+                continue
+            for batch, keeps in zip(batches, kept, strict=True):
+                if batch is not None and keeps and not _is_given_shape(program, feed, batch):
+                    if isinstance(feed.owner, Strategy) and not _may_surprise(program, feed, batch):
+                        continue
+                    _say(feed, batch, all(kept) and not feed.context.is_guess, report)
 
 
 def _embeds(feed: Feed) -> bool:

@@ -7,21 +7,28 @@ from tpulint.analysis.domain.objects import ExternalObject, Mapping
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.analysis.names.files_of_tests import is_test
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Severity
 from tpulint.knowledge.estimators import BATCH_SIZES
 from tpulint.queries.estimators import broadcasts, on_tpu, setting
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 RESERVED = ("batch_size", "context")
 CORES = 8  # of the smallest TPU that Cloud offers
 
 
-def check(program: Program, report: Report) -> None:
-    for call in program.all_calls():
-        if call.last == "TPUEstimator":
-            _check_params(call, report)
-            runs = {each.kind for each in program.feeds if each.owner is call.result}
-            check_batches(call, runs, report)
+@register
+class ReservedParams(Rule):
+    code = "TPU606"
+    name = "reserved-params"
+    severity = Severity.ERROR
+    summary = "params holds a reserved key or an indivisible batch size"
+
+    def check(self, program: Program, report: Report) -> None:
+        for call in program.all_calls():
+            if call.last == "TPUEstimator":
+                _check_params(call, report)
+                runs = {each.kind for each in program.feeds if each.owner is call.result}
+                check_batches(call, runs, report)
 
 
 def _check_params(call: ApiCall, report: Report) -> None:

@@ -10,11 +10,11 @@ from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.structures import is_dataset, start_of
 from tpulint.analysis.domain.values import NONE, Const, Strategy, Text, Value, options
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty
+from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.knowledge import folders, seam
 from tpulint.queries.estimators import on_tpu, run_config
 from tpulint.queries.input_pipelines import calls_of, data_of, sources, steps
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 PYTHON = "runs Python on this machine"
 TABLE = "uses a table of this machine"
@@ -27,19 +27,26 @@ LOCAL = ("", "local")
 RESOLVER = "TPUClusterResolver"
 
 
-def check(program: Program, report: Report) -> None:
-    for feed in program.feeds:
-        sure = remoteness(feed.owner)
-        if sure is None:
-            continue
-        for call in pipeline_calls(program, feed):
-            what = fault_on_the_host(call, feed)
-            if what is not None and not is_one_of_several(program, feed, call):
-                guess = call.context.is_guess
-                _say(feed, call, what, Certainty.POSSIBLE if guess else sure, report)
-    for call in program.named.get("TPUEstimator", ()):
-        if on_tpu(call):
-            _check_model_dir(program, call, report)
+@register
+class HostOnlyInput(Rule):
+    code = "TPU607"
+    name = "host-only-input"
+    severity = Severity.ERROR
+    summary = "an input pipeline that a remote TPU host cannot run"
+
+    def check(self, program: Program, report: Report) -> None:
+        for feed in program.feeds:
+            sure = remoteness(feed.owner)
+            if sure is None:
+                continue
+            for call in pipeline_calls(program, feed):
+                what = fault_on_the_host(call, feed)
+                if what is not None and not is_one_of_several(program, feed, call):
+                    guess = call.context.is_guess
+                    _say(feed, call, what, Certainty.POSSIBLE if guess else sure, report)
+        for call in program.named.get("TPUEstimator", ()):
+            if on_tpu(call):
+                _check_model_dir(program, call, report)
 
 
 def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> None:

@@ -15,10 +15,10 @@ from tpulint.analysis.domain.written_tests import tests
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.estimators import for_tpus
 from tpulint.diagnostics.trace_steps import device_path, device_step
-from tpulint.finding import Certainty
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.knowledge.seam import GIVES_ONE_TENSOR
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 PAIRS = {"eval_metrics": 4, "host_call": 7}  # arguments of TPUEstimatorSpec
 EVALUATION = re.compile(r"EVAL\b|['\"]eval['\"]")
@@ -26,20 +26,28 @@ OTHER_MODE = re.compile(r"(?:TRAIN|PREDICT|INFER)\b|['\"](?:train|predict|infer)
 NEGATED = re.compile(r"!=|\bnot\b")
 
 
-def check(program: Program, report: Report) -> None:
-    _check_pairs(program, report)
-    check_params(program, report)
-    for computation, made, sure in plain_specifications(program):
-        report(
-            made.site.span,
-            "`EstimatorSpec` is made here, but evaluation on a TPU requires `TPUEstimatorSpec`,"
-            " with `eval_metrics` in place of `eval_metric_ops`",
-            certainty=certainty_at(computation, made.context) if sure else Certainty.POSSIBLE,
-            trace=device_path(
-                computation, made.context, device_step(made.site, "makes the specification")
-            ),
-            fix=for_tpus(made),
-        )
+@register
+class WrongEstimatorSpec(Rule):
+    code = "TPU608"
+    name = "wrong-estimator-spec"
+    severity = Severity.ERROR
+    summary = "a specification, model_fn or input_fn of a form that TPUEstimator refuses"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        _check_pairs(program, report)
+        check_params(program, report)
+        for computation, made, sure in plain_specifications(program):
+            report(
+                made.site.span,
+                "`EstimatorSpec` is made here, but evaluation on a TPU requires `TPUEstimatorSpec`,"
+                " with `eval_metrics` in place of `eval_metric_ops`",
+                certainty=certainty_at(computation, made.context) if sure else Certainty.POSSIBLE,
+                trace=device_path(
+                    computation, made.context, device_step(made.site, "makes the specification")
+                ),
+                fix=for_tpus(made),
+            )
 
 
 def _check_pairs(program: Program, report: Report) -> None:

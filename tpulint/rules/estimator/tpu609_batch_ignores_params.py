@@ -9,11 +9,11 @@ from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty
+from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.knowledge.estimators import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
 from tpulint.queries.estimators import broadcasts, may_have_one_replica, on_tpu, setting
 from tpulint.queries.input_pipelines import data_of, last_batches
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 # The position of a batch's size among the arguments, where it is not the first.
 POSITIONS = {"map_and_batch": 1, "map_and_batch_with_legacy_function": 1}
@@ -27,25 +27,32 @@ class Wrong:
     harm: str
 
 
-def check(program: Program, report: Report) -> None:
-    makers = {id(each.result): each for each in program.named.get("TPUEstimator", ())}
-    for feed in program.feeds:
-        estimator = makers.get(id(feed.owner))
-        if estimator is None or not on_tpu(estimator) or broadcasts(estimator) is not False:
-            continue
-        for batch in last_batches(data_of(program, feed)):
-            wrong = None if batch is None else judged(feed, estimator, batch)
-            if batch is not None and wrong is not None:
-                report(
-                    batch.site.span,
-                    f'{wrong.harm}: take `params["batch_size"]`',
-                    certainty=wrong.certainty,
-                    trace=(
-                        traces.step(HOST_LANE, estimator.site, "sets the batch size"),
-                        traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
-                        traces.step(HOST_LANE, batch.site, "makes batches of its own size"),
-                    ),
-                )
+@register
+class BatchIgnoresParams(Rule):
+    code = "TPU609"
+    name = "batch-ignores-params"
+    severity = Severity.ERROR
+    summary = "an input_fn whose batch is not the one that TPUEstimator asks for"
+
+    def check(self, program: Program, report: Report) -> None:
+        makers = {id(each.result): each for each in program.named.get("TPUEstimator", ())}
+        for feed in program.feeds:
+            estimator = makers.get(id(feed.owner))
+            if estimator is None or not on_tpu(estimator) or broadcasts(estimator) is not False:
+                continue
+            for batch in last_batches(data_of(program, feed)):
+                wrong = None if batch is None else judged(feed, estimator, batch)
+                if batch is not None and wrong is not None:
+                    report(
+                        batch.site.span,
+                        f'{wrong.harm}: take `params["batch_size"]`',
+                        certainty=wrong.certainty,
+                        trace=(
+                            traces.step(HOST_LANE, estimator.site, "sets the batch size"),
+                            traces.step(HOST_LANE, feed.site, "takes its input from this pipeline"),
+                            traces.step(HOST_LANE, batch.site, "makes batches of its own size"),
+                        ),
+                    )
 
 
 def judged(feed: Feed, estimator: ApiCall, batch: ExternalObject) -> Wrong | None:

@@ -10,41 +10,52 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.names.target_release import Target
 from tpulint.diagnostics.broken_requirements import grouped
 from tpulint.diagnostics.renames import advice, rename, shown
-from tpulint.finding import Applicability, Certainty, Edit, Fix, Location
+from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.knowledge import names
 from tpulint.queries.absent_names import Absent, absent, first_with, newest
 from tpulint.queries.targets import target_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 PACKAGE = "tensorflow."
 NEAR = 0.75
 
 
-def check(program: Program, report: Report) -> None:
-    found = grouped(each for each in absent(program) if not each.gone)
-    for each in found.single:
-        report(
-            each.spelled.span,
-            f"`{shown(each.spelled)}` {_why(each)}{advice(each)}",
-            certainty=each.certainty,
-            fix=rename(each, program),
-        )
-    for broken in found.broken:
-        report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
-    for call in program.all_calls():
-        keyed = call.path.startswith(PACKAGE) and any(each.keyword for each in call.arguments)
-        if keyed and names.parameters(call.path):
-            target = target_at(program, call.site, call.path)
-            sure = Certainty.POSSIBLE if is_guessed_call(call, target) else Certainty.DEFINITE
-            for argument, near in unknown_keywords(call, target):
-                meant = f"; did you mean `{near}`?" if near else ""
-                takes = f"`{call.last}` takes no `{argument.keyword}`"
-                report(
-                    argument.site.span,
-                    f"{takes} {release_of(call, target)}{meant}",
-                    certainty=sure,
-                    fix=corrected(argument, near) if near else None,
-                )
+@register
+class NoSuchApi(Rule):
+    code = "TPU801"
+    name = "no-such-api"
+    severity = Severity.ERROR
+    summary = "a name or keyword that the target TensorFlow does not have"
+    fixes = (
+        Applicability.SAFE,
+        Applicability.UNSAFE,
+    )
+
+    def check(self, program: Program, report: Report) -> None:
+        found = grouped(each for each in absent(program) if not each.gone)
+        for each in found.single:
+            report(
+                each.spelled.span,
+                f"`{shown(each.spelled)}` {_why(each)}{advice(each)}",
+                certainty=each.certainty,
+                fix=rename(each, program),
+            )
+        for broken in found.broken:
+            report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
+        for call in program.all_calls():
+            keyed = call.path.startswith(PACKAGE) and any(each.keyword for each in call.arguments)
+            if keyed and names.parameters(call.path):
+                target = target_at(program, call.site, call.path)
+                sure = Certainty.POSSIBLE if is_guessed_call(call, target) else Certainty.DEFINITE
+                for argument, near in unknown_keywords(call, target):
+                    meant = f"; did you mean `{near}`?" if near else ""
+                    takes = f"`{call.last}` takes no `{argument.keyword}`"
+                    report(
+                        argument.site.span,
+                        f"{takes} {release_of(call, target)}{meant}",
+                        certainty=sure,
+                        fix=corrected(argument, near) if near else None,
+                    )
 
 
 def _why(absent: Absent) -> str:

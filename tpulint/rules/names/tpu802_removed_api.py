@@ -5,20 +5,31 @@ from __future__ import annotations
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics.broken_requirements import grouped
 from tpulint.diagnostics.renames import advice, rename, shown
-from tpulint.finding import Certainty
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.queries.absent_names import absent, first_without
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    found = grouped(each for each in absent(program) if each.gone)
-    for each in found.single:
-        report(
-            each.spelled.span,
-            f"`{shown(each.spelled)}` no longer exists in TensorFlow {first_without(each.spelled)}"
-            f"{advice(each)}",
-            certainty=each.certainty,
-            fix=rename(each, program),
-        )
-    for broken in found.broken:
-        report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
+@register
+class RemovedApi(Rule):
+    code = "TPU802"
+    name = "removed-api"
+    severity = Severity.ERROR
+    summary = "a name that the target TensorFlow removed or renamed"
+    fixes = (
+        Applicability.SAFE,
+        Applicability.UNSAFE,
+    )
+
+    def check(self, program: Program, report: Report) -> None:
+        found = grouped(each for each in absent(program) if each.gone)
+        for each in found.single:
+            report(
+                each.spelled.span,
+                f"`{shown(each.spelled)}` no longer exists in TensorFlow"
+                f" {first_without(each.spelled)}{advice(each)}",
+                certainty=each.certainty,
+                fix=rename(each, program),
+            )
+        for broken in found.broken:
+            report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)

@@ -7,28 +7,36 @@ from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics.fixes.replicated import a_list_each
-from tpulint.finding import Certainty
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for entry in entries(program, REPLICATES):
-        inputs = argument(entry, "inputs")
-        if inputs is None:
-            continue
-        sure = certainty(entry, lambda value: not _is_list_of_lists(value), inputs.value)
-        if sure is None:
-            continue
-        if any(isinstance(each, Sequence) and each.open for each in options(inputs.value)):
-            sure = Certainty.POSSIBLE  # the element that is wrong may not be in it
-        report(
-            inputs.site.span,
-            f"`inputs` of `{entry.kind}` is not a list of lists: TensorFlow expects one list of "
-            "inputs for each replica",
-            certainty=sure,
-            fix=a_list_each(inputs, entry.callee),
-        )
+@register
+class InputsNotPerReplica(Rule):
+    code = "TPU401"
+    name = "inputs-not-per-replica"
+    severity = Severity.ERROR
+    summary = "replicate inputs that are not a list of lists"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for entry in entries(program, REPLICATES):
+            inputs = argument(entry, "inputs")
+            if inputs is None:
+                continue
+            sure = certainty(entry, lambda value: not _is_list_of_lists(value), inputs.value)
+            if sure is None:
+                continue
+            if any(isinstance(each, Sequence) and each.open for each in options(inputs.value)):
+                sure = Certainty.POSSIBLE  # the element that is wrong may not be in it
+            report(
+                inputs.site.span,
+                f"`inputs` of `{entry.kind}` is not a list of lists: TensorFlow expects one list "
+                "of inputs for each replica",
+                certainty=sure,
+                fix=a_list_each(inputs, entry.callee),
+            )
 
 
 def _is_list_of_lists(value: Value) -> bool:

@@ -9,20 +9,28 @@ from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.shapes import described
 from tpulint.analysis.domain.values import NONE, Const, Value, options
+from tpulint.finding import Severity
 from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for entry in entries(program, REPLICATES):
-        inputs = argument(entry, "inputs")
-        if inputs is None:
-            continue
-        sure = certainty(entry, lambda value: difference(value) is not None, inputs.value)
-        if sure is not None:
-            found = [difference(each) for each in options(inputs.value)]
-            said = next(each for each in found if each)
-            report(inputs.site.span, said, certainty=sure)
+@register
+class UnequalReplicaInputs(Rule):
+    code = "TPU402"
+    name = "unequal-replica-inputs"
+    severity = Severity.ERROR
+    summary = "replicas get inputs of different number, structure or dtype"
+
+    def check(self, program: Program, report: Report) -> None:
+        for entry in entries(program, REPLICATES):
+            inputs = argument(entry, "inputs")
+            if inputs is None:
+                continue
+            sure = certainty(entry, lambda value: difference(value) is not None, inputs.value)
+            if sure is not None:
+                found = [difference(each) for each in options(inputs.value)]
+                said = next(each for each in found if each)
+                report(inputs.site.span, said, certainty=sure)
 
 
 def difference(inputs: Value) -> str | None:

@@ -9,25 +9,33 @@ from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Bound, Choice, Const, Partial, Value
 from tpulint.diagnostics import traces
+from tpulint.finding import Severity
 from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries, given
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for entry in entries(program):
-        computation = argument(entry, "computation")
-        count = input_count(entry)
-        if computation is None or count is None:
-            continue
+@register
+class ComputationArity(Rule):
+    code = "TPU403"
+    name = "computation-arity"
+    severity = Severity.ERROR
+    summary = "the computation cannot take the inputs it is given"
 
-        def misfits(value: Value, count: int = count) -> bool:
-            arity = arity_of(value)
-            return arity is not None and not arity.takes(count)
+    def check(self, program: Program, report: Report) -> None:
+        for entry in entries(program):
+            computation = argument(entry, "computation")
+            count = input_count(entry)
+            if computation is None or count is None:
+                continue
 
-        sure = certainty(entry, misfits, computation.value)
-        if sure is not None:
-            said = _message(computation.value, count)
-            report(entry.site.span, said, certainty=sure)
+            def misfits(value: Value, count: int = count) -> bool:
+                arity = arity_of(value)
+                return arity is not None and not arity.takes(count)
+
+            sure = certainty(entry, misfits, computation.value)
+            if sure is not None:
+                said = _message(computation.value, count)
+                report(entry.site.span, said, certainty=sure)
 
 
 def _message(callee: Value, count: int) -> str:

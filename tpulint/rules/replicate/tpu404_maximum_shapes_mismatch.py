@@ -7,6 +7,7 @@ from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.shapes import Shape, described, shape_of
 from tpulint.analysis.domain.values import NONE, Value, options
+from tpulint.finding import Severity
 from tpulint.queries.entry_calls import (
     REPLICATES,
     argument,
@@ -15,26 +16,33 @@ from tpulint.queries.entry_calls import (
     given,
     is_given,
 )
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 NESTED = (Sequence, Mapping)
 LEAST = 2  # what TensorFlow pads to where the maximum is less
 
 
-def check(program: Program, report: Report) -> None:
-    for entry in entries(program, REPLICATES):
-        shapes = argument(entry, "maximum_shapes")
-        if shapes is None:
-            continue
+@register
+class MaximumShapesMismatch(Rule):
+    code = "TPU404"
+    name = "maximum-shapes-mismatch"
+    severity = Severity.ERROR
+    summary = "maximum_shapes does not fit the inputs"
 
-        def misfits(value: Value, entry: Computation = entry) -> bool:
-            return fault(entry, value) is not None
+    def check(self, program: Program, report: Report) -> None:
+        for entry in entries(program, REPLICATES):
+            shapes = argument(entry, "maximum_shapes")
+            if shapes is None:
+                continue
 
-        sure = certainty(entry, misfits, shapes.value)
-        if sure is not None:
-            faults = [fault(entry, each) for each in options(shapes.value)]
-            said = next(each for each in faults if each)
-            report(shapes.site.span, f"`maximum_shapes` {said}", certainty=sure)
+            def misfits(value: Value, entry: Computation = entry) -> bool:
+                return fault(entry, value) is not None
+
+            sure = certainty(entry, misfits, shapes.value)
+            if sure is not None:
+                faults = [fault(entry, each) for each in options(shapes.value)]
+                said = next(each for each in faults if each)
+                report(shapes.site.span, f"`maximum_shapes` {said}", certainty=sure)
 
 
 def fault(entry: Computation, shapes: Value) -> str | None:

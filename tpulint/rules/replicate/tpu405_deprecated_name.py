@@ -6,9 +6,9 @@ from tpulint.analysis.domain.events import Argument, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE
 from tpulint.diagnostics.fixes.dropped_argument import dropped
-from tpulint.finding import Applicability, Fix
+from tpulint.finding import Applicability, Fix, Severity
 from tpulint.queries.entry_calls import certainty, entries
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.expression_nodes import (
     Await,
     CallNode,
@@ -22,19 +22,30 @@ from tpulint.syntax.nodes import Expression, walk
 ACTS = (CallNode, Await, Yield, YieldFrom, NamedExpression, Comprehension)
 
 
-def check(program: Program, report: Report) -> None:
-    for entry in entries(program):
-        name = entry.call.argument("name")
-        if name is None or name.value == NONE:
-            continue
-        sure = certainty(entry, lambda value: True, name.value)
-        assert sure is not None  # whatever the name is
-        report(
-            name.site.span,
-            f"`name=` has no effect in `{entry.kind}`: remove it",
-            certainty=sure,
-            fix=_fix(entry, name),
-        )
+@register
+class DeprecatedName(Rule):
+    code = "TPU405"
+    name = "deprecated-name"
+    severity = Severity.WARNING
+    summary = "name= does nothing"
+    fixes = (
+        Applicability.SAFE,
+        Applicability.UNSAFE,
+    )
+
+    def check(self, program: Program, report: Report) -> None:
+        for entry in entries(program):
+            name = entry.call.argument("name")
+            if name is None or name.value == NONE:
+                continue
+            sure = certainty(entry, lambda value: True, name.value)
+            assert sure is not None  # whatever the name is
+            report(
+                name.site.span,
+                f"`name=` has no effect in `{entry.kind}`: remove it",
+                certainty=sure,
+                fix=_fix(entry, name),
+            )
 
 
 def _fix(entry: Computation, name: Argument) -> Fix | None:

@@ -12,24 +12,31 @@ from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Opaque, Value
 from tpulint.diagnostics.culprits import Culprit, in_argument
 from tpulint.diagnostics.trace_steps import device_path, device_step
-from tpulint.finding import Certainty, Step
+from tpulint.finding import Certainty, Severity, Step
 from tpulint.queries.entry_calls import SIGNATURES, replicas
 from tpulint.queries.premises import certainty_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 SESSION = re.compile(r"sess(ion)?\b", re.IGNORECASE)
 RUNS = frozenset(["run", "partial_run", "make_callable"])
 HOOKS = ("training_hooks", "evaluation_hooks", "prediction_hooks")
 
 
-def check(program: Program, report: Report) -> None:
-    for call in program.calls:
-        for taken, argument in taken_by(call):
-            _judge(call, taken, argument, report)
-    for computation in program.computations:
-        for call in hooks_of_spec(computation):
-            for each in call.arguments:
-                _judge_hook(computation, call, each, report)
+@register
+class UnfetchableOp(Rule):
+    code = "TPU406"
+    name = "unfetchable-op"
+    severity = Severity.ERROR
+    summary = "what a TPU computation made is fetched or fed outside it"
+
+    def check(self, program: Program, report: Report) -> None:
+        for call in program.calls:
+            for taken, argument in taken_by(call):
+                _judge(call, taken, argument, report)
+        for computation in program.computations:
+            for call in hooks_of_spec(computation):
+                for each in call.arguments:
+                    _judge_hook(computation, call, each, report)
 
 
 def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:

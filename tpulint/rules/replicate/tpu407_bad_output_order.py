@@ -6,23 +6,30 @@ from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Choice, Value, options
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Severity
 from tpulint.queries.entry_calls import entries, is_tensorflows
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for entry in entries(program):
-        if entry.mode != "graph" or entry.result is None:
-            continue
-        known = is_tensorflows(entry) and not entry.context.is_guess
-        sure = known and not isinstance(entry.result, Choice)
-        for output in options(entry.result):
-            said = fault(output)
-            if said is None:
+@register
+class BadOutputOrder(Rule):
+    code = "TPU407"
+    name = "bad-output-order"
+    severity = Severity.ERROR
+    summary = "an operation where a tensor must be in the outputs"
+
+    def check(self, program: Program, report: Report) -> None:
+        for entry in entries(program):
+            if entry.mode != "graph" or entry.result is None:
                 continue
-            site = getattr(output, "site", None) or entry.site
-            report(site.span, said, certainty=entry.certainty if sure else Certainty.POSSIBLE)
+            known = is_tensorflows(entry) and not entry.context.is_guess
+            sure = known and not isinstance(entry.result, Choice)
+            for output in options(entry.result):
+                said = fault(output)
+                if said is None:
+                    continue
+                site = getattr(output, "site", None) or entry.site
+                report(site.span, said, certainty=entry.certainty if sure else Certainty.POSSIBLE)
 
 
 def fault(output: Value) -> str | None:

@@ -5,28 +5,38 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const
-from tpulint.finding import Certainty
+from tpulint.finding import Certainty, Severity
 from tpulint.queries.entry_calls import entries, given, is_tensorflows, replicas
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for entry in entries(program):
-        if given(entry, "device_assignment") != NONE:
-            continue
-        known = is_tensorflows(entry) and not entry.context.is_guess
-        sure = entry.certainty if known else Certainty.POSSIBLE
-        count = replicas(entry)
-        core = next((call for call in entry.calls if _core(call) > 0), None)
-        if core is not None:
-            # A host cluster takes its operations off the core again: what is left is not known.
-            if entry.clusters or not core.context.reached_whenever(entry.context):
-                sure = Certainty.POSSIBLE
-            said = f"core {_core(core)} is used, but no `device_assignment` assigns it to a replica"
-            report(entry.site.span, said, certainty=sure)
-        elif count is not None and count > 1 and count % 2 == 1:
-            said = f"{count} replicas do not fill a whole topology: pass a `device_assignment`"
-            report(entry.site.span, said, certainty=sure)
+@register
+class DeviceAssignmentNeeded(Rule):
+    code = "TPU408"
+    name = "device-assignment-needed"
+    severity = Severity.ERROR
+    summary = "a device assignment is needed and missing"
+
+    def check(self, program: Program, report: Report) -> None:
+        for entry in entries(program):
+            if given(entry, "device_assignment") != NONE:
+                continue
+            known = is_tensorflows(entry) and not entry.context.is_guess
+            sure = entry.certainty if known else Certainty.POSSIBLE
+            count = replicas(entry)
+            core = next((call for call in entry.calls if _core(call) > 0), None)
+            if core is not None:
+                # A host cluster takes its operations off the core again: what is left is not known.
+                if entry.clusters or not core.context.reached_whenever(entry.context):
+                    sure = Certainty.POSSIBLE
+                said = (
+                    f"core {_core(core)} is used, but no `device_assignment` assigns it to a"
+                    " replica"
+                )
+                report(entry.site.span, said, certainty=sure)
+            elif count is not None and count > 1 and count % 2 == 1:
+                said = f"{count} replicas do not fill a whole topology: pass a `device_assignment`"
+                report(entry.site.span, said, certainty=sure)
 
 
 def _core(call: ApiCall) -> int:

@@ -8,7 +8,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.shapes import described
 from tpulint.analysis.domain.values import NONE, Value
 from tpulint.diagnostics.fixes.dropped_argument import dropped
-from tpulint.finding import Applicability, Fix
+from tpulint.finding import Applicability, Fix, Severity
 from tpulint.queries.entry_calls import (
     REPLICATES,
     argument,
@@ -19,23 +19,31 @@ from tpulint.queries.entry_calls import (
     is_given,
     replicas,
 )
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for entry in entries(program, REPLICATES):
-        spec = argument(entry, "padding_spec")
-        said = why_nothing(entry)
-        if spec is None or said is None:
-            continue
-        sure = certainty(entry, is_given, spec.value)
-        if sure is not None:
-            report(
-                spec.site.span,
-                f"`padding_spec` has no effect {said}",
-                certainty=sure,
-                fix=fix(entry, spec),
-            )
+@register
+class PaddingHasNoEffect(Rule):
+    code = "TPU409"
+    name = "padding-has-no-effect"
+    severity = Severity.WARNING
+    summary = "padding_spec without effect"
+    fixes = (Applicability.SAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for entry in entries(program, REPLICATES):
+            spec = argument(entry, "padding_spec")
+            said = why_nothing(entry)
+            if spec is None or said is None:
+                continue
+            sure = certainty(entry, is_given, spec.value)
+            if sure is not None:
+                report(
+                    spec.site.span,
+                    f"`padding_spec` has no effect {said}",
+                    certainty=sure,
+                    fix=fix(entry, spec),
+                )
 
 
 def fix(entry: Computation, spec: Argument) -> Fix | None:

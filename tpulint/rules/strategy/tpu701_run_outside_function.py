@@ -6,31 +6,39 @@ from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.strategies import step_compiled
-from tpulint.finding import HOST_LANE, Certainty
+from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.queries.eager_calls import is_eager, is_traced_function
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 NAMES = frozenset(["run", "experimental_run_v2"])
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        if computation.kind not in NAMES or is_traced_function(computation.callee) is not False:
-            continue
-        if not is_eager(program, computation):
-            continue
-        report(
-            computation.site.span,
-            message(computation),
-            certainty=certainty(computation),
-            trace=(
-                *traces.calls(
-                    HOST_LANE, computation.context._replace(call_chain=()), computation.context
+@register
+class RunOutsideFunction(Rule):
+    code = "TPU701"
+    name = "run-outside-function"
+    severity = Severity.ERROR
+    summary = "TPUStrategy.run in eager mode"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if computation.kind not in NAMES or is_traced_function(computation.callee) is not False:
+                continue
+            if not is_eager(program, computation):
+                continue
+            report(
+                computation.site.span,
+                message(computation),
+                certainty=certainty(computation),
+                trace=(
+                    *traces.calls(
+                        HOST_LANE, computation.context._replace(call_chain=()), computation.context
+                    ),
+                    traces.step(HOST_LANE, computation.site, f"calls `{computation.kind}` eagerly"),
                 ),
-                traces.step(HOST_LANE, computation.site, f"calls `{computation.kind}` eagerly"),
-            ),
-            fix=step_compiled(computation.callee, computation.site),
-        )
+                fix=step_compiled(computation.callee, computation.site),
+            )
 
 
 def certainty(computation: Computation) -> Certainty:

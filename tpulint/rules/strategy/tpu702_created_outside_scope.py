@@ -6,11 +6,11 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.names.requirements import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.strategies import in_scope
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.strategy_scopes import Outside, Scopes
 from tpulint.queries.targets import KERAS, target_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 HARM = {
     "optimizer": "its slot variables cannot be created with those of the model",
@@ -21,23 +21,31 @@ HARM = {
 }
 
 
-def check(program: Program, report: Report) -> None:
-    scopes = Scopes(program)
-    for found in scopes.outside():
-        sure = certainty(program, found)
-        if sure is None:
-            continue
-        report(
-            scopes.place(found).span,
-            message(found),
-            certainty=sure,
-            trace=(
-                *traces.calls(HOST_LANE, found.user, found.made),
-                traces.step(HOST_LANE, found.site, f"makes {words(found)} outside the scope"),
-                traces.step(lane(found), found.use, f"uses the {found.kind}"),
-            ),
-            fix=in_scope(scopes.place(found)),
-        )
+@register
+class CreatedOutsideScope(Rule):
+    code = "TPU702"
+    name = "created-outside-scope"
+    severity = Severity.ERROR
+    summary = "a model, optimizer or metric created outside strategy.scope()"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        scopes = Scopes(program)
+        for found in scopes.outside():
+            sure = certainty(program, found)
+            if sure is None:
+                continue
+            report(
+                scopes.place(found).span,
+                message(found),
+                certainty=sure,
+                trace=(
+                    *traces.calls(HOST_LANE, found.user, found.made),
+                    traces.step(HOST_LANE, found.site, f"makes {words(found)} outside the scope"),
+                    traces.step(lane(found), found.use, f"uses the {found.kind}"),
+                ),
+                fix=in_scope(scopes.place(found)),
+            )
 
 
 def certainty(program: Program, found: Outside) -> Certainty | None:

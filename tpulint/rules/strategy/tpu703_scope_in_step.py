@@ -10,49 +10,59 @@ from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Strategy
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.strategies import without_scope
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
 from tpulint.queries.strategies import is_on_replica, strategy_of
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import walk
 from tpulint.syntax.statement_nodes import For, While
 
 RUNS = frozenset(["run", "experimental_run_v2"])
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        if computation.kind not in RUNS:
-            continue
-        for call in computation.calls:
-            strategy = strategy_of(call.receiver) if call.last == "scope" else None
-            if strategy is not None and call.context.on_device and is_on_replica(call.context):
+@register
+class ScopeInStep(Rule):
+    code = "TPU703"
+    name = "scope-in-step"
+    severity = Severity.WARNING
+    summary = "strategy.scope() inside the step"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if computation.kind not in RUNS:
+                continue
+            for call in computation.calls:
+                strategy = strategy_of(call.receiver) if call.last == "scope" else None
+                if strategy is not None and call.context.on_device and is_on_replica(call.context):
+                    report(
+                        call.site.span,
+                        "`strategy.scope()` is entered in the function given to `run`, where a"
+                        " replica cannot enter it: create the variables before the step",
+                        certainty=of_every_strategy(call.context),
+                        trace=(
+                            traces.entry(computation),
+                            *traces.calls(DEVICE_LANE, computation.context, call.context, skip=1),
+                            traces.step(DEVICE_LANE, call.site, "enters the scope on a replica"),
+                        ),
+                        fix=without_scope(call.site),
+                    )
+            for scope, loop in scopes_in_loops(computation):
+                guess = scope.perhaps or computation.context.is_guess
                 report(
-                    call.site.span,
-                    "`strategy.scope()` is entered in the function given to `run`, where a replica"
-                    " cannot enter it: create the variables before the step",
-                    certainty=of_every_strategy(call.context),
+                    scope.site.span,
+                    "`strategy.scope()` is entered again around each step of this loop: enter it"
+                    " once, where variables are created; `run` needs no scope",
+                    certainty=certainty(computation, scope.payload, guess),
                     trace=(
-                        traces.entry(computation),
-                        *traces.calls(DEVICE_LANE, computation.context, call.context, skip=1),
-                        traces.step(DEVICE_LANE, call.site, "enters the scope on a replica"),
+                        traces.step(HOST_LANE, loop.site, "for each step"),
+                        traces.step(HOST_LANE, scope.site, "enters the scope again"),
+                        traces.step(
+                            HOST_LANE, computation.site, f"calls `{computation.kind}` in it"
+                        ),
                     ),
-                    fix=without_scope(call.site),
+                    fix=without_scope(scope.site),
                 )
-        for scope, loop in scopes_in_loops(computation):
-            guess = scope.perhaps or computation.context.is_guess
-            report(
-                scope.site.span,
-                "`strategy.scope()` is entered again around each step of this loop: enter it once,"
-                " where variables are created; `run` needs no scope",
-                certainty=certainty(computation, scope.payload, guess),
-                trace=(
-                    traces.step(HOST_LANE, loop.site, "for each step"),
-                    traces.step(HOST_LANE, scope.site, "enters the scope again"),
-                    traces.step(HOST_LANE, computation.site, f"calls `{computation.kind}` in it"),
-                ),
-                fix=without_scope(scope.site),
-            )
 
 
 def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:

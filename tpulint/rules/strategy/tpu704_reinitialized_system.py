@@ -11,27 +11,36 @@ from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import UNKNOWN, Strategy, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty
+from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import INITIALIZES, SHUTS_DOWN
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 RELEVANT = INITIALIZES | SHUTS_DOWN | seam.TPU_STRATEGIES | {"scope"}
 HANDLER = "except"
 
 
-def check(program: Program, report: Report) -> None:
-    for found in initialized_again(program):
-        report(
-            found.call.site.span,
-            message(found),
-            certainty=found.certainty,
-            trace=(
-                traces.step(HOST_LANE, found.before.site, does(found.before)),
-                *traces.calls(HOST_LANE, Context(), found.call.context),
-                traces.step(HOST_LANE, found.call.site, "initializes the system, and clears it"),
-            ),
-        )
+@register
+class ReinitializedSystem(Rule):
+    code = "TPU704"
+    name = "reinitialized-system"
+    severity = Severity.ERROR
+    summary = "the TPU system is initialized after something was built on it"
+
+    def check(self, program: Program, report: Report) -> None:
+        for found in initialized_again(program):
+            report(
+                found.call.site.span,
+                message(found),
+                certainty=found.certainty,
+                trace=(
+                    traces.step(HOST_LANE, found.before.site, does(found.before)),
+                    *traces.calls(HOST_LANE, Context(), found.call.context),
+                    traces.step(
+                        HOST_LANE, found.call.site, "initializes the system, and clears it"
+                    ),
+                ),
+            )
 
 
 def message(found: Again) -> str:

@@ -6,11 +6,11 @@ from tpulint.analysis.domain.effects import UNSEEN
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import OF_ALL_REPLICAS, REFUSED_BY_EACH, REFUSED_ON_REPLICAS
 from tpulint.queries.strategies import is_on_replica, strategy_of
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 METHODS = REFUSED_ON_REPLICAS | OF_ALL_REPLICAS
 INSTEAD = {
@@ -20,25 +20,32 @@ INSTEAD = {
 OTHERWISE = "call it outside the step, or in a function given to `merge_call`"
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        if computation.kind not in seam.STRATEGY_RUN:
-            continue
-        for call in computation.calls:
-            if call.last not in METHODS or strategy_of(call.receiver) is None:
+@register
+class CrossReplicaCallInStep(Rule):
+    code = "TPU705"
+    name = "cross-replica-call-in-step"
+    severity = Severity.ERROR
+    summary = "a method of the strategy that a replica cannot call, in the function given to run"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if computation.kind not in seam.STRATEGY_RUN:
                 continue
-            if is_on_replica(call.context):
-                lane = DEVICE_LANE if call.context.on_device else HOST_LANE
-                report(
-                    call.site.span,
-                    message(computation, call),
-                    certainty=certainty(computation, call),
-                    trace=(
-                        traces.entry(computation),
-                        *traces.calls(lane, computation.context, call.context, skip=1),
-                        traces.step(lane, call.site, f"calls `{call.last}` on a replica"),
-                    ),
-                )
+            for call in computation.calls:
+                if call.last not in METHODS or strategy_of(call.receiver) is None:
+                    continue
+                if is_on_replica(call.context):
+                    lane = DEVICE_LANE if call.context.on_device else HOST_LANE
+                    report(
+                        call.site.span,
+                        message(computation, call),
+                        certainty=certainty(computation, call),
+                        trace=(
+                            traces.entry(computation),
+                            *traces.calls(lane, computation.context, call.context, skip=1),
+                            traces.step(lane, call.site, f"calls `{call.last}` on a replica"),
+                        ),
+                    )
 
 
 def certainty(computation: Computation, call: ApiCall) -> Certainty:

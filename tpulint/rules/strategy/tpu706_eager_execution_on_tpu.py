@@ -13,27 +13,35 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const, Strategy, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.strategies import not_eager
-from tpulint.finding import HOST_LANE, Certainty, Step
+from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity, Step
 from tpulint.knowledge.seam import STRATEGY_RUN, is_tensorflow
 from tpulint.knowledge.strategies import KERAS_RUNS, RUNS_EAGERLY
 from tpulint.queries.eager_calls import is_built_in_graph, is_traced_function, may_be_tpus
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 ON = Const(True)
 
 
-def check(program: Program, report: Report) -> None:
-    for found in (*eager_models(program), *switched_functions(program)):
-        report(
-            found.given.site.span,
-            message(found),
-            certainty=found.certainty,
-            trace=(
-                traces.step(HOST_LANE, found.switch.site, "turns on eager execution"),
-                *way_to_step(found),
-            ),
-            fix=not_eager(found.switch, found.given),
-        )
+@register
+class EagerExecutionOnTpu(Rule):
+    code = "TPU706"
+    name = "eager-execution-on-tpu"
+    severity = Severity.ERROR
+    summary = "a TPUStrategy with run_eagerly=True or run_functions_eagerly(True)"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for found in (*eager_models(program), *switched_functions(program)):
+            report(
+                found.given.site.span,
+                message(found),
+                certainty=found.certainty,
+                trace=(
+                    traces.step(HOST_LANE, found.switch.site, "turns on eager execution"),
+                    *way_to_step(found),
+                ),
+                fix=not_eager(found.switch, found.given),
+            )
 
 
 def way_to_step(found: Eager) -> tuple[Step, ...]:

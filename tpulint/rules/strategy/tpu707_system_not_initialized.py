@@ -12,32 +12,39 @@ from tpulint.analysis.domain.objects import ExternalObject, Instance
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Strategy, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty
+from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.knowledge.strategies import INITIALIZING_WORDS
 from tpulint.queries.eager_calls import is_built_in_graph
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 # Parts of names of unseen functions that may initialize the system.
 MAY_INITIALIZE = re.compile(r"tpu|init|connect|setup|strateg|device|accelerator|runtime")
 
 
-def check(program: Program, report: Report) -> None:
-    reported: set[int] = set()
-    for computation, made in candidates(program):
-        if id(made) not in reported and not may_be_initialized(program):
-            reported.add(id(made))
-            report(
-                made.site.span,
-                f"`{made.last}` on a TPU system that nothing initializes, so its first step is"
-                " refused: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
-                certainty=Certainty.DEFINITE,
-                trace=(
-                    traces.step(HOST_LANE, made.site, f"makes the `{made.last}`"),
-                    traces.entry(computation),
-                ),
-            )
+@register
+class SystemNotInitialized(Rule):
+    code = "TPU707"
+    name = "system-not-initialized"
+    severity = Severity.ERROR
+    summary = "a TPUStrategy that runs a step on a TPU system that nothing has initialized"
+
+    def check(self, program: Program, report: Report) -> None:
+        reported: set[int] = set()
+        for computation, made in candidates(program):
+            if id(made) not in reported and not may_be_initialized(program):
+                reported.add(id(made))
+                report(
+                    made.site.span,
+                    f"`{made.last}` on a TPU system that nothing initializes, so its first step is"
+                    " refused: call `tf.tpu.experimental.initialize_tpu_system(resolver)` first",
+                    certainty=Certainty.DEFINITE,
+                    trace=(
+                        traces.step(HOST_LANE, made.site, f"makes the `{made.last}`"),
+                        traces.entry(computation),
+                    ),
+                )
 
 
 def candidates(program: Program) -> Iterator[tuple[Computation, ApiCall]]:

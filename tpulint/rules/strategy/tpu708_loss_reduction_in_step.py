@@ -12,55 +12,64 @@ from tpulint.analysis.domain.site import Site
 from tpulint.analysis.names.requirements import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.trace_steps import device_path, device_step
-from tpulint.finding import HOST_LANE, Certainty
+from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.knowledge import seam
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.premises import certainty_at
 from tpulint.queries.targets import KERAS, target_at
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 AVERAGES = "compute_average_loss"
 INSTEAD = 'make it with `reduction="none"` and average its result over the global batch'
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        if computation.kind not in seam.STRATEGY_RUN:
-            continue
-        averaged = set()
-        for call, loss, site in averaged_twice(computation):
-            averaged.add(site)
-            report(
-                call.site.span,
-                f"`{AVERAGES}` averages the losses of samples, but `{loss.last}` returns one number"
-                f" for the batch: {INSTEAD}",
-                certainty=_least(computation, call),
-                trace=device_path(
-                    computation,
-                    call.context,
-                    device_step(site, "reduces the losses to one number"),
-                    device_step(call.site, "expects one loss per sample"),
-                ),
-            )
-        for call, loss in called(computation):
-            sure = refusal(program, call)
-            if sure is None or call.site in averaged or reduction_of(loss) != "mean":
+@register
+class LossReductionInStep(Rule):
+    code = "TPU708"
+    name = "loss-reduction-in-step"
+    severity = Severity.ERROR
+    summary = "a Keras loss that reduces by itself, called in a custom training step"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if computation.kind not in seam.STRATEGY_RUN:
                 continue
-            if _least(computation, call) is Certainty.POSSIBLE:
-                sure = Certainty.POSSIBLE
-            report(
-                call.site.span,
-                f"`{loss.last}` reduces the losses by itself, which Keras 2 refuses in a custom"
-                f" training step: {INSTEAD}",
-                certainty=sure,
-                trace=(
-                    traces.step(HOST_LANE, loss.site, f"makes the `{loss.last}`"),
-                    *device_path(
-                        computation, call.context, device_step(call.site, "calls it in the step")
+            averaged = set()
+            for call, loss, site in averaged_twice(computation):
+                averaged.add(site)
+                report(
+                    call.site.span,
+                    f"`{AVERAGES}` averages the losses of samples, but `{loss.last}` returns one"
+                    f" number for the batch: {INSTEAD}",
+                    certainty=_least(computation, call),
+                    trace=device_path(
+                        computation,
+                        call.context,
+                        device_step(site, "reduces the losses to one number"),
+                        device_step(call.site, "expects one loss per sample"),
                     ),
-                ),
-            )
+                )
+            for call, loss in called(computation):
+                sure = refusal(program, call)
+                if sure is None or call.site in averaged or reduction_of(loss) != "mean":
+                    continue
+                if _least(computation, call) is Certainty.POSSIBLE:
+                    sure = Certainty.POSSIBLE
+                report(
+                    call.site.span,
+                    f"`{loss.last}` reduces the losses by itself, which Keras 2 refuses in a custom"
+                    f" training step: {INSTEAD}",
+                    certainty=sure,
+                    trace=(
+                        traces.step(HOST_LANE, loss.site, f"makes the `{loss.last}`"),
+                        *device_path(
+                            computation,
+                            call.context,
+                            device_step(call.site, "calls it in the step"),
+                        ),
+                    ),
+                )
 
 
 def called(computation: Computation) -> Iterator[tuple[ApiCall, ExternalObject]]:

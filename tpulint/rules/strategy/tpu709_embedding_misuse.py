@@ -13,7 +13,7 @@ from tpulint.analysis.domain.structures import distinguished
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.strategies import in_scope
 from tpulint.diagnostics.trace_steps import path_to_site
-from tpulint.finding import HOST_LANE, Certainty
+from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.knowledge.strategies import (
     EMBEDDING,
     EMBEDDING_MODULES,
@@ -21,23 +21,31 @@ from tpulint.knowledge.strategies import (
     OF_EMBEDDINGS,
 )
 from tpulint.queries.strategy_scopes import Scopes
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    scopes = Scopes(program)
-    reported: set[Site] = set()
-    for call, made in uses(program):
-        sure = None if scopes.by_hand else scopes.is_outside(made.context, None)
-        if sure is not None:
-            if made.site not in reported:
-                reported.add(made.site)
-                made_outside(call, made, sure, report)
-        elif call.context.computation is None:
-            if call.last in EMBEDDINGS_ON_CORES and not is_called_by_unseen(call):
-                on_host(call, report)
-        elif call.last == "enqueue" and call.context.on_device:
-            in_step(call.context.computation, call, report)
+@register
+class EmbeddingMisuse(Rule):
+    code = "TPU709"
+    name = "embedding-misuse"
+    severity = Severity.ERROR
+    summary = "a TPUEmbedding that is made, fed or read where it cannot be"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        scopes = Scopes(program)
+        reported: set[Site] = set()
+        for call, made in uses(program):
+            sure = None if scopes.by_hand else scopes.is_outside(made.context, None)
+            if sure is not None:
+                if made.site not in reported:
+                    reported.add(made.site)
+                    made_outside(call, made, sure, report)
+            elif call.context.computation is None:
+                if call.last in EMBEDDINGS_ON_CORES and not is_called_by_unseen(call):
+                    on_host(call, report)
+            elif call.last == "enqueue" and call.context.on_device:
+                in_step(call.context.computation, call, report)
 
 
 def uses(program: Program) -> Iterator[tuple[ApiCall, ExternalObject]]:

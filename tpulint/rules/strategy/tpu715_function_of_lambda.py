@@ -20,10 +20,10 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.lambdas import named
-from tpulint.finding import HOST_LANE, Certainty
+from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.queries.eager_calls import may_be_other_function, may_be_tpus
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 # Each makes a graph of its own, and the innermost gives the computation its name; in another
 # computation or in a host cluster, the error is another rule's.
@@ -31,27 +31,36 @@ GRAPHS = frozenset([FUNCTION, COND, WHILE, DATA, COMPUTATION, CLUSTER])
 OTHER_GRAPHS = (GRAPH, INIT_SCOPE, AFTER_RETURN)
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        call = innermost_function(computation)
-        if call is None or not is_lambda(call) or not may_be_tpus(computation):
-            continue
-        site = Site(call.function.module, call.function.code.place)
-        report(
-            site.span,
-            f"the tf.function of this lambda calls `{computation.kind}`, and names the TPU"
-            " computation `cluster_<lambda>`, which is no valid name: use a named function instead",
-            certainty=certainty(program, computation, call),
-            trace=(
-                *traces.calls(
-                    HOST_LANE, computation.context._replace(call_chain=()), computation.context
+@register
+class FunctionOfLambda(Rule):
+    code = "TPU715"
+    name = "function-of-lambda"
+    severity = Severity.ERROR
+    summary = "a tf.function made of a lambda that builds a TPU computation"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            call = innermost_function(computation)
+            if call is None or not is_lambda(call) or not may_be_tpus(computation):
+                continue
+            site = Site(call.function.module, call.function.code.place)
+            report(
+                site.span,
+                f"the tf.function of this lambda calls `{computation.kind}`, and names the TPU"
+                " computation `cluster_<lambda>`, which is no valid name: use a named function"
+                " instead",
+                certainty=certainty(program, computation, call),
+                trace=(
+                    *traces.calls(
+                        HOST_LANE, computation.context._replace(call_chain=()), computation.context
+                    ),
+                    traces.step(
+                        HOST_LANE, computation.site, "names the TPU computation after the lambda"
+                    ),
                 ),
-                traces.step(
-                    HOST_LANE, computation.site, "names the TPU computation after the lambda"
-                ),
-            ),
-            fix=named(site),
-        )
+                fix=named(site),
+            )
 
 
 def innermost_function(computation: Computation) -> TracedCall | None:

@@ -5,20 +5,29 @@ from __future__ import annotations
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.conflict import of_conflict
+from tpulint.finding import Applicability, Severity
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for each in conflicts(program):
-        if each.waits and not each.of_step and not is_on_device(each.variable):
-            report(
-                each.host.site.span,
-                message(each),
-                certainty=each.certainty,
-                trace=traces.deadlock(each),
-                fix=of_conflict(each),
-            )
+@register
+class HostVariableDeadlock(Rule):
+    code = "TPU101"
+    name = "host-variable-deadlock"
+    severity = Severity.ERROR
+    summary = "a host cluster waits for a variable that the waiting device program holds"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for each in conflicts(program):
+            if each.waits and not each.of_step and not is_on_device(each.variable):
+                report(
+                    each.host.site.span,
+                    message(each),
+                    certainty=each.certainty,
+                    trace=traces.deadlock(each),
+                    fix=of_conflict(each),
+                )
 
 
 def message(conflict: Conflict) -> str:

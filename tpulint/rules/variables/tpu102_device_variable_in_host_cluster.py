@@ -6,25 +6,33 @@ from tpulint.analysis.domain.events import Access, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.conflict import pass_by_value
-from tpulint.finding import Certainty, Fix
+from tpulint.finding import Applicability, Certainty, Fix, Severity
 from tpulint.queries.premises import certainty_at
 from tpulint.queries.touches import is_sure
 from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    steps = {id(each.host) for each in conflicts(program) if each.of_step}
-    for computation in program.computations:
-        for access in host_touches(computation):
-            if is_on_device(access.variable) and id(access) not in steps:
-                report(
-                    access.site.span,
-                    message(access),
-                    certainty=certainty(computation, access),
-                    trace=traces.alone(computation, access),
-                    fix=fix(computation, access),
-                )
+@register
+class DeviceVariableInHostCluster(Rule):
+    code = "TPU102"
+    name = "device-variable-in-host-cluster"
+    severity = Severity.ERROR
+    summary = "a variable of a TPUStrategy scope is touched in a host cluster"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        steps = {id(each.host) for each in conflicts(program) if each.of_step}
+        for computation in program.computations:
+            for access in host_touches(computation):
+                if is_on_device(access.variable) and id(access) not in steps:
+                    report(
+                        access.site.span,
+                        message(access),
+                        certainty=certainty(computation, access),
+                        trace=traces.alone(computation, access),
+                        fix=fix(computation, access),
+                    )
 
 
 def fix(computation: Computation, access: Access) -> Fix | None:

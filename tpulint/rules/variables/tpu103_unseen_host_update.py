@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
+from tpulint.finding import Severity
 from tpulint.queries.happens_before import BEFORE
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for each in conflicts(program):
-        if each.stale and not each.of_step and not is_on_device(each.variable):
-            report(
-                each.host.site.span,
-                message(each),
-                certainty=each.certainty,
-                trace=traces.apart(each),
-            )
+@register
+class UnseenHostUpdate(Rule):
+    code = "TPU103"
+    name = "unseen-host-update"
+    severity = Severity.ERROR
+    summary = "a host cluster and the device touch one variable, unseen by each other"
+
+    def check(self, program: Program, report: Report) -> None:
+        for each in conflicts(program):
+            if each.stale and not each.of_step and not is_on_device(each.variable):
+                report(
+                    each.host.site.span,
+                    message(each),
+                    certainty=each.certainty,
+                    trace=traces.apart(each),
+                )
 
 
 def message(conflict: Conflict) -> str:

@@ -11,32 +11,39 @@ from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Certainty
+from tpulint.finding import DEVICE_LANE, Certainty, Severity
 from tpulint.knowledge import seam
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for computation in program.computations:
-        if computation.kind not in seam.STRATEGY_RUN:
-            continue
-        for each in creations(computation):
-            again = is_traced_again(computation, each.context)
-            if not again or is_kept(computation, each.context):
+@register
+class VariableCreatedOnDevice(Rule):
+    code = "TPU104"
+    name = "variable-created-on-device"
+    severity = Severity.ERROR
+    summary = "a variable is created again inside the function given to run"
+
+    def check(self, program: Program, report: Report) -> None:
+        for computation in program.computations:
+            if computation.kind not in seam.STRATEGY_RUN:
                 continue
-            inner = each.context.forks - computation.context.conditions
-            sure = each.context.traced and not inner and not each.context.is_guess
-            steps = (
-                traces.entry(computation),
-                *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),
-                traces.step(DEVICE_LANE, each.site, f"creates {each.words}"),
-            )
-            report(
-                each.site.span,
-                message(each),
-                certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
-                trace=steps,
-            )
+            for each in creations(computation):
+                again = is_traced_again(computation, each.context)
+                if not again or is_kept(computation, each.context):
+                    continue
+                inner = each.context.forks - computation.context.conditions
+                sure = each.context.traced and not inner and not each.context.is_guess
+                steps = (
+                    traces.entry(computation),
+                    *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),
+                    traces.step(DEVICE_LANE, each.site, f"creates {each.words}"),
+                )
+                report(
+                    each.site.span,
+                    message(each),
+                    certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+                    trace=steps,
+                )
 
 
 def message(each: Creation) -> str:

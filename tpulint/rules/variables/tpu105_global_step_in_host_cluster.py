@@ -5,23 +5,31 @@ from __future__ import annotations
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.conflict import of_conflict
-from tpulint.finding import Certainty
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
-from tpulint.rules.base import Report
+from tpulint.rules.base import Report, Rule, register
 
 
-def check(program: Program, report: Report) -> None:
-    for each in conflicts(program):
-        is_told = each.waits or each.stale or is_on_device(each.variable)
-        if not each.of_step or not is_told:
-            continue
-        report(
-            each.host.site.span,
-            message(each),
-            certainty=each.certainty if each.waits else Certainty.POSSIBLE,
-            trace=traces.deadlock(each) if each.waits else traces.apart(each),
-            fix=of_conflict(each),
-        )
+@register
+class GlobalStepInHostCluster(Rule):
+    code = "TPU105"
+    name = "global-step-in-host-cluster"
+    severity = Severity.ERROR
+    summary = "a host cluster reads the global step that the computation updates"
+    fixes = (Applicability.UNSAFE,)
+
+    def check(self, program: Program, report: Report) -> None:
+        for each in conflicts(program):
+            is_told = each.waits or each.stale or is_on_device(each.variable)
+            if not each.of_step or not is_told:
+                continue
+            report(
+                each.host.site.span,
+                message(each),
+                certainty=each.certainty if each.waits else Certainty.POSSIBLE,
+                trace=traces.deadlock(each) if each.waits else traces.apart(each),
+                fix=of_conflict(each),
+            )
 
 
 def message(conflict: Conflict) -> str:
