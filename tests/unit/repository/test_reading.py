@@ -25,7 +25,7 @@ RUNNING = {"run/program.py"}  # the program, as Python would
 WRITING = {
     "cache_dir.py",
     "cli/options.py",  # standard output, whose reader has gone
-    "cli/writing.py",
+    "cli/report.py",
     "run/session.py",
 }
 

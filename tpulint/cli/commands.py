@@ -1,0 +1,144 @@
+"""The commands that hand over to a feature: from their options to its functions.
+
+They are not in the features' own directories, so that no feature imports the command line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import sys
+
+from tpulint.cache_dir import clear, is_ours
+from tpulint.cli.overrides import closest
+from tpulint.cli.report import colored, out, print_messages, write_file
+from tpulint.cli.request import request_of_file
+from tpulint.config import ConfigError
+from tpulint.disk import OWN_FILE_LIMIT_BYTES, read_regular
+from tpulint.output.merged import Unmergeable, merged
+from tpulint.pipeline.cache_place import cache_place
+
+# `tpulint explain`: from PATH[:LINE] to the account of the analysis.
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Print what the analysis saw."""
+    from tpulint.explain.account import explain
+    from tpulint.explain.explanation import explanation_json, explanation_text
+
+    path, row = split_row(options.place)
+    request = request_of_file("explain", options, path)
+    found = explain(request, row)
+    written = explanation_json if options.output_format == "json" else explanation_text
+    sys.stdout.write(written(found))
+    return 0
+
+
+def split_row(place: str) -> tuple[str, int | None]:
+    """Return the path and the line of PATH, PATH:LINE or PATH:LINE:COLUMN, as findings have it."""
+    match = re.fullmatch(r"(.+?):(\d+)(?::\d+)?:?", place)
+    if match is None or os.path.lexists(place):
+        return place, None
+    return match[1], int(match[2])
+
+
+# `tpulint map`: from PATH[:FUNCTION] to the picture of a program.
+
+FUNCTION = re.compile(r"(.+):([A-Za-z_][\w.]*)")
+
+
+def draw(options: argparse.Namespace) -> int:
+    """Write the map of a file, or of one of its functions."""
+    from tpulint.map.draw import draw
+    from tpulint.map.pictures import load
+    from tpulint.output.context import RenderContext
+
+    path, function = split_function(options.place)
+    request = request_of_file("map", options, path)
+    found = draw(request, function)
+    print_messages(found.messages)
+    context = RenderContext(os.getcwd(), found.sources, color=colored(options), width=width())
+    written = load(options.output_format)(found.program, context)
+    if options.output_file is not None:
+        write_file(options.output_file, written.encode("utf-8", "surrogateescape"))
+    else:
+        out(written, sys.stdout)
+    return 0
+
+
+def split_function(place: str) -> tuple[str, str | None]:
+    """Return the path and the function of PATH or PATH:FUNCTION; a path that exists is one."""
+    match = None if os.path.lexists(place) else FUNCTION.fullmatch(place)
+    return (match[1], match[2]) if match else (place, None)
+
+
+def width() -> int:
+    """The columns of the terminal, within what can be read."""
+    from tpulint.cli.parser import columns
+
+    return min(max(columns() + 2, 60), 140) if sys.stdout.isatty() else 100
+
+
+# `tpulint merge`: one report made of those that the shards of a run wrote.
+
+
+def merge(options: argparse.Namespace) -> int:
+    """Write the merged report; the answer is 1 where it holds findings, as that of a check."""
+    texts = [read(path) for path in options.reports]
+    try:
+        text, findings = merged(texts)
+    except Unmergeable as error:
+        raise ConfigError(f"merge: {error}") from None
+    if options.output_file:
+        write_file(options.output_file, text.encode("utf-8", "surrogateescape"))
+    else:
+        out(text, sys.stdout)
+    return 1 if findings and not options.exit_zero else 0
+
+
+def read(path: str) -> str:
+    """Return the text of a report. Raises ConfigError where it cannot be read."""
+    try:
+        return read_regular(path, OWN_FILE_LIMIT_BYTES).decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise ConfigError(f"merge: {path}: cannot be read: {error.strerror}") from None
+
+
+# `tpulint clean`: remove the cache.
+
+
+def clean(options: argparse.Namespace) -> int:
+    """Remove the cache, and nothing that tpulint has not made."""
+    here = os.getcwd()
+    config = closest(options, here).of(here)
+    directory = cache_place(config, here).directory
+    if directory is None or (os.path.isdir(directory) and not is_ours(directory)):
+        raise ConfigError(f"{config.cache_path}: not removed: not a cache directory of tpulint")
+    if os.path.islink(directory):
+        raise ConfigError(f"{directory}: not removed: it is a link")
+    if os.path.isdir(directory):
+        try:
+            is_gone = clear(directory)
+        except OSError as error:
+            raise ConfigError(f"{directory}: cannot be removed: {error.strerror}") from None
+        print(f"Removed {directory}" if is_gone else f"Removed the cache in {directory}")
+    return 0
+
+
+# `tpulint server`: hands over to the server, which the extra `lsp` installs the protocol for.
+
+NEEDED = ("pygls", "lsprotocol")
+
+
+def serve(port: int | None) -> int:
+    """Serve an editor; the answer is the exit status."""
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            f"server: {missing[0]} is not installed: python -m pip install 'tpulint[lsp]'"
+        )
+    from tpulint.server import main
+
+    return main.serve(port)
