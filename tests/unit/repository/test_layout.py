@@ -11,7 +11,10 @@ ROOT = Path(__file__).parents[3]
 # The folders of tests, the package that each mirrors, and the folders there that mirror none.
 TREES = {
     "unit": ("tpulint", {"repository", "output/goldens"}),
-    "runtime": ("tpulint/runtime", {"oracle", "run"}),
+    "runtime": (
+        "tpulint/runtime",
+        {"oracle", "ordinary", "ordinary/estimator", "ordinary/programs", "run"},
+    ),
 }
 
 
