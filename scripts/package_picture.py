@@ -29,7 +29,7 @@ LABELS = {
     "analysis.resolver": "the file that an import means",
     "analysis.domain": "sites, contexts, values, events, the program",
     "analysis.names": "API names by spelling, target release",
-    "syntax": "the libcst gateway, summaries of modules",
+    "syntax": "summaries of modules, from the syntax tree",
     BASE: "config, knowledge, source, finding, codes",
     "runtime": "TPU programs on a CPU: mark, extract, schedule, execute",
 }

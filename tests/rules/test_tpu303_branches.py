@@ -10,7 +10,7 @@ from tpulint.analysis.domain.site import Module, Site
 from tpulint.rules.control_flow.tpu303_tensor_crosses_control_flow import is_either_or
 from tpulint.syntax import ir
 
-MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], [], [0] * ir.KINDS))
+MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], []))
 TEST = ConditionKey(PLACE, Site(MODULE, 0))
 LOOPED = Scope(LOOP, Site(MODULE, 1))
 

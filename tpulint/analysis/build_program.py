@@ -17,7 +17,7 @@ from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.analysis.resolver.project import Project
 from tpulint.analysis.resolver.soft_programs import importers
-from tpulint.syntax.summary_cache import Store
+from tpulint.syntax.summaries import Store
 
 
 class Summarized(NamedTuple):
@@ -47,10 +47,7 @@ def build_program(
     entry_discovery.read_all(interpreter, modules)
     disabled_estimators.drop(interpreter.program, files.disk)
     refused_branches.drop(interpreter.program)
-    for module in modules:
-        if module.pieces.problem is not None:
-            store.refuse(module.filename, *module.pieces.problem)
-    store.keep()
+    store.release()
     program = interpreter.program
     program.failures = interpreter.failures
     program.skipped = interpreter.skipped()

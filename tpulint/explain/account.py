@@ -98,7 +98,6 @@ class _Account:
         for job in jobs:
             built = driver.read_program(batch, job, self.recorder)
             self.looks.findings += built.findings
-            self.reasons += built.messages
             if built.program is not None:
                 self.reasons += map(str, built.program.failures)
                 self._look_at(built.program, job, batch)

@@ -78,7 +78,6 @@ def _programs(task: driver.Task, filename: str) -> tuple[list[Program], list[str
     messages: list[str] = []
     for job in jobs:
         built = driver.read_program(batch, job)
-        messages += built.messages
         if built.program is not None:
             messages += map(str, built.program.failures)
             found.append(built.program)

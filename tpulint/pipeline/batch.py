@@ -17,7 +17,7 @@ class Batch(NamedTuple):
 
     filenames: in one order, wherever the check was started. context: those among them of which
     nothing is reported. given: the bytes of files that are not (or not yet) on disk.
-    cache: a folder for summaries and findings, None for none. checkpoint: called between rules;
+    cache: a folder for findings, None for none. checkpoint: called between rules;
     it raises to end the analysis. disk: what the other files are read from. shared: the URL of
     a cache that other machines have, too.
     """
@@ -49,7 +49,6 @@ class Job(NamedTuple):
     seeds: tuple[str, ...]
     placed: tuple[tuple[str, str], ...]
     size: int  # the files that it reaches
-    isolated: int = 0  # the processes that parse it, where one died of it before
 
 
 def in_order(filenames: Sequence[str], context: Collection[str]) -> tuple[str, ...]:

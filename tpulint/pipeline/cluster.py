@@ -15,7 +15,6 @@ from tpulint.config import ConfigError
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.executor import (
-    ISOLATED,
     DivisionStep,
     NamesStep,
     PrefilterStep,
@@ -64,8 +63,7 @@ class ClusterExecutor:
         for job in jobs:
             found = known.get(job)
             if found is None:
-                isolated = job._replace(isolated=ISOLATED)
-                found = sent[job] or step(self._batch, isolated).analysis
+                found = sent[job] or step(self._batch, job).analysis
                 self._kept.remember(job, found)
             found.messages += self._kept.messages
             yield found

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tpulint.pipeline.render import Rendered, Style
     from tpulint.pipeline.rule_run import RuleResult
     from tpulint.pipeline.warm import Warm
-    from tpulint.syntax.summary_cache import Store
+    from tpulint.syntax.summaries import Store
 
 __all__ = ["STDIN", "Request", "Task", "analyze", "check", "discover", "render", "resolve"]
 
@@ -247,10 +247,10 @@ def read_program(
     from tpulint.analysis.resolver.files import Files
     from tpulint.pipeline.summarize import summarize
     from tpulint.syntax.deep_stack import deeply
-    from tpulint.syntax.summary_cache import Store as NewStore
+    from tpulint.syntax.summaries import Store as NewStore
 
     files = Files(batch.given, batch.disk)
-    summaries = store or NewStore(batch.cache, job.isolated)
+    summaries = store or NewStore()
 
     def read() -> Program:
         modules = summarize(sources, summaries)
@@ -260,7 +260,7 @@ def read_program(
     program.targets = Targets(batch.settings.target_tensorflow, batch.disk)
     program.soft_placement = dict(job.placed)
     found = (*findings, *summaries.findings)
-    return BuiltProgram(program, found, tuple(summaries.messages), files)
+    return BuiltProgram(program, found, files=files)
 
 
 def rule_results(

@@ -19,6 +19,7 @@ from tpulint.disk import PassedOver, note_passed_over, take_passed_over
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.collector import collect_if_many, take_apart_if_many
+from tpulint.pipeline.failure import FileFailure
 from tpulint.pipeline.file_signs import FileSigns
 from tpulint.pipeline.kept_division import KeptDivision
 from tpulint.pipeline.kept_programs import KeptPrograms
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
     from tpulint.analysis.resolver.files import Asked
     from tpulint.analysis.resolver.import_graph import ImportGraph
     from tpulint.pipeline.program_analysis import ProgramAnalysis
-    from tpulint.syntax.summary_cache import Store
+    from tpulint.syntax.summaries import Store
 
 T = TypeVar("T")
 
 FEW = 200  # files below which a second process costs more than it saves
+KILLED = "not analyzed: its process was killed"
 ALONE = 4  # files with the seam that are read in this process
-ISOLATED = 2  # processes that parse the files of a program of which one died
 CHUNK = 100  # files that one process looks at in a turn, at least
 TURNS = 128  # at most: after each, all that was asked of the disk so far is looked through
 
@@ -202,19 +203,29 @@ class ProcessExecutor:
         futures: dict[Job, Future[Analysis] | None],
         step: ProgramStep,
     ) -> Iterator[Analysis]:
-        """Wait for each program; one whose process dies is read again, its files parsed apart."""
+        """Wait for each program; one whose process dies is read again, in a process of its own."""
         for number, job in enumerate(jobs):
             self._progress.step("programs checked:", number, len(jobs))
             found = known.get(job)
             if found is None:
                 if job in futures:
-                    isolated = job._replace(isolated=ISOLATED)
-                    found = _result(futures[job]) or step(self._batch, isolated).analysis
+                    found = _result(futures[job]) or self._alone(step, job)
                 else:
                     found = analyzed(step, self._batch, job)
                 self._kept.remember(job, found)
             found.messages += self._kept.messages
             yield found
+
+    def _alone(self, step: ProgramStep, job: Job) -> Analysis:
+        """Analyze a program of which a process died: another one may have been the cause."""
+        from tpulint.worker_pool import worker_pool
+
+        with worker_pool(1, partial(_begin, self._batch, {})) as pool:
+            found = _result(_submitted(pool, _elsewhere, step, job))
+        if found is None:
+            found = Analysis()
+            found.failures.append(FileFailure(job.seeds[0], KILLED))
+        return found
 
     def _is_worth_a_pool(self, jobs: Sequence[Job]) -> bool:
         return self._processes > 1 and len(jobs) > 1 and sum(len(job.seeds) for job in jobs) > ALONE
@@ -249,7 +260,7 @@ def _load() -> None:
     from tpulint import rules
     from tpulint.codes import RULES
 
-    for name in ("pipeline.summarize", "analysis.build_program", "syntax.summary_cache"):
+    for name in ("pipeline.summarize", "analysis.build_program", "syntax.summaries"):
         importlib.import_module(f"tpulint.{name}")
     for code in RULES:
         rules.load(code)

@@ -125,8 +125,8 @@ def _decoded(data: object) -> Division:
     return Division(files, signs, answers, Asked(*map(frozenset, asked)), rows, found)
 
 
-def _job(seeds: Iterable[str], placed: Iterable[list[str]], size: int, isolated: int) -> Job:
-    return Job(tuple(seeds), tuple((path, state) for path, state in placed), size, isolated)
+def _job(seeds: Iterable[str], placed: Iterable[list[str]], size: int) -> Job:
+    return Job(tuple(seeds), tuple((path, state) for path, state in placed), size)
 
 
 def _answers(asked: Asked) -> str:

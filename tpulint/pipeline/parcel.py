@@ -62,7 +62,7 @@ class OtherAnalyzer(NamedTuple):
 
 
 Answer = Analysis | Question | OtherAnalyzer
-_alone = threading.Lock()  # libcst and the recursion limit are the whole process's
+_alone = threading.Lock()  # the recursion limit is the whole process's
 
 
 def this_analyzer() -> Analyzer:

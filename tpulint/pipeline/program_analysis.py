@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
 
 class BuiltProgram(NamedTuple):
-    """A program, with TPU001 for what cannot be parsed and lines for standard error."""
+    """A program, with TPU001 for what cannot be parsed."""
 
     program: Program | None  # None where no file holds anything to read
     findings: tuple[Finding, ...] = ()
-    messages: tuple[str, ...] = ()
     files: Files | None = None  # that were looked for and read
 
 
@@ -37,7 +36,7 @@ def analysis_of(
     batch: Batch, job: Job, built: BuiltProgram, results: Iterable[RuleResult]
 ) -> Analysis:
     """Return the analysis of a program that was built, and on which the rules have run."""
-    found = Analysis(built.findings, built.messages)
+    found = Analysis(built.findings)
     if built.program is not None:
         found.failures += built.program.failures
         add_results(found, built.program, results)

@@ -96,7 +96,7 @@ class RunCache:
             write_entry(self._cache, RUNS, self._key, encoded(data))
             prune(self._cache, RUNS, BYTES, KEPT)
         except OSError:
-            return  # the store of the summaries has already said that the cache cannot be written
+            return  # `kept_programs` says that the cache cannot be written
 
 
 def decoded(data: bytes) -> Any:

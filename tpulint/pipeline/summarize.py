@@ -7,7 +7,7 @@ import os
 from tpulint.analysis.build_program import Summarized
 from tpulint.analysis.domain.site import Module
 from tpulint.source import Source
-from tpulint.syntax.summary_cache import Store
+from tpulint.syntax.summaries import Store
 
 
 def summarize(sources: list[Source], store: Store) -> list[Summarized]:

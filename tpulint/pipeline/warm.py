@@ -98,7 +98,7 @@ class WarmExecutor:
     def __init__(self, batch: Batch, checkpoint: Callable[[], None]) -> None:
         self.batch = batch
         self.incomplete = False
-        self.known_programs = WarmPrograms(WarmStore(batch.cache), checkpoint)
+        self.known_programs = WarmPrograms(WarmStore(), checkpoint)
         self._first: str | None = None
         self._prefiltered: dict[str, Prefiltered] = {}
         self._graph: ImportGraph | None = None

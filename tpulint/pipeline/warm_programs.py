@@ -135,7 +135,7 @@ class WarmPrograms:
         batch, job = reading.batch, reading.job
         seeds = map(os.path.abspath, job.seeds)
         reached = frozenset().union(*(reading.graph.reached(each) for each in seeds))
-        self._store.begin(batch.given)
+        self._store.begin()
         lanes = LaneRecorder(batch.checkpoint)
         analysis, program = reading.step(batch, job, lanes, self._store)
         modules = frozenset(each.path for each in program.modules) if program else frozenset()

@@ -1,8 +1,5 @@
-"""Files as summaries: typed nodes with ordinals instead of positions.
+"""Files as summaries: typed nodes, made from CPython's tree.
 
-CPython's parser says whether a file is sound and where its functions' bodies are. What shows the
-seam becomes libcst's tree, what is only followed from there CPython's; each is walked once, its
-depth bounded (see `lowering`). A large body is read only when it is asked for. Rows and columns
-are looked up only for what is reported. `summary_cache.py` keeps summaries by content; a broken
-entry is dropped.
+CPython's parser says whether a file is sound. Its tree is walked once, to a bounded depth (see
+`lowering`). A large body is lowered only when it is asked for (see `lazy_module`).
 """

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpulint.syntax.kinds_of_nodes import BINDING, PLAIN, add_parts, has_parts
-from tpulint.syntax.python_tree import blocks, nodes, python_tree
+from tpulint.syntax.parse import blocks, nodes, try_parse
 
 IMPORT, ATTRIBUTE, METHOD = "import", "attribute", "method"
 CAUGHT = frozenset(
@@ -60,7 +60,7 @@ def spelled(text: str, package: str, methods: frozenset[str] = frozenset()) -> F
 
     `methods` are attributes that are of interest on any receiver.
     """
-    tree = python_tree(text)
+    tree = try_parse(text)
     if tree is None:
         return None
     reader = _Reader(text, package, methods)

@@ -7,7 +7,6 @@ import io
 from collections.abc import Iterator
 
 from tpulint.syntax.ir import Rows
-from tpulint.syntax.positions import characters
 
 SHORT = 3  # rows: a shorter body is read at once
 LEFT_OUT = "..."
@@ -41,7 +40,12 @@ def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> R
         return None
     if lines[last - 1].rstrip("\r\n").endswith("\\"):
         return None
-    return first, last, characters(lines[last - 1], column) + 1
+    return first, last, column
+
+
+def characters(line: str, offset: int) -> int:
+    """Return the characters in `offset` bytes of UTF-8, which is what CPython counts."""
+    return len(line.encode("utf-8")[:offset].decode("utf-8", "ignore"))
 
 
 def skeleton(lines: list[str], cuts: list[Rows]) -> str:

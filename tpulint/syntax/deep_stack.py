@@ -1,4 +1,4 @@
-"""Room for recursion as deep as the source nests: libcst's parser and our walkers recurse."""
+"""Room for recursion as deep as the source nests: our walkers recurse."""
 
 from __future__ import annotations
 

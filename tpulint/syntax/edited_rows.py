@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from itertools import takewhile
+from typing import NamedTuple
 
 from tpulint.syntax.body_ranges import HEADER, body_of, lines_of, outermost, skeleton
 from tpulint.syntax.ir import Rows
-from tpulint.syntax.parse import may_nest_deeply, too_deep
-from tpulint.syntax.python_tree import python_tree
+from tpulint.syntax.parse import try_parse
 
 Cuts = list[Rows | None]
 
 
-def edited_rows(cuts: Cuts, old: list[str], new: list[str]) -> Cuts | None:
+class EditedRows(NamedTuple):
+    """The rows of the bodies after an edit, and by how much the rows after each body moved."""
+
+    cuts: Cuts
+    shifts: list[int]
+
+
+def edited_rows(cuts: Cuts, old: list[str], new: list[str]) -> EditedRows | None:
     """Return where the bodies are in the rows `new`; None where what is around them has changed.
 
     cuts: where they are in the rows `old`, None for short ones.
@@ -22,7 +28,7 @@ def edited_rows(cuts: Cuts, old: list[str], new: list[str]) -> Cuts | None:
     return _of_one_edit(cuts, old, new) or _of_any_edit(cuts, old, new)
 
 
-def _of_one_edit(cuts: Cuts, old: list[str], new: list[str]) -> Cuts | None:
+def _of_one_edit(cuts: Cuts, old: list[str], new: list[str]) -> EditedRows | None:
     """Return where the bodies are now; None where the edit is not inside one of them.
 
     CPython need not read the rest: a body of the same indent that is sound by itself is as sound
@@ -38,14 +44,17 @@ def _of_one_edit(cuts: Cuts, old: list[str], new: list[str]) -> Cuts | None:
                 return None
             found = cut_of("".join(inside), cut[0])
             after = [each and moved(each, longer) for each in cuts[number + 1 :]]
-            return None if found is None else [*cuts[:number], found, *after]
+            if found is None:
+                return None
+            shifts = [0] * number + [longer] * (len(cuts) - number)
+            return EditedRows([*cuts[:number], found, *after], shifts)
     return None
 
 
-def _of_any_edit(cuts: Cuts, old: list[str], new: list[str]) -> Cuts | None:
+def _of_any_edit(cuts: Cuts, old: list[str], new: list[str]) -> EditedRows | None:
     """Return where the bodies are now; None where something else has changed."""
     text = "".join(new)
-    tree = sound_tree(text)
+    tree = try_parse(text)
     if tree is None:
         return None
     found = [body_of(each, new) for each in outermost(tree.body)]
@@ -55,25 +64,22 @@ def _of_any_edit(cuts: Cuts, old: list[str], new: list[str]) -> Cuts | None:
         new, [each for each in found if each]
     ):
         return None
-    return found
+    shifts = [
+        after[1] - before[1] if before and after else 0
+        for before, after in zip(cuts, found, strict=True)
+    ]
+    return EditedRows(found, shifts)
 
 
 def cut_of(body: str, first: int) -> Rows | None:
     """Return the rows of a body that begins at row `first`, None where it is not one, or short."""
     text = HEADER + body
-    tree = sound_tree(text)
+    tree = try_parse(text)
     if tree is None or len(tree.body) != 1:
         return None
     (function,) = outermost(tree.body)
     cut = body_of(function, lines_of(text))
     return cut and moved(cut, first - 2)
-
-
-def sound_tree(text: str) -> ast.Module | None:
-    """Return CPython's tree, where libcst can parse the text, too."""
-    tree = python_tree(text)
-    deep = tree is not None and may_nest_deeply(text) and too_deep(tree) is not None
-    return None if deep else tree
 
 
 def moved(cut: Rows, rows: int) -> Rows:

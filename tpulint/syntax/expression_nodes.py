@@ -118,7 +118,7 @@ class Not(Expression):
 
 @node
 class Comparison(Node):
-    """One operator of a chain, by libcst's name, and what is on its right."""
+    """One operator of a chain, by its name, and what is on its right."""
 
     op: str
     right: Expression

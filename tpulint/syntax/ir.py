@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from tpulint.syntax import text_scan
 from tpulint.syntax.expression_nodes import CallArgument
 from tpulint.syntax.nodes import Block, Expression
 
-VERSION = 6
-
-Rows = tuple[int, int, int]  # the first and the last of a body, and the column it ends before
-T = TypeVar("T")
-
-# The kinds of node that have a place; the ordinal of a place counts within its kind.
-NAME, ATTRIBUTE, CALL, LAMBDA, SUBSCRIPT, KEYWORD, DISPLAY, COMPREHENSION = range(8)
-FUNCTION, CLASS, RETURN, IF, FOR, WHILE, WITH, YIELD, IFEXP = range(8, 17)
-KINDS = 17
-PLACE_BASE = 32
-UNCOUNTED = -1  # the one count of what cannot be checked by counting
-PIECE = 1 << 40  # places of each piece of a module, which is numbered by itself (see `pieces`)
+Rows = tuple[int, int, int]  # the first and last row of a body, and the byte that it ends before
+PIECE = 1 << 40  # places per piece of a module: each piece is numbered by itself (see `pieces`)
 
 
 class Parameter(NamedTuple):
@@ -57,42 +48,23 @@ class Parameters:
         return [*self.positional_only, *self.positional, *self.keyword_only]
 
 
-class Encoded(Generic[T]):
-    """A part of a summary as the cache has it, decoded at the first question."""
-
-    def __init__(self, rows: object, decode: Callable[[], T]) -> None:
-        self.rows = rows
-        self._decode = decode
-        self._value: T | None = None
-
-    @property
-    def value(self) -> T:
-        if self._value is None:
-            self._value = self._decode()
-        return self._value
-
-
 @dataclass
 class FunctionBody:
     """The inside of a function. `mentions` holds every identifier, nested code included.
 
-    counts: the places of each kind, where the function is a piece of its own.
+    positions: those of its places, where the function is a piece of its own (see `lazy_module`).
     """
 
-    written: Block | Encoded[Block]
+    statements: Block
     mentions: list[str]
     local_names: list[str]
     is_generator: bool
-    counts: list[int] | None = None
+    positions: array[int] | None = None
 
     @cached_property
     def bound(self) -> frozenset[str]:
         """The local names, to ask whether one is among them."""
         return frozenset(self.local_names)
-
-    @property
-    def statements(self) -> Block:
-        return self.written.value if isinstance(self.written, Encoded) else self.written
 
 
 class Reader(Protocol):
@@ -178,29 +150,24 @@ class ClassCode:
 
 @dataclass
 class ModuleSummary:
-    """The summary of one module. `counts` are the places of each kind, to check positions by.
+    """The summary of one module. `positions` are those of its places.
 
     `mentions` holds every identifier but those in functions that are pieces of their own;
-    `pieces` reads these. by_libcst: libcst has read a part of it.
+    `pieces` reads these.
     """
 
     body: Block
     functions: list[FunctionCode]
     classes: list[ClassCode]
     mentions: list[str]
-    counts: list[int]
+    positions: array[int] = field(default_factory=lambda: array("i"))
     pieces: Reader | None = field(default=None, repr=False, compare=False)
-    by_libcst: bool = field(default=True, repr=False, compare=False)
 
     def names_any(self, names: frozenset[str]) -> bool:
         """Return whether one of `names` is an identifier in the module."""
         if not names.isdisjoint(self.mentions):
             return True
         return any(each.rows is not None and each.names_any(names) for each in self.functions)
-
-    def pieces_read(self) -> int:
-        """Return how many of the functions that were left for later have been read."""
-        return sum(each.rows is not None and each.known is not None for each in self.functions)
 
     def setters(self, owner: ClassCode, name: str) -> list[int]:
         """Return the methods of `owner` that set `self.name`, in source order."""

@@ -1,22 +1,53 @@
-"""One module's pieces: the bodies that were left for later, and where everything stands."""
+"""Modules read from the outside in: what is around the bodies first.
+
+Many functions of a program are never entered. CPython's parser reads the whole file; what is
+around the bodies is lowered first, and each large body when it is asked for. Places are numbered
+piece by piece, and those of a body are relative to its first row: an edit elsewhere moves a body,
+and changes nothing in it.
+"""
 
 from __future__ import annotations
 
 import ast
+from array import array
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from tpulint.finding import Location
 from tpulint.syntax import ir
-from tpulint.syntax.body_ranges import HEADER, lines_of, skeleton
-from tpulint.syntax.deep_stack import deeply
-from tpulint.syntax.positions import Positions, Range
+from tpulint.syntax.body_ranges import HEADER, body_of, characters, lines_of, outermost
+from tpulint.syntax.lowering.scopes import LexicalScope
+from tpulint.syntax.lowering.statements import Statements
+from tpulint.syntax.parse import parse
 
-NOTHING: Mapping[int, list[ast.stmt]] = MappingProxyType({})
+Range = tuple[Location, Location]
+NO_BODIES: Mapping[int, list[ast.stmt]] = MappingProxyType({})
+
+
+def summarize(text: str) -> ir.ModuleSummary:
+    """Return the summary of `text`, its large bodies left for later.
+
+    Raises:
+        SyntaxProblem: the running Python cannot parse it.
+    """
+    tree = parse(text)
+    lines = lines_of(text)
+    rows = {function: body_of(function, lines) for function in outermost(tree.body)}
+    large = {function: cut for function, cut in rows.items() if cut is not None}
+    walk = Statements(large)
+    body = walk.block(tree.body)
+    mentions = sorted(walk.scopes[0].mentions)
+    facts = ir.ModuleSummary(body, walk.functions, walk.classes, mentions, walk.positions)
+    bodies = {}
+    for index, node in walk.unread.items():
+        facts.functions[index].rows, facts.functions[index].known = large[node], None
+        bodies[index] = node.body
+    facts.pieces = Pieces(text, facts, lines, bodies)
+    return facts
 
 
 def pieces_of(text: str, facts: ir.ModuleSummary) -> Pieces:
-    """The pieces of `facts`, made once: they know what was read before, and what was refused."""
+    """Return the pieces of `facts`, made once: they know what was read before."""
     if facts.pieces is None:
         facts.pieces = Pieces(text, facts)
     assert isinstance(facts.pieces, Pieces)
@@ -24,7 +55,7 @@ def pieces_of(text: str, facts: ir.ModuleSummary) -> Pieces:
 
 
 class Pieces:
-    """The bodies of one module that were left for later, and where everything stands.
+    """The bodies of one module that were left for later, and the ranges of all places.
 
     `lines` are the rows of `text`, where they are known. `bodies` are some of the bodies as
     CPython's tree has them, by the index of the function.
@@ -35,21 +66,19 @@ class Pieces:
         text: str,
         facts: ir.ModuleSummary,
         lines: list[str] | None = None,
-        bodies: Mapping[int, list[ast.stmt]] = NOTHING,
+        bodies: Mapping[int, list[ast.stmt]] = NO_BODIES,
     ) -> None:
-        self.problem: tuple[str, int, int] | None = None
         self.whole = text
         self._facts = facts
         self._bodies = dict(bodies)
-        self._cuts = [each.rows for each in facts.functions if each.rows is not None]
-        self._lines = (lines or lines_of(text)) if self._cuts else []
-        self._positions: dict[int, Positions] = {}
-        for each in facts.functions:
-            if each.rows is not None:
-                each.reader = self
+        self._lines = lines or lines_of(text)
+        self._is_ascii = text.isascii()
+        for function in facts.functions:
+            if function.rows is not None:
+                function.reader = self
 
     def text(self, function: ir.FunctionCode) -> str:
-        """The body of `function` as it is written."""
+        """Return the body of `function` as it is written."""
         assert function.rows is not None
         first, last, _ = function.rows
         return "".join(self._lines[first - 1 : last])
@@ -59,61 +88,44 @@ class Pieces:
         self._bodies.clear()
 
     def read(self, function: ir.FunctionCode) -> ir.FunctionBody:
-        return deeply(lambda: self._read(function))
-
-    def _read(self, function: ir.FunctionCode) -> ir.FunctionBody:
-        from tpulint.syntax.function_body import inside
-
-        body = self._bodies.pop(function.index, None)
-        found = inside(self._facts, function, self.text(function), body)
-        return self._refused() if found is None else found
-
-    def _refused(self) -> ir.FunctionBody:
-        """Nothing, for libcst does not take what CPython took; the module says why."""
-        from tpulint.syntax.parse import SyntaxProblem, parse
-
-        try:
-            parse(self.whole)
-        except SyntaxProblem as problem:
-            self.problem = (problem.reason, problem.row, problem.column)
-            return ir.FunctionBody([], [], [], False, [ir.UNCOUNTED])
-        raise AssertionError("a body was cut wrongly")
+        """Return the inside of `function`; what it defines is added to the module's summary."""
+        assert function.rows is not None
+        body, first = self._bodies.pop(function.index, None), function.rows[0]
+        if body is None:
+            (header,) = outermost(parse(HEADER + self.text(function)).body)
+            body, first = header.body, 2
+        walk = Statements()
+        walk.functions, walk.classes = self._facts.functions, self._facts.classes
+        walk.piece, walk.row_offset = function.index + 1, first
+        walk.depth = 1
+        if function.class_index is not None:
+            walk.scopes.append(LexicalScope("class", function.class_index))
+        walk.scopes.append(walk.scope_of(function))
+        walk.finish_function(function, walk.block(body))
+        assert function.known is not None
+        function.known.positions = walk.positions
+        return function.known
 
     def range(self, place: int) -> Range:
-        """Start and exclusive end of `place`; the file's first character where it has none."""
+        """Return start and exclusive end of `place`; the file's first character if it has none."""
         if place < 0:
             return (Location(1, 1), Location(1, 1))
-        number, local = divmod(place, ir.PIECE)
-        if number not in self._positions:
-            self._positions[number] = self._positions_of(number)
-        start, end = self._positions[number].range(local)
-        if number == 0:
-            return (self._around(start), self._around(end))
-        shift = self._first(number) - 2
+        piece, index = divmod(place, ir.PIECE)
+        positions, first = self._positions(piece)
+        row, column, end_row, end_column = positions[index : index + 4]
         return (
-            Location(start.row + shift, start.column),
-            Location(end.row + shift, end.column),
+            self._location(row + first, column),
+            self._location(end_row + first, end_column),
         )
 
-    def _positions_of(self, number: int) -> Positions:
-        if number == 0:
-            text = skeleton(self._lines, self._cuts) if self._cuts else self.whole
-            return Positions(text, self._facts.counts)
-        function = self._facts.functions[number - 1]
-        return Positions(HEADER + self.text(function), function.inside.counts or [ir.UNCOUNTED])
+    def _positions(self, piece: int) -> tuple[array[int], int]:
+        """Return the positions of a piece, and the row that they count from."""
+        if piece == 0:
+            return self._facts.positions, 0
+        function = self._facts.functions[piece - 1]
+        assert function.inside.positions is not None and function.rows is not None
+        return function.inside.positions, function.rows[0]
 
-    def _first(self, number: int) -> int:
-        rows = self._facts.functions[number - 1].rows
-        assert rows is not None
-        return rows[0]
-
-    def _around(self, found: Location) -> Location:
-        """A place of the skeleton in the module; the end of `...` is the end of what it is for."""
-        row = found.row
-        for first, last, column in self._cuts:
-            if row < first:
-                break
-            if row == first:
-                return Location(last, column)
-            row += last - first
-        return Location(row, found.column)
+    def _location(self, row: int, offset: int) -> Location:
+        column = offset if self._is_ascii else characters(self._lines[row - 1], offset)
+        return Location(row, column + 1)

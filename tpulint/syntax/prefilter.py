@@ -106,12 +106,6 @@ def passes(data: bytes, wrappers: Iterable[str] = (), tpus: bool | None = None) 
     return named and _obtains_a_strategy(data)
 
 
-def names_the_seam(text: str) -> bool:
-    """Return whether a piece of a module names the seam itself, not only a strategy."""
-    data = text.encode(errors="replace")
-    return _holds_sign(data, names_a_tpu(data))
-
-
 def _holds_sign(data: bytes, tpus: bool) -> bool:
     """Return whether one of the signs is there; `tpus`: a TPU is named."""
     if not tpus and not (_COMPILES in data and any(word in data for word in _WORDS)):

@@ -16,7 +16,7 @@ from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.project import Project
 from tpulint.pipeline.summarize import summarize
 from tpulint.source import Source, read_source
-from tpulint.syntax.summary_cache import Store
+from tpulint.syntax.summaries import Store
 
 FOLDER = "/program"
 MAIN = f"{FOLDER}/main.py"
@@ -25,7 +25,7 @@ MAIN = f"{FOLDER}/main.py"
 def program(text: str, **modules: str) -> Program:
     """Return the program of the module `text`, and of those that it imports."""
     given = _given(text, modules)
-    store = Store(None, 1)
+    store = Store()
     modules = summarize([_source(MAIN, given)], store)
     return build_program(modules, (MAIN,), Files(given), Settings(), store)
 
@@ -33,7 +33,7 @@ def program(text: str, **modules: str) -> Program:
 def interpreter(text: str, **modules: str) -> tuple[Interpreter, Module]:
     """Return an interpreter that has read nothing yet, and the module `text`."""
     given = _given(text, modules)
-    project = Project(Store(None, 1).one, Files(given), tuple(given))
+    project = Project(Store().one, Files(given), tuple(given))
     module = project.module(MAIN)
     assert module is not None
     return Interpreter(project, Settings(), Models(())), module

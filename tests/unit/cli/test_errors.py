@@ -43,7 +43,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
             raise BrokenProcessPool("a worker\nwas killed")
         found = tuple(finding(name) for name in job.seeds)
         program = Program([Module(name) for name in job.seeds])
-        return BuiltProgram(program, found, ("cache: read-only",))  # type: ignore[arg-type]
+        return BuiltProgram(program, found)  # type: ignore[arg-type]
 
     monkeypatch.setattr(driver, "read_program", read)
     monkeypatch.setattr(rule_run, "RULES", ["TPU101", "TPU201"])
@@ -87,11 +87,3 @@ def test_a_rule_that_breaks_is_left_out_alone(
     assert [each.code for each in run.findings] == ["TPU001", "TPU201"]
     (failure,) = run.failures
     assert str(failure).startswith("internal error in rule TPU101: KeyError: 'x' at ")
-
-
-def test_a_message_of_several_programs_is_shown_once(
-    stand_in: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rules, "run", lambda program, codes: [])
-    run = analyze("a.py", "crash.py", "b.py", "c.py")
-    assert run.messages.count("cache: read-only") == 1

@@ -8,8 +8,7 @@ from tests.unit.syntax.test_lazy_module import SAMPLES, sample
 from tpulint.finding import Location
 from tpulint.syntax import ir
 from tpulint.syntax.edited_module import LEFT_OVER, edited
-from tpulint.syntax.lazy_module import pieces_of
-from tpulint.syntax.lazy_parse import outside
+from tpulint.syntax.lazy_module import pieces_of, summarize
 
 ModuleParts = list[tuple[str, Location, list[str], list[str], str]]
 
@@ -35,10 +34,7 @@ def plain(x):
 
 
 def opened(text: str) -> ir.ModuleSummary:
-    facts = outside(text)
-    assert facts is not None
-    pieces_of(text, facts)
-    return facts
+    return summarize(text)
 
 
 def facts_of(text: str, facts: ir.ModuleSummary) -> ModuleParts:

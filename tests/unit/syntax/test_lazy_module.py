@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from tpulint.finding import Location
-from tpulint.syntax import ir, serialize
+from tpulint.syntax import ir
 from tpulint.syntax.expression_nodes import Attribute, CallNode, Name
-from tpulint.syntax.lazy_module import Pieces
-from tpulint.syntax.lazy_parse import outside, summarize
-from tpulint.syntax.lower import lower
+from tpulint.syntax.lazy_module import Pieces, pieces_of, summarize
+from tpulint.syntax.lowering.statements import Statements
 from tpulint.syntax.nodes import walk
 from tpulint.syntax.parse import SyntaxProblem, parse
 from tpulint.syntax.statement_nodes import If, Return
@@ -58,13 +57,16 @@ def sample(name: str) -> str:
 
 def opened(text: str) -> tuple[ir.ModuleSummary, Pieces]:
     """The summary with its bodies left for later."""
-    facts = outside(text)
-    assert facts is not None
-    return facts, Pieces(text, facts)
+    facts = summarize(text)
+    return facts, pieces_of(text, facts)
 
 
 def whole(text: str) -> tuple[ir.ModuleSummary, Pieces]:
-    facts = lower(parse(text))
+    """The summary with nothing left for later."""
+    statements = Statements()
+    body = statements.block(parse(text).body)
+    functions, classes = statements.functions, statements.classes
+    facts = ir.ModuleSummary(body, functions, classes, [], statements.positions)
     return facts, Pieces(text, facts)
 
 
@@ -95,6 +97,13 @@ def placed(facts: ir.ModuleSummary, pieces: Pieces) -> list[tuple[str, Location,
 def test_a_module_read_from_the_outside_is_the_module_read_at_once(text: str) -> None:
     facts, pieces = opened(text)
     assert any(each.known is None for each in facts.functions)
+    assert placed(facts, pieces) == placed(*whole(text))
+
+
+@pytest.mark.parametrize("text", [CLASS, *map(sample, SAMPLES)], ids=["class", *SAMPLES])
+def test_a_body_that_is_read_after_the_trees_are_gone_is_the_same(text: str) -> None:
+    facts, pieces = opened(text)
+    pieces.release()
     assert placed(facts, pieces) == placed(*whole(text))
 
 
@@ -135,14 +144,6 @@ def test_the_end_of_what_holds_a_body_left_out_is_its_own_end() -> None:
     assert pieces.range(facts.classes[0].place) == (Location(4, 1), Location(26, 20))
 
 
-def test_what_was_read_travels_through_json() -> None:
-    facts, _ = opened(CLASS)
-    assert facts.names_any(frozenset(["third"]))
-    again = serialize.loads(serialize.dumps(facts))
-    assert again.pieces_read() == facts.pieces_read() > 0
-    assert placed(again, Pieces(CLASS, again)) == placed(*whole(CLASS))
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -156,22 +157,10 @@ def test_what_was_read_travels_through_json() -> None:
     ],
 )
 def test_odd_ways_to_stand(text: str) -> None:
-    facts = summarize(text)
-    assert placed(facts, Pieces(text, facts)) == placed(*whole(text))
+    assert placed(*opened(text)) == placed(*whole(text))
 
 
 def test_a_fault_in_a_body_is_found_at_once() -> None:
     with pytest.raises(SyntaxProblem) as caught:
         summarize(CLASS.replace("self.third = 3", "print 'hello'"))
     assert caught.value.row == 12
-
-
-def test_the_module_reports_what_libcst_cannot_parse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A body that only CPython takes is a fault of the module, found when it is read."""
-    facts, pieces = opened(CLASS)
-    text = CLASS.replace("third = 3", "third = = 3")
-    monkeypatch.setattr(pieces, "whole", text)
-    monkeypatch.setattr(pieces, "_lines", text.splitlines(keepends=True))
-    assert not facts.names_any(frozenset(["third"]))
-    assert pieces.problem is not None
-    assert pieces.problem[1] == 12

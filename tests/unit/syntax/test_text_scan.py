@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import sysconfig
 import tokenize
@@ -11,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from tpulint.syntax import text_scan
-from tpulint.syntax.lazy_module import Pieces
-from tpulint.syntax.lazy_parse import outside
-from tpulint.syntax.lowering.literals import literal
+from tpulint.syntax.lazy_module import pieces_of, summarize
 
 SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
 
@@ -23,33 +20,10 @@ def sample(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_literals_have_cpythons_values(name: str) -> None:
-    tokens = list(tokenize.generate_tokens(io.StringIO(sample(name)).readline))
-    kinds = (tokenize.STRING, tokenize.NUMBER)
-    texts = [each.string for each in tokens if each.type in kinds and each.string[0] not in "fF"]
-    assert texts
-    assert [literal(each) for each in texts] == [ast.literal_eval(each) for each in texts]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["''", '""', '""""""', "'''it's'''", "''''a'''", '"a\\n"', "r'\\n'", "'''a\r\nb'''", "b'a'"],
-)
-def test_strings_of_all_kinds(text: str) -> None:
-    assert literal(text) == ast.literal_eval(text)
-
-
-@pytest.mark.parametrize("text", ["0777", "'\\N{no such name}'", "'"])
-def test_what_is_no_literal_has_no_value(text: str) -> None:
-    assert literal(text) is None
-
-
-@pytest.mark.parametrize("name", SAMPLES)
 def test_no_name_and_no_setter_of_a_body_is_overlooked_in_its_text(name: str) -> None:
     text = sample(name)
-    facts = outside(text)
-    assert facts is not None
-    pieces = Pieces(text, facts)
+    facts = summarize(text)
+    pieces = pieces_of(text, facts)
     cut = {each.index: pieces.text(each) for each in facts.functions if each.rows is not None}
     for index, body in cut.items():
         mentions = facts.functions[index].mentions

@@ -49,7 +49,7 @@ class Project:
 
     def _load(self, path: str) -> Module | None:
         if not self.files.is_written(path):
-            empty = ir.ModuleSummary([], [], [], [], [0] * ir.KINDS)
+            empty = ir.ModuleSummary([], [], [], [])
             return Module(os.path.relpath(path), path, "", empty)
         shown = self._shown.get(path) or os.path.relpath(path)
         try:

@@ -1,5 +1,5 @@
 """From a tree to the summary language, in one walk in source order.
 
-libcst's tree and CPython's have a walk each, one method a kind of node; both make the same summary
-of the same text. What they share is in `scopes.py` and `definitions.py`.
+One method per kind of node of CPython's tree. `scopes.py` holds the state of the walk,
+`definitions.py` the names that are bound and the functions and classes that are defined.
 """

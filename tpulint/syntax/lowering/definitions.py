@@ -1,4 +1,4 @@
-"""The part of a walk that is alike for any tree: names that are bound, functions defined."""
+"""Names that are bound, and functions and classes that are defined."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ StatementMethod: TypeAlias = Callable[[Any, Any], Statement]
 
 
 class Definitions(Walk):
-    """The part of a walk that knows no tree."""
+    """The part of a walk that knows no node of the tree."""
 
     def text(self, value: str) -> Constant:
         """A string; one that reads like a name may be a name, of `getattr` for instance."""

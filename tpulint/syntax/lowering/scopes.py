@@ -1,15 +1,22 @@
-"""State of the walk of a module: ordinals, the functions and classes found, the scopes it is in."""
+"""State of the walk of a module: positions, the functions and classes found, its scopes."""
 
 from __future__ import annotations
 
+import ast
+from array import array
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 from tpulint.syntax import ir
+
+# The nodes that have a position of their own.
+PlacedNode: TypeAlias = "ast.expr | ast.stmt | ast.keyword"
 
 # Deeper expressions and blocks become `other`: no fault of the seam hides there,
 # and the walk's own recursion stays bounded.
 DEPTH_LIMIT = 120
+# Operators on one another, beyond which a sum is only its operands: generated code has thousands.
+CHAIN_LIMIT = 1_000
 
 
 @dataclass
@@ -29,27 +36,25 @@ class Walk:
     """The state of one module's walk."""
 
     def __init__(self) -> None:
-        self.counts = [0] * ir.KINDS
+        self.positions = array("i")
         self.functions: list[ir.FunctionCode] = []
         self.classes: list[ir.ClassCode] = []
         self.scopes = [LexicalScope("module")]
         self.depth = 0
         self.in_string = 0
-        self.truncated = False
-        self.nodes: dict[int, Any] = {}
-        self.keep_nodes = False
         self.piece = 0
+        self.row_offset = 0
 
-    def place(self, kind: int, node: Any) -> int:
-        """The next place of `kind`; -1 in an f-string (no positions there before Python 3.12)."""
+    def place(self, node: PlacedNode) -> int:
+        """Record the position of `node`; -1 in an f-string (wrong there before Python 3.12)."""
         if self.in_string:
             return -1
-        ordinal = self.counts[kind]
-        self.counts[kind] = ordinal + 1
-        found = self.piece * ir.PIECE + ordinal * ir.PLACE_BASE + kind
-        if self.keep_nodes:
-            self.nodes[found] = node
-        return found
+        place = self.piece * ir.PIECE + len(self.positions)
+        offset = self.row_offset
+        # The parser gives every node an end.
+        end_row, end_column = node.end_lineno or 0, node.end_col_offset or 0
+        self.positions.extend((node.lineno - offset, node.col_offset, end_row - offset, end_column))
+        return place
 
     def mention(self, name: str) -> None:
         self.scopes[-1].mentions.add(name)

@@ -12,7 +12,7 @@ from tpulint.analysis.interpreter.conditions import is_host_mode
 from tpulint.analysis.interpreter.entered import Entered, Scoped
 from tpulint.syntax import ir
 
-MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], [], [0] * ir.KINDS))
+MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], []))
 SITE = Site(MODULE, 0)
 LOOPED = Scope(LOOP, SITE)
 HERE = ConditionKey(PLACE, SITE)

@@ -21,7 +21,7 @@ from tpulint.analysis.domain.values import (
     Text,
     Value,
 )
-from tpulint.syntax.summarize import summarize
+from tpulint.syntax.lazy_module import summarize
 
 SITE = Site(Module("a.py", "/a.py", "", summarize("")), -1)
 ADD = External("tensorflow.add")

@@ -26,7 +26,7 @@ from tpulint.analysis.domain.values import (
 )
 from tpulint.syntax import ir
 
-MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], [], [0] * ir.KINDS))
+MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], []))
 SITE = Site(MODULE, 0)
 NUMBERS = [Const(number) for number in range(CHOICES + 1)]
 ONE_OF_TWO = Choice((Const(1), Const(2)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain import written_tests
 from tpulint.analysis.domain.context import PLACE, BaseContext, ConditionKey
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.syntax.lazy_parse import summarize
+from tpulint.syntax.lazy_module import summarize
 from tpulint.syntax.statement_nodes import If
 
 TEXT = "if one(\n    1):\n    a\nif other: b\n"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tpulint.analysis.interpreter.tpu_flags import says_tpu
-from tpulint.syntax.lower import lower
-from tpulint.syntax.parse import parse
+from tpulint.syntax.lazy_module import summarize
 from tpulint.syntax.statement_nodes import If
 
 YES = (
@@ -46,7 +45,7 @@ NEITHER = (
 
 
 def answer(test: str) -> bool | None:
-    (statement,) = lower(parse(f"if {test}:\n    pass\n")).body
+    (statement,) = summarize(f"if {test}:\n    pass\n").body
     assert isinstance(statement, If)
     return says_tpu(statement.test)
 

@@ -1,4 +1,4 @@
-"""Statements of CPython's tree in the summary language."""
+"""Statements in the summary language, one method per kind of node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from tpulint.syntax import ir
 from tpulint.syntax.lowering.definitions import StatementMethod
-from tpulint.syntax.lowering.python_expressions import OPERATORS, PythonExpressions
+from tpulint.syntax.lowering.expressions import OPERATORS, Expressions
 from tpulint.syntax.lowering.scopes import DEPTH_LIMIT
 from tpulint.syntax.nodes import Block, Expression, Statement
 from tpulint.syntax.statement_nodes import (
@@ -38,23 +38,22 @@ from tpulint.syntax.statement_nodes import (
 )
 
 
-class PythonStatements(PythonExpressions):
-    """One method a kind of statement; `block` chooses.
+class Statements(Expressions):
+    """One method per kind of statement; `block` chooses.
 
-    left_out: functions whose bodies are passed over.
+    left_out: functions whose bodies are passed over; `unread` has them by index.
     """
 
     def __init__(self, left_out: Collection[ast.stmt] = ()) -> None:
         super().__init__()
         self.left_out = left_out
+        self.unread: dict[int, ast.FunctionDef | ast.AsyncFunctionDef] = {}
 
     def block(self, body: list[ast.stmt]) -> Block:
         """The statements of a suite."""
         self.depth += 1
         lowered: Block = []
-        if self.depth > DEPTH_LIMIT:
-            self.truncated = True
-        else:
+        if self.depth <= DEPTH_LIMIT:
             for one in body:
                 handler = _HANDLERS.get(type(one))
                 if handler is not None:
@@ -88,14 +87,14 @@ class PythonStatements(PythonExpressions):
         return ExpressionStatement(self.expression(node.value))
 
     def return_(self, node: ast.Return) -> Statement:
-        return Return(self.place(ir.RETURN, node), self.optional(node.value))
+        return Return(self.place(node), self.optional(node.value))
 
     def if_(self, node: ast.If) -> Statement:
         """An elif chain is walked in a loop: generated code has thousands of them."""
         branches: list[tuple[int, Expression, Block]] = []
         current: ast.If | None = node
         while current is not None:
-            place = self.place(ir.IF, current)
+            place = self.place(current)
             test = self.expression(current.test)
             branches.append((place, test, self.block(current.body)))
             rest = current.orelse
@@ -106,20 +105,20 @@ class PythonStatements(PythonExpressions):
         return self.block(body) if body else []
 
     def for_(self, node: ast.For | ast.AsyncFor) -> Statement:
-        place = self.place(ir.FOR, node)
+        place = self.place(node)
         target = self.target(node.target)
         iterated = self.expression(node.iter)
         body = self.block(node.body)
         return For(place, target, iterated, body, self.orelse(node.orelse))
 
     def while_(self, node: ast.While) -> Statement:
-        place = self.place(ir.WHILE, node)
+        place = self.place(node)
         test = self.expression(node.test)
         body = self.block(node.body)
         return While(place, test, body, self.orelse(node.orelse))
 
     def with_(self, node: ast.With | ast.AsyncWith) -> Statement:
-        place = self.place(ir.WITH, node)
+        place = self.place(node)
         items = []
         for each in node.items:
             managed = self.expression(each.context_expr)
@@ -140,18 +139,21 @@ class PythonStatements(PythonExpressions):
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Statement:
         decorators = [self.expression(each) for each in node.decorator_list]
-        place = self.place(ir.FUNCTION, node)
+        place = self.place(node)
         self.bind(node.name)
         parameters = self.parameters(node.args)
         self.optional(node.returns)
         is_async = isinstance(node, ast.AsyncFunctionDef)
         made = self.new_function(node.name, place, parameters, decorators, is_async=is_async)
-        self.finish_function(made, [] if node in self.left_out else self.block(node.body))
+        is_unread = node in self.left_out
+        self.finish_function(made, [] if is_unread else self.block(node.body))
+        if is_unread:
+            self.unread[made.index] = node
         return Define(made.index)
 
     def class_(self, node: ast.ClassDef) -> Statement:
         decorators = [self.expression(each) for each in node.decorator_list]
-        place = self.place(ir.CLASS, node)
+        place = self.place(node)
         self.bind(node.name)
         bases = [
             self.expression(each.value if isinstance(each, ast.Starred) else each)
@@ -212,31 +214,31 @@ class PythonStatements(PythonExpressions):
 
 
 _HANDLERS: dict[type | None, StatementMethod] = {
-    ast.Assign: PythonStatements.assign,
-    ast.AugAssign: PythonStatements.aug_assign,
-    ast.AnnAssign: PythonStatements.ann_assign,
-    ast.Expr: PythonStatements.expr,
-    ast.Return: PythonStatements.return_,
-    ast.If: PythonStatements.if_,
-    ast.For: PythonStatements.for_,
-    ast.AsyncFor: PythonStatements.for_,
-    ast.While: PythonStatements.while_,
-    ast.With: PythonStatements.with_,
-    ast.AsyncWith: PythonStatements.with_,
-    ast.Try: PythonStatements.try_,
-    getattr(ast, "TryStar", None): PythonStatements.try_,  # from Python 3.11 on
-    ast.FunctionDef: PythonStatements.function,
-    ast.AsyncFunctionDef: PythonStatements.function,
-    ast.ClassDef: PythonStatements.class_,
-    ast.Import: PythonStatements.import_,
-    ast.ImportFrom: PythonStatements.from_,
-    ast.Global: PythonStatements.scoping,
-    ast.Nonlocal: PythonStatements.scoping,
-    ast.Delete: PythonStatements.del_,
-    ast.Raise: PythonStatements.raise_,
-    ast.Assert: PythonStatements.assert_,
-    ast.Pass: PythonStatements.pass_,
-    ast.Break: PythonStatements.jump,
-    ast.Continue: PythonStatements.jump,
-    ast.Match: PythonStatements.match,
+    ast.Assign: Statements.assign,
+    ast.AugAssign: Statements.aug_assign,
+    ast.AnnAssign: Statements.ann_assign,
+    ast.Expr: Statements.expr,
+    ast.Return: Statements.return_,
+    ast.If: Statements.if_,
+    ast.For: Statements.for_,
+    ast.AsyncFor: Statements.for_,
+    ast.While: Statements.while_,
+    ast.With: Statements.with_,
+    ast.AsyncWith: Statements.with_,
+    ast.Try: Statements.try_,
+    getattr(ast, "TryStar", None): Statements.try_,  # from Python 3.11 on
+    ast.FunctionDef: Statements.function,
+    ast.AsyncFunctionDef: Statements.function,
+    ast.ClassDef: Statements.class_,
+    ast.Import: Statements.import_,
+    ast.ImportFrom: Statements.from_,
+    ast.Global: Statements.scoping,
+    ast.Nonlocal: Statements.scoping,
+    ast.Delete: Statements.del_,
+    ast.Raise: Statements.raise_,
+    ast.Assert: Statements.assert_,
+    ast.Pass: Statements.pass_,
+    ast.Break: Statements.jump,
+    ast.Continue: Statements.jump,
+    ast.Match: Statements.match,
 }

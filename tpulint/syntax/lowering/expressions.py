@@ -1,4 +1,4 @@
-"""Expressions of CPython's tree in the summary language."""
+"""Expressions in the summary language, one method per kind of node."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tpulint.syntax.expression_nodes import (
     YieldFrom,
 )
 from tpulint.syntax.lowering.definitions import Definitions, ExpressionMethod
-from tpulint.syntax.lowering.scopes import DEPTH_LIMIT
+from tpulint.syntax.lowering.scopes import CHAIN_LIMIT, DEPTH_LIMIT
 from tpulint.syntax.nodes import Expression
 from tpulint.syntax.places import NOWHERE, first_place
 from tpulint.syntax.statement_nodes import Return
@@ -44,15 +44,14 @@ from tpulint.syntax.statement_nodes import Return
 _start = attrgetter("lineno", "col_offset")
 
 
-class PythonExpressions(Definitions):
-    """One method a kind of expression; `expression` chooses."""
+class Expressions(Definitions):
+    """One method per kind of expression; `expression` chooses."""
 
     def expression(self, node: ast.expr) -> Expression:
         handler = _HANDLERS.get(type(node))
         if handler is None:
             return Other([])
         if self.depth >= DEPTH_LIMIT:
-            self.truncated = True
             return Other([])
         self.depth += 1
         found = handler(self, node)
@@ -61,7 +60,7 @@ class PythonExpressions(Definitions):
 
     def name(self, node: ast.Name) -> Expression:
         self.mention(node.id)
-        return Name(self.place(ir.NAME, node), node.id)
+        return Name(self.place(node), node.id)
 
     def constant(self, node: ast.Constant) -> Expression:
         value = node.value
@@ -73,12 +72,12 @@ class PythonExpressions(Definitions):
         return Constant(value) if isinstance(value, (int, float)) else Other([])
 
     def attribute(self, node: ast.Attribute) -> Expression:
-        place = self.place(ir.ATTRIBUTE, node)
+        place = self.place(node)
         self.mention(node.attr)
         return Attribute(place, self.expression(node.value), node.attr)
 
     def call(self, node: ast.Call) -> Expression:
-        place = self.place(ir.CALL, node)
+        place = self.place(node)
         callee = self.expression(node.func)
         return CallNode(place, callee, self.arguments(node.args, node.keywords))
 
@@ -93,7 +92,7 @@ class PythonExpressions(Definitions):
         for each in given:
             place, keyword, star = NOWHERE, None, ""
             if isinstance(each, ast.keyword):
-                place = self.place(ir.KEYWORD, each)
+                place = self.place(each)
                 keyword = each.arg
                 if keyword is None:
                     star = "**"
@@ -118,7 +117,7 @@ class PythonExpressions(Definitions):
         return FormattedString(items)
 
     def display(self, node: ast.Tuple | ast.List | ast.Set) -> Expression:
-        place = self.place(ir.DISPLAY, node)
+        place = self.place(node)
         return Display(_DISPLAYS[type(node)], place, [self.element(item) for item in node.elts])
 
     def element(self, item: ast.expr) -> Expression:
@@ -127,7 +126,7 @@ class PythonExpressions(Definitions):
         return self.expression(item)
 
     def dictionary(self, node: ast.Dict) -> Expression:
-        place = self.place(ir.DISPLAY, node)
+        place = self.place(node)
         items = []
         for each, value in zip(node.keys, node.values, strict=True):
             key = None if each is None else self.expression(each)
@@ -135,7 +134,7 @@ class PythonExpressions(Definitions):
         return DictDisplay(place, items)
 
     def subscript(self, node: ast.Subscript) -> Expression:
-        place = self.place(ir.SUBSCRIPT, node)
+        place = self.place(node)
         base = self.expression(node.value)
         return Subscript(place, base, self.expression(node.slice))
 
@@ -144,7 +143,7 @@ class PythonExpressions(Definitions):
         return Slice([self.expression(bound) for bound in bounds if bound is not None])
 
     def lambda_(self, node: ast.Lambda) -> Expression:
-        place = self.place(ir.LAMBDA, node)
+        place = self.place(node)
         parameters = self.parameters(node.args)
         function = self.new_function("<lambda>", place, parameters, [], is_lambda=True)
         self.finish_function(function, [Return(NOWHERE, self.expression(node.body))])
@@ -169,7 +168,7 @@ class PythonExpressions(Definitions):
         return ir.Parameter(node.arg, None if default is None else self.expression(default))
 
     def conditional(self, node: ast.IfExp) -> Expression:
-        place = self.place(ir.IFEXP, node)
+        place = self.place(node)
         body = self.expression(node.body)
         test = self.expression(node.test)
         return Conditional(place, test, body, self.expression(node.orelse))
@@ -185,13 +184,15 @@ class PythonExpressions(Definitions):
         return BoolOperation(op, [self.expression(item) for item in [first, *later]])
 
     def binary(self, node: ast.BinOp) -> Expression:
-        """A left-leaning chain is unrolled, so that long sums do not nest."""
+        """A left-leaning chain is unrolled, so that long sums do not nest; the longest are flat."""
         chain: list[ast.BinOp] = []
         rest: ast.expr = node
         while isinstance(rest, ast.BinOp):
             chain.append(rest)
             rest = rest.left
         left = self.expression(rest)
+        if len(chain) > CHAIN_LIMIT:
+            return Other([left, *(self.expression(link.right) for link in reversed(chain))])
         for link in reversed(chain):
             left = BinaryOperation(OPERATORS[type(link.op)], left, self.expression(link.right))
         return left
@@ -215,7 +216,7 @@ class PythonExpressions(Definitions):
     def comprehension(
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
     ) -> Expression:
-        place = self.place(ir.COMPREHENSION, node)
+        place = self.place(node)
         if isinstance(node, ast.DictComp):
             key: Expression | None = self.expression(node.key)
             element = self.expression(node.value)
@@ -234,12 +235,12 @@ class PythonExpressions(Definitions):
 
     def yield_(self, node: ast.Yield) -> Expression:
         self.scopes[-1].generator = True
-        place = self.place(ir.YIELD, node)
+        place = self.place(node)
         return Yield(place, Constant(None) if node.value is None else self.expression(node.value))
 
     def yield_from(self, node: ast.YieldFrom) -> Expression:
         self.scopes[-1].generator = True
-        return YieldFrom(self.place(ir.YIELD, node), self.expression(node.value))
+        return YieldFrom(self.place(node), self.expression(node.value))
 
     def walrus(self, node: ast.NamedExpr) -> Expression:
         self.expression(node.target)
@@ -248,7 +249,6 @@ class PythonExpressions(Definitions):
         return NamedExpression(node.target.id, value)
 
 
-# By libcst's names.
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "Add",
     ast.Sub: "Subtract",
@@ -285,29 +285,29 @@ _COMPREHENSIONS: dict[type, str] = {
     ast.GeneratorExp: "generator",
 }
 _HANDLERS: dict[type, ExpressionMethod] = {
-    ast.Name: PythonExpressions.name,
-    ast.Constant: PythonExpressions.constant,
-    ast.Attribute: PythonExpressions.attribute,
-    ast.Call: PythonExpressions.call,
-    ast.JoinedStr: PythonExpressions.formatted,
-    ast.Tuple: PythonExpressions.display,
-    ast.List: PythonExpressions.display,
-    ast.Set: PythonExpressions.display,
-    ast.Dict: PythonExpressions.dictionary,
-    ast.Subscript: PythonExpressions.subscript,
-    ast.Slice: PythonExpressions.slice,
-    ast.Lambda: PythonExpressions.lambda_,
-    ast.IfExp: PythonExpressions.conditional,
-    ast.BoolOp: PythonExpressions.boolean,
-    ast.BinOp: PythonExpressions.binary,
-    ast.UnaryOp: PythonExpressions.unary,
-    ast.Compare: PythonExpressions.comparison,
-    ast.ListComp: PythonExpressions.comprehension,
-    ast.SetComp: PythonExpressions.comprehension,
-    ast.GeneratorExp: PythonExpressions.comprehension,
-    ast.DictComp: PythonExpressions.comprehension,
-    ast.Await: PythonExpressions.await_,
-    ast.Yield: PythonExpressions.yield_,
-    ast.YieldFrom: PythonExpressions.yield_from,
-    ast.NamedExpr: PythonExpressions.walrus,
+    ast.Name: Expressions.name,
+    ast.Constant: Expressions.constant,
+    ast.Attribute: Expressions.attribute,
+    ast.Call: Expressions.call,
+    ast.JoinedStr: Expressions.formatted,
+    ast.Tuple: Expressions.display,
+    ast.List: Expressions.display,
+    ast.Set: Expressions.display,
+    ast.Dict: Expressions.dictionary,
+    ast.Subscript: Expressions.subscript,
+    ast.Slice: Expressions.slice,
+    ast.Lambda: Expressions.lambda_,
+    ast.IfExp: Expressions.conditional,
+    ast.BoolOp: Expressions.boolean,
+    ast.BinOp: Expressions.binary,
+    ast.UnaryOp: Expressions.unary,
+    ast.Compare: Expressions.comparison,
+    ast.ListComp: Expressions.comprehension,
+    ast.SetComp: Expressions.comprehension,
+    ast.GeneratorExp: Expressions.comprehension,
+    ast.DictComp: Expressions.comprehension,
+    ast.Await: Expressions.await_,
+    ast.Yield: Expressions.yield_,
+    ast.YieldFrom: Expressions.yield_from,
+    ast.NamedExpr: Expressions.walrus,
 }
