@@ -37,6 +37,7 @@ FORWARDED = [
     ("tf.tpu.outside_compilation(half, x, by=3.0)", "half(x, by=3.0)"),
     ("tf.tpu.outside_compilation(lambda v: v + 1.0, x)", "(lambda v: v + 1.0)(x)"),
     ("tf.tpu.outside_compilation(half, *[x])", "half(*[x])"),
+    ("tf.tpu.outside_compilation(half or abs, x)", "(half or abs)(x)"),
     (
         "tf.tpu.outside_compilation(\\n        half,\\n        x,  # the input\\n    )",
         "half(x,  # the input\\n    )",

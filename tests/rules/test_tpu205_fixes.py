@@ -30,6 +30,9 @@ tf.tpu.rewrite(computation, [tf.zeros([4])])
         ("half(x)", "half, x"),
         ("half(x, by=3.0)", "half, x, by=3.0"),
         ("half((x + 1.0) * (2.0))", "half, (x + 1.0) * (2.0)"),
+        ("(half(x))", "half, x"),
+        ("half(x,), 1.0", "half, x, 1.0"),
+        ("half(\n        x,  # the input\n    )", "half,\n        x,  # the input\n    "),
     ],
 )
 def test_the_function_is_passed(call: str, fixed: str, tmp_path: Path) -> None:

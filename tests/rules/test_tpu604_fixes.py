@@ -14,7 +14,10 @@ def test_the_optimizer_is_wrapped(tmp_path: Path) -> None:
 
 
 def test_the_wrapper_has_the_name_that_the_file_knows(tmp_path: Path) -> None:
-    text = estimator(tensorflow="tensorflow as tf", optimizer="tf.train.AdamOptimizer()")
-    wrapped = "tf.compat.v1.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())"
-    expected = estimator(tensorflow="tensorflow as tf", optimizer=wrapped)
-    assert after(text, "TPU604", tmp_path) == expected.lstrip("\n")
+    for number, imported in enumerate(("tensorflow as tf", "os, tensorflow as tf")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        text = estimator(tensorflow=imported, optimizer="tf.train.AdamOptimizer()")
+        wrapped = "tf.compat.v1.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())"
+        expected = estimator(tensorflow=imported, optimizer=wrapped)
+        assert after(text, "TPU604", folder) == expected.lstrip("\n")

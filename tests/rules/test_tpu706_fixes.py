@@ -37,3 +37,9 @@ def test_run_eagerly_is_dropped(tmp_path: Path) -> None:
 def test_functions_are_not_run_eagerly(tmp_path: Path) -> None:
     before = "tf.config.run_functions_eagerly(True)\n" + STEP
     assert_fixed(before, before.replace("True", "False"), "TPU706", tmp_path)
+
+
+def test_another_argument_is_left_alone(tmp_path: Path) -> None:
+    arguments = 'tf.keras.optimizers.SGD(nesterov=True), "mse", None, None, None, {}'
+    before, fixed = arguments.format("True"), arguments.format("False")
+    assert_fixed(EAGER.format(arguments=before), EAGER.format(arguments=fixed), "TPU706", tmp_path)

@@ -37,8 +37,8 @@ STEP = "lambda x: strategy.run(tf.square, args=(x,))"
                 @tf.function(autograph=False)
                 def step(self, x, power=tf.square):
                     return (strategy.run(
-                        power, args=(x,)
-                    ))
+                            power, args=(x,)
+                        ))
             """,
         ),
         (

@@ -2,53 +2,48 @@
 
 from __future__ import annotations
 
-import io
-import tokenize
+import ast
 from collections.abc import Collection
 
 from tpulint.source import Source
-
-CONSTANT = frozenset(("True", "False", "None", "pass", "break", "continue"))
-LAYOUT = frozenset(
-    (
-        tokenize.COMMENT,
-        tokenize.NL,
-        tokenize.NEWLINE,
-        tokenize.INDENT,
-        tokenize.DEDENT,
-        tokenize.ENDMARKER,
-    )
-)
+from tpulint.syntax.parse import try_parse
 
 
 def are_bare(source: Source, rows: Collection[int]) -> bool:
     """Return whether each of the rows is empty, or only gives a constant to names.
 
     A finding is reported at a call, a name that is read, an import or a definition; what cannot
-    be tokenized is not bare.
+    be parsed is not bare.
     """
-    statement: list[tokenize.TokenInfo] = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source.text, newline="").readline):
-            if token.type not in LAYOUT:
-                statement.append(token)
-            elif token.type == tokenize.NEWLINE:
-                first, last = statement[0].start[0], statement[-1].end[0]
-                if any(first <= row <= last for row in rows) and not is_constant(statement):
-                    return False
-                statement = []
-    except (tokenize.TokenError, SyntaxError, ValueError):
-        return False
-    return not statement
+    tree = try_parse(source.text)
+    waiting: list[ast.AST] = [] if tree is None else [tree]
+    while waiting:
+        node = waiting.pop()
+        if is_constant(node):
+            continue
+        if not own_rows(node).isdisjoint(rows):
+            return False
+        waiting += ast.iter_child_nodes(node)
+    return tree is not None
 
 
-def is_constant(statement: list[tokenize.TokenInfo]) -> bool:
-    """Return whether it is `pass`, a constant, or `name = ... = constant`."""
-    *targets, value = statement
-    names, signs = targets[::2], targets[1::2]
-    return (
-        (value.type in (tokenize.NUMBER, tokenize.STRING) or value.string in CONSTANT)
-        and len(names) == len(signs)
-        and all(each.type == tokenize.NAME for each in names)
-        and all(each.string == "=" for each in signs)
+def own_rows(node: ast.AST) -> set[int]:
+    """Return the rows of a node, of a statement with a block its first."""
+    first = getattr(node, "lineno", None)
+    if first is None:
+        return set()
+    is_block = isinstance(node, (ast.stmt, ast.excepthandler)) and (
+        hasattr(node, "body") or isinstance(node, ast.Match)
     )
+    last = first if is_block else getattr(node, "end_lineno", first)
+    return set(range(first, last + 1))
+
+
+def is_constant(node: ast.AST) -> bool:
+    """Return whether it is `pass`, a constant, or `name = ... = constant`."""
+    if isinstance(node, ast.Assign) and not all(
+        isinstance(each, ast.Name) for each in node.targets
+    ):
+        return False
+    is_value = isinstance(node, (ast.Assign, ast.Expr)) and isinstance(node.value, ast.Constant)
+    return is_value or isinstance(node, (ast.Pass, ast.Break, ast.Continue))

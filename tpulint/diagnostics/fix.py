@@ -104,27 +104,31 @@ def overlap(one: Edit, other: Edit) -> bool:
 def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, Sequence[Fix]]:
     """The file's bytes after `fixes`, and those of them that could be applied."""
     data = edited(source, [edit for fix in fixes for edit in fix.edits])
-    if data is not None and parses(source.filename, data):
+    if data is not None and parses(source, data):
         return data, fixes
     good: list[Fix] = []
     best = source.data
     for fix in fixes:
         data = edited(source, [edit for each in (*good, fix) for edit in each.edits])
-        if data is not None and parses(source.filename, data):
+        if data is not None and parses(source, data):
             good.append(fix)
             best = data
     return best, good
 
 
-def parses(filename: str, data: bytes) -> bool:
+def parses(source: Source, data: bytes) -> bool:
+    """Return whether CPython and, if it could read the file before, libcst can parse `data`."""
+    from tpulint.diagnostics.fixes.source_tree import tree_of
     from tpulint.source import UnreadableSource, read_source
-    from tpulint.syntax.parse import SyntaxProblem, parse
+    from tpulint.syntax.parse import try_parse
 
     try:
-        parse(read_source(filename, data).text)
-    except (SyntaxProblem, UnreadableSource):
+        text = read_source(source.filename, data).text
+    except UnreadableSource:
         return False
-    return True
+    if tree_of(text) is None and tree_of(source.text) is not None:
+        return False
+    return try_parse(text) is not None
 
 
 def edited(source: Source, edits: Sequence[Edit]) -> bytes | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import io
 import warnings
 from dataclasses import dataclass
 
 NESTED_TOO_DEEPLY = "nested too deeply for Python's own parser"
+DEEP = 100  # nodes inside one another
+DEEP_PATTERN = 6  # brackets of one `case`
 
 
 @dataclass(eq=False)
@@ -69,3 +72,30 @@ def blocks(tree: ast.AST) -> list[ast.AST]:
         for field in ("body", "handlers", "orelse", "finalbody", "cases"):
             found += getattr(node, field, ())
     return found
+
+
+def nests_deeply(tree: ast.Module, text: str) -> bool:
+    """Return whether libcst's parser could overflow the stack, or take hours.
+
+    It is recursive, and its time doubles with each level of a pattern.
+    """
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEP):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return _patterns_nest_deeply(tree, text)
+    return True
+
+
+def _patterns_nest_deeply(tree: ast.Module, text: str) -> bool:
+    """Return whether a pattern has many brackets; CPython's tree does not show all of them."""
+    rows = list(io.StringIO(text, newline=""))
+    for node in blocks(tree):
+        if isinstance(node, ast.Match):
+            above = node.subject.end_lineno
+            for case in node.cases:
+                header = "".join(rows[above : case.pattern.end_lineno])
+                if sum(map(header.count, "([{")) > DEEP_PATTERN:
+                    return True
+                above = case.body[-1].end_lineno
+    return False

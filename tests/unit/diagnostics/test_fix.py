@@ -174,3 +174,13 @@ def test_annotate_puts_a_comment_where_one_can_stand() -> None:
 def test_annotate_leaves_out_what_no_comment_mends() -> None:
     source = read_source("a.py", b"x = 1\n")
     assert annotate([at(1, "TPU002")], {"a.py": source}, "why")["a.py"] == (b"x = 1\n", 0)
+
+
+def test_a_file_that_libcst_cannot_read_is_fixed_where_cpython_can() -> None:
+    """A tab counts as eight blanks for Python, and as one more indent for libcst."""
+    source = read_source("a.py", b"def f():\n    if a:\n\t    b = 1\n    return 2\n")
+    data, applied = apply(
+        source, [fix(edit((3, 10), (3, 11), "2")), fix(edit((4, 12), (4, 13), ")"))]
+    )
+    assert len(applied) == 1
+    assert data == b"def f():\n    if a:\n\t    b = 2\n    return 2\n"

@@ -211,7 +211,7 @@ def test_only_the_gateway_knows_libcst() -> None:
         for name, _ in imports(path)
         if name.split(".")[0] == "libcst"
     }
-    assert knowing <= {"syntax"}
+    assert knowing == {"diagnostics"}
 
 
 def loaded_after(*arguments: str, folder: Path) -> set[str]:
@@ -251,17 +251,21 @@ def test_files_without_a_trigger_word_are_passed_without_the_parser(tmp_path: Pa
     assert not {"tpulint.analysis.domain", "tpulint.syntax.ir", "concurrent.futures"} & loaded
 
 
-def test_a_check_imports_no_tensorflow_and_of_libcst_only_the_parser(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("option", "is_loaded"), [("", False), (", name='a'", True)])
+def test_a_check_loads_libcst_for_a_fix_only_and_never_tensorflow(
+    option: str, is_loaded: bool, tmp_path: Path
+) -> None:
     (tmp_path / "program.py").write_text(
         "import tensorflow as tf\n"
         "def computation(x):\n"
         "    return tf.compat.v1.tpu.outside_compilation(abs, x)\n"
-        "y = tf.compat.v1.tpu.rewrite(computation, [[1.0]])\n",
+        f"y = tf.compat.v1.tpu.rewrite(computation, [[1.0]]{option})\n",
         encoding="utf-8",
     )
     loaded = loaded_after("check", "--no-cache", "--exit-zero", ".", folder=tmp_path)
-    assert "tpulint.syntax.tree" in loaded
-    assert not {"libcst", "tensorflow", "numpy"} & loaded
+    assert "tpulint.rules.replicate.tpu405_deprecated_name" in loaded
+    assert ("libcst" in loaded) == is_loaded
+    assert not {"tensorflow", "numpy"} & loaded
 
 
 @pytest.mark.parametrize("style", ["text", "mermaid", "svg", "html"])

@@ -1,122 +1,169 @@
-"""Edits of whole lines: a decorator, a block with or without the `with` around it."""
+"""Edits of statements: a decorator, a block with or without the `with` around it."""
 
 from __future__ import annotations
 
-import ast
-import io
-import re
-import tokenize
-from collections.abc import Iterator
+from collections.abc import Sequence
+
+import libcst as cst
 
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.finding import Edit, Location
-from tpulint.source import LINE_END
+from tpulint.diagnostics.fixes.source_tree import Edits, SourceTree, tree_of, within
 
-STEP = 4  # columns of an indentation
+Statements = Sequence[cst.BaseStatement]
 
 
-def decorated(module: Module, name: str, row: int, decorator: str) -> Edit | None:
-    """Return the edit that puts a decorator outermost on the function `name` at `row`."""
-    for node in ast.walk(parsed(module)):
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-            if first <= row <= node.lineno:
-                margin = LINE_END.split(module.text)[first - 1][: node.col_offset]
-                place = Location(first, 1)
-                return Edit(place, place, f"{margin}@{decorator}\n")
+def decorated(module: Module, name: str, row: int, decorator: str) -> Edits | None:
+    """Return the edits that put a decorator outermost on the function `name` at `row`."""
+    tree = tree_of(module.text)
+    if tree is None:
+        return None
+    for node in tree.around(row, cst.FunctionDef):
+        if node.name.value == name and tree.start(node).row == row:
+            old = node.with_changes(leading_lines=())
+            decorators = [cst.Decorator(cst.parse_expression(decorator)), *node.decorators]
+            start = tree.start(node.decorators[0] if node.decorators else node)
+            return tree.edits(start, [old], [old.with_changes(decorators=decorators)])
     return None
 
 
-def without_with(call: Site) -> tuple[Edit, ...] | None:
+def without_with(call: Site) -> Edits | None:
     """Return the edits that take away the `with` whose only item is the call.
 
-    None where there is no such block, or a string of several rows would change with its rows.
+    None where there is no such block, or a string of several rows is in it.
     """
-    module = call.module
-    rows = LINE_END.split(module.text)
-    for node in ast.walk(parsed(module)):
-        if not isinstance(node, ast.With) or len(node.items) != 1:
+    tree = tree_of(call.module.text)
+    context = tree.at(call.span, cst.Call) if tree is not None else None
+    if tree is None or context is None:
+        return None
+    for node in tree.around(call.span.start.row, cst.With):
+        (item, *others), block = node.items, node.body
+        if item.item is not context or others or item.asname or node.asynchronous:
             continue
-        item = node.items[0]
-        if item.optional_vars is not None or not is_at(item.context_expr, call):
-            continue
-        first, last = node.body[0].lineno, node.body[-1].end_lineno or 0
-        if (
-            node.lineno != item.context_expr.end_lineno
-            or first == node.lineno
-            or not set(range(first, last + 1)).isdisjoint(rows_inside_strings(module.text))
-        ):
+        if not isinstance(block, cst.IndentedBlock) or has_long_string(block.body):
             return None
-        depth = node.body[0].col_offset - node.col_offset
-        header = without_row(rows[node.lineno - 1], node.lineno, node.col_offset)
-        inside = range(node.lineno + 1, last + 1)
-        return (header, *dedented(rows, inside, depth))
+        old = node.with_changes(leading_lines=(), body=block.with_changes(footer=()))
+        return tree.edits(tree.start(node), [old], unindented(block))
     return None
 
 
-def without_row(row: str, number: int, margin: int) -> Edit:
-    """Return the edit that removes a row, but for its comment."""
-    comment = re.search(r":[ \t]*(#.*)$", row)
+def unindented(block: cst.IndentedBlock) -> Statements:
+    """Return the statements of a block below the comment of its header."""
+    first, *others = block.body
+    comment = block.header.comment
     if comment is None:
-        return Edit(Location(number, 1), Location(number + 1, 1), "")
-    return Edit(Location(number, margin + 1), Location(number, comment.start(1) + 1), "")
+        return block.body
+    assert isinstance(first, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
+    above = [cst.EmptyLine(comment=comment), *first.leading_lines]
+    return [first.with_changes(leading_lines=above), *others]
 
 
-def dedented(rows: list[str], numbers: range, depth: int) -> Iterator[Edit]:
-    """Yield the edits that move rows to the left."""
-    for number in numbers:
-        row = rows[number - 1]
-        blanks = min(depth, len(row) - len(row.lstrip()))
-        if blanks and row.strip():
-            yield Edit(Location(number, 1), Location(number, 1 + blanks), "")
+def defined(lambda_: Site) -> tuple[str, Edits] | None:
+    """Return the edits that write a decorated `def` in place of `step = decorator(lambda ...)`.
 
-
-def inside_with(module: Module, row: int, item: str) -> tuple[Edit, ...] | None:
-    """Return the edits that put the simple statement at `row` into a `with` block."""
-    rows = LINE_END.split(module.text)
-    for node in ast.walk(parsed(module)):
-        if not isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr):
-            continue
-        if not node.lineno <= row <= (node.end_lineno or row):
-            continue
-        numbers = range(node.lineno, (node.end_lineno or row) + 1)
-        margin = rows[node.lineno - 1][: node.col_offset]
-        if margin.strip() or not set(numbers).isdisjoint(rows_inside_strings(module.text)):
-            return None
-        begin = Location(node.lineno, 1)
-        header = Edit(begin, Location(node.lineno, 1), f"{margin}with {item}:\n{' ' * STEP}")
-        more = [Location(number, 1) for number in numbers[1:] if rows[number - 1].strip()]
-        return (header, *(Edit(each, each, " " * STEP) for each in more))
+    The name of the function comes first.
+    """
+    tree = tree_of(lambda_.module.text)
+    function = tree.at(lambda_.span, cst.Lambda) if tree is not None else None
+    if tree is None or function is None:
+        return None
+    for node in tree.around(lambda_.span.start.row, cst.SimpleStatementLine):
+        match node.body:
+            case [
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                    value=cst.Call(args=[cst.Arg(keyword=None, value=value), *options]) as call,
+                )
+            ] if value is function and name.isascii():
+                decorator = decorator_of(call, options)
+                if decorator is None:
+                    return None
+                old = node.with_changes(leading_lines=())
+                edits = tree.edits(
+                    tree.start(node), [old], [definition(name, decorator, old, function)]
+                )
+                return None if edits is None else (name, edits)
     return None
 
 
-def rows_inside_strings(text: str) -> set[int]:
-    """The rows on which a string goes on that began above."""
-    found: set[int] = set()
-    begun: list[int] = []
-    opening = {getattr(tokenize, "FSTRING_START", -1), getattr(tokenize, "TSTRING_START", -1)}
-    ending = {getattr(tokenize, "FSTRING_END", -1), getattr(tokenize, "TSTRING_END", -1)}
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.STRING:
-                found.update(range(token.start[0] + 1, token.end[0] + 1))
-            elif token.type in opening:
-                begun.append(token.start[0])
-            elif token.type in ending:
-                found.update(range(begun.pop() + 1, token.end[0] + 1))
-    except (tokenize.TokenError, SyntaxError):
-        return set(range(1, text.count("\n") + 2))
-    return found
+def decorator_of(call: cst.Call, options: Sequence[cst.Arg]) -> cst.BaseExpression | None:
+    """Return the decorator that does what `call` does with a function: tf.function has options."""
+    if not options:
+        return call.func
+    names = [node.value for node in within(call.func, cst.Name)]
+    if names[-1:] != ["function"] or any(each.keyword is None for each in options):
+        return None
+    blank = cst.SimpleWhitespace("")
+    plain = [
+        each.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=blank)
+        for each in options
+    ]
+    return cst.Call(call.func, plain)
 
 
-def is_at(node: ast.expr, site: Site) -> bool:
-    """Return whether a node of CPython's tree is the expression at `site`."""
-    start = site.span.start
-    line = LINE_END.split(site.module.text)[node.lineno - 1]
-    column = len(line.encode()[: node.col_offset].decode()) + 1
-    return (node.lineno, column) == (start.row, start.column)
+def definition(
+    name: str,
+    decorator: cst.BaseExpression,
+    statement: cst.SimpleStatementLine,
+    function: cst.Lambda,
+) -> cst.FunctionDef:
+    """Return a function that returns what the lambda does, with the comment of the statement."""
+    value = function.body
+    if not value.lpar and within(value, cst.ParenthesizedWhitespace):
+        value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    body = cst.SimpleStatementLine([cst.Return(value)])
+    return cst.FunctionDef(
+        cst.Name(name),
+        function.params,
+        cst.IndentedBlock([body], header=statement.trailing_whitespace),
+        decorators=[cst.Decorator(decorator)],
+    )
 
 
-def parsed(module: Module) -> ast.Module:
-    """CPython's tree of a module: these edits are made for findings only, which are few."""
-    return ast.parse(module.text)
+def under_scope(made: Site) -> tuple[str, Edits] | None:
+    """Return the edits that put a statement under the scope of the strategy that is named there.
+
+    The name comes first.
+    """
+    tree = tree_of(made.module.text)
+    row = made.span.start.row
+    strategy = strategy_at(tree, row) if tree is not None else None
+    if tree is None or strategy is None:
+        return None
+    item = cst.WithItem(cst.parse_expression(f"{strategy}.scope()"))
+    for node in tree.around(row, cst.SimpleStatementLine):
+        if isinstance(node.body[0], (cst.Assign, cst.AnnAssign, cst.Expr)):
+            old = node.with_changes(leading_lines=())
+            new = cst.With([item], cst.IndentedBlock([old]))
+            edits = tree.edits(tree.start(node), [old], [new])
+            return None if edits is None or has_long_string([old]) else (strategy, edits)
+    return None
+
+
+def strategy_at(tree: SourceTree, row: int) -> str | None:
+    """Return the name of the strategy that the function around `row`, or the module, has made."""
+    functions = tree.around(row, cst.FunctionDef)
+    bodies = [tree.module.body, *(function.body.body for function in functions)]
+    lines = [line for body in bodies for line in body]
+    names = {
+        target.target.value
+        for line in lines
+        if isinstance(line, cst.SimpleStatementLine) and tree.start(line).row < row
+        for statement in line.body
+        if isinstance(statement, cst.Assign) and makes_strategy(tree, statement.value)
+        for target in statement.targets
+        if isinstance(target.target, cst.Name)
+    }
+    return names.pop() if len(names) == 1 else None
+
+
+def makes_strategy(tree: SourceTree, value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Call) and tree.module.code_for_node(value.func).endswith(
+        "Strategy"
+    )
+
+
+def has_long_string(statements: Statements) -> bool:
+    """Return whether a string goes on in another row."""
+    strings = [node.value for node in within(statements, cst.SimpleString)]
+    strings += [node.value for node in within(statements, cst.FormattedStringText)]
+    return any("\n" in text or "\r" in text for text in strings)

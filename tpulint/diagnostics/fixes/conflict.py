@@ -5,10 +5,9 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Access, Argument, Cluster, Computation
 from tpulint.analysis.domain.objects import Function
 from tpulint.analysis.domain.values import Bound
-from tpulint.finding import Applicability, Edit, Fix, Location
+from tpulint.finding import Applicability, Fix
 from tpulint.queries.nesting_guards import path_of
 from tpulint.queries.variable_conflicts import Conflict
-from tpulint.syntax.expression_nodes import Attribute, Name
 
 READS = ("read_value", "value")
 
@@ -39,12 +38,17 @@ def pass_by_value(computation: Computation, cluster: Cluster, host: Access) -> F
         return None
     if not all(_by_parameter(given[0], cluster, each) for each in wanted):
         return None
-    edits = [_read_before(given[0]), *(_without_read(each) for each in wanted if each.how in READS)]
+    from tpulint.diagnostics.fixes.calls import method_called, without_method
+
+    edits = [
+        method_called(module, given[0].site.span, "read_value"),
+        *(without_method(each.site, each.how) for each in wanted if each.how in READS),
+    ]
     if any(each is None for each in edits):
         return None
     message = f"read `{variable.name}` on the device and pass its value"
-    found = tuple(dict.fromkeys(each for each in edits if each is not None))
-    return Fix(Applicability.UNSAFE, message, found)
+    unique = dict.fromkeys(edit for each in edits for edit in each or ())
+    return Fix(Applicability.UNSAFE, message, tuple(unique))
 
 
 def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
@@ -62,22 +66,3 @@ def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
     rows = callee.code.parameters
     names = [each.name for each in rows.named]
     return not seen or path[0] in names
-
-
-def _read_before(argument: Argument) -> Edit | None:
-    """`v` becomes `v.read_value()`; only names and attributes are that simple."""
-    if not isinstance(argument.node, (Name, Attribute)):
-        return None
-    end = argument.site.span.end
-    return Edit(end, end, ".read_value()")
-
-
-def _without_read(access: Access) -> Edit | None:
-    """`v.read_value()` becomes `v`."""
-    span = access.site.span
-    line = access.site.module.text.splitlines()[span.end.row - 1]
-    tail = f".{access.how}()"
-    if not line[: span.end.column - 1].endswith(tail):
-        return None
-    start = Location(span.end.row, span.end.column - len(tail))
-    return Edit(start, span.end, "")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.diagnostics.fixes.calls import called_by_name, with_keyword, wrapped
 from tpulint.diagnostics.fixes.imported_name import first_api_in, tensorflow_in
-from tpulint.diagnostics.fixes.tokens import opening_of_call, text_of, tokens_of
 from tpulint.finding import Applicability, Fix, Span
 
 UNSAFE = Applicability.UNSAFE
@@ -36,18 +34,23 @@ def in_cross_shard_optimizer(optimizer: object, update: Site) -> Fix | None:
         return None
     made = optimizer.site
     api = first_api_in(made.module)
-    if api is None or made.module is not update.module or opening_of_call(tokens_of(made)) is None:
+    if api is None or made.module is not update.module:
         return None
-    edits = wrapped(made.span, f"{api}.tpu.{WRAPPER}(", ")")
-    return Fix(UNSAFE, f"wrap it in `{WRAPPER}`", edits)
+    from tpulint.diagnostics.fixes.calls import call_wrapped
+
+    edits = call_wrapped(made, f"{api}.tpu.{WRAPPER}")
+    return None if edits is None else Fix(UNSAFE, f"wrap it in `{WRAPPER}`", edits)
 
 
 def with_batch_dimension(module: Module, span: Span) -> Fix | None:
     """Return the fix that gives a scalar a dimension of one; none for a list that holds it."""
     tf = tensorflow_in(module)
-    if tf is None or text_of(module, span).startswith(("[", "(", "{")):
+    if tf is None:
         return None
-    return Fix(UNSAFE, "reshape it to `[1]`", wrapped(span, f"{tf}.reshape(", ", [1])"))
+    from tpulint.diagnostics.fixes.calls import scalar_wrapped
+
+    edits = scalar_wrapped(module, span, f"{tf}.reshape", "[1]")
+    return None if edits is None else Fix(UNSAFE, "reshape it to `[1]`", edits)
 
 
 def for_tpus(specification: ApiCall) -> Fix | None:
@@ -61,6 +64,8 @@ def for_tpus(specification: ApiCall) -> Fix | None:
         return None
     if not named <= FIELDS:
         return None
+    from tpulint.diagnostics.fixes.calls import called_by_name
+
     edits = called_by_name(specification.site, f"{api}.estimator.tpu.TPUEstimatorSpec")
     return None if edits is None else Fix(UNSAFE, "make a `TPUEstimatorSpec`", edits)
 
@@ -69,5 +74,7 @@ def of_one_size(batch: ExternalObject) -> Fix | None:
     """Return the fix that drops a smaller last batch."""
     if batch.site is None:
         return None
+    from tpulint.diagnostics.fixes.calls import with_keyword
+
     edits = with_keyword(batch.site, "drop_remainder", "True")
     return None if edits is None else Fix(UNSAFE, "drop the smaller last batch", edits)

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 
 from tpulint.analysis.domain.site import Module
+from tpulint.syntax.statement_nodes import Import, ImportFrom
 
-IMPORT = re.compile(
-    r"^import tensorflow(?:\.compat\.(v[12]))?(?:[ \t]+as[ \t]+(\w+))?[ \t]*(?:#.*)?$", re.MULTILINE
-)
-FROM = re.compile(
-    r"^from tensorflow\.compat import (v[12])(?:[ \t]+as[ \t]+(\w+))?[ \t]*(?:#.*)?$", re.MULTILINE
-)
+MODULES = {"tensorflow": "", "tensorflow.compat.v1": "v1", "tensorflow.compat.v2": "v2"}
 
 
 def tensorflow_in(module: Module) -> str | None:
     """Return what comes before `.reshape` in the module; None where it does not import that."""
-    whole = IMPORT.search(module.text)
-    if whole is not None:
-        generation, name = whole.groups()
-        if generation is None:
-            return name or "tensorflow"
-        return name or f"tensorflow.compat.{generation}"
-    part = FROM.search(module.text)
-    return (part[2] or part[1]) if part is not None else None
+    return next((name for name, _ in imported(module)), None)
 
 
 def first_api_in(module: Module) -> str | None:
     """Return what comes before `.tpu.CrossShardOptimizer`, a name of TensorFlow 1's API."""
-    name = tensorflow_in(module)
-    if name is None:
-        return None
-    first = re.search(
-        rf"^(?:import tensorflow\.compat\.v1 as|from tensorflow\.compat import v1 as) {name}\b",
-        module.text,
-        re.MULTILINE,
-    )
-    return name if first is not None else f"{name}.compat.v1"
+    for name, generation in imported(module):
+        return name if generation == "v1" else f"{name}.compat.v1"
+    return None
+
+
+def imported(module: Module) -> Iterator[tuple[str, str]]:
+    """Yield the names of TensorFlow in the module with what they name, whole modules first."""
+    body = module.facts.body
+    aliases = [alias for each in body if isinstance(each, Import) for alias in each.names]
+    parts = [each for each in body if isinstance(each, ImportFrom) and not each.level]
+    for alias in aliases:
+        if alias.name in MODULES:
+            yield alias.asname or alias.name, MODULES[alias.name]
+    for part in parts:
+        for alias in part.names or ():
+            if f"{part.module}.{alias.name}" in MODULES:
+                yield alias.asname or alias.name, MODULES[f"{part.module}.{alias.name}"]

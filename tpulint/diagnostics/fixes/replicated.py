@@ -5,11 +5,8 @@ from __future__ import annotations
 from tpulint.analysis.domain.arity import signature_of
 from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value
-from tpulint.diagnostics.fixes.calls import arguments_of, insert, with_keyword
-from tpulint.diagnostics.fixes.tokens import Token, closing, tokens_of
-from tpulint.finding import Applicability, Edit, Fix
+from tpulint.finding import Applicability, Fix
 
 COLOCATE = "colocate_gradients_with_ops"
 
@@ -18,6 +15,8 @@ def colocated(gradient: ApiCall) -> Fix | None:
     """Return the fix that places gradients with their operations; a tape has no such option."""
     if gradient.last == "gradient":
         return None
+    from tpulint.diagnostics.fixes.calls import with_keyword
+
     edits = with_keyword(gradient.site, COLOCATE, "True")
     return None if edits is None else Fix(Applicability.SAFE, f"pass `{COLOCATE}=True`", edits)
 
@@ -31,31 +30,14 @@ def a_list_each(inputs: Argument, computation: Value) -> Fix | None:
     value = inputs.value
     if not isinstance(value, Sequence) or value.open or value.kind != "list" or not value.items:
         return None
-    elements = elements_of(inputs.site, inputs.keyword)
-    if len(elements) != len(value.items):
-        return None  # the list is written elsewhere
-    taken = parameters(computation)
-    if taken == 1:
-        edits: tuple[Edit, ...] = tuple(
-            edit
-            for each in elements
-            for edit in (insert(each[0].start, "["), insert(each[-1].end, "]"))
-        )
-    elif taken == len(elements):
-        edits = (insert(elements[0][0].start, "["), insert(elements[-1][-1].end, "]"))
-    else:
+    count, taken = len(value.items), parameters(computation)
+    if taken not in (1, count):
         return None
-    return Fix(Applicability.UNSAFE, "give each replica a list of its inputs", edits)
+    from tpulint.diagnostics.fixes.calls import in_lists
 
-
-def elements_of(argument: Site, keyword: str | None) -> list[list[Token]]:
-    """Return the tokens of each element of a list that is written as an argument."""
-    tokens = tokens_of(argument)
-    if keyword is not None and [each.text for each in tokens[:2]] == [keyword, "="]:
-        tokens = tokens[2:]
-    if not tokens or tokens[0].text != "[" or closing(tokens, 0) != len(tokens) - 1:
-        return []
-    return arguments_of(tokens[1:-1])
+    edits = in_lists(inputs.site, count, is_one=taken != 1)
+    message = "give each replica a list of its inputs"
+    return None if edits is None else Fix(Applicability.UNSAFE, message, edits)
 
 
 def parameters(computation: Value) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Argument, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE
-from tpulint.diagnostics.fixes.dropped_argument import dropped
 from tpulint.finding import Applicability, Fix, Severity
 from tpulint.queries.entry_calls import certainty, entries
 from tpulint.rules.base import Report, Rule, register
@@ -49,7 +48,9 @@ class DeprecatedName(Rule):
 
 
 def _fix(entry: Computation, name: Argument) -> Fix | None:
-    edits = dropped(entry.call, name)
+    from tpulint.diagnostics.fixes.calls import without_keyword
+
+    edits = without_keyword(entry.call.site, name.keyword)
     if edits is None:
         return None
     kind = Applicability.UNSAFE if _acts(name.node) else Applicability.SAFE

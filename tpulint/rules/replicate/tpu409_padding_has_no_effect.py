@@ -7,7 +7,6 @@ from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.shapes import described
 from tpulint.analysis.domain.values import NONE, Value
-from tpulint.diagnostics.fixes.dropped_argument import dropped
 from tpulint.finding import Applicability, Fix, Severity
 from tpulint.queries.entry_calls import (
     REPLICATES,
@@ -47,7 +46,9 @@ class PaddingHasNoEffect(Rule):
 
 
 def fix(entry: Computation, spec: Argument) -> Fix | None:
-    edits = dropped(entry.call, spec) if spec.keyword else None
+    from tpulint.diagnostics.fixes.calls import without_keyword
+
+    edits = without_keyword(entry.call.site, spec.keyword)
     return None if edits is None else Fix(Applicability.SAFE, "drop `padding_spec`", edits)
 
 

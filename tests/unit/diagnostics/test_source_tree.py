@@ -1,0 +1,87 @@
+"""The concrete syntax tree of a file that gets fixes, and the edits that it gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from tests.rules.analysis import findings, program
+from tpulint.diagnostics.fix import edited_text
+from tpulint.diagnostics.fixes.source_tree import changes, tree_of
+from tpulint.finding import Edit, Location
+
+PATTERN = "match x:\n    case {}:\n        f(x)\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PATTERN.format("(" * 32 + "a" + ")" * 32),
+        PATTERN.format("{'k': " * 32 + "a" + "}" * 32),
+        PATTERN.format("[" * 32 + "a" + "]" * 32),
+        "x = " + "a + " * 3000 + "a\n",
+        "x = a" + ".b()" * 3000 + "\n",
+        "x = " + "f(" * 150 + "a" + ")" * 150 + "\n",
+        "if x:\n    pass\n" + "elif x:\n    pass\n" * 900,
+        "x = (\n",
+    ],
+)
+def test_what_libcst_cannot_read_at_once_has_no_tree(text: str) -> None:
+    """Its time doubles with each level of a pattern, and a chain can overflow its stack."""
+    assert tree_of(text) is None
+
+
+def test_patterns_that_are_not_deep_are_read() -> None:
+    assert tree_of(PATTERN.format("Point(x=0) | [a, (b, *c)]")) is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("f(x)", "g(f(x), [1])"),
+        ("    a\n    b\n", "    with c:\n        a\n        b\n"),
+        ("\tx = 'é'\n", "x = 'é'\n"),
+        ("f(a, b)" * 200, "f(a)" * 200),
+        ("    pass\n" * 5000, "@f\n" + "    pass\n" * 5000),
+        ("(a)" * 330, "(b)" * 400),
+    ],
+)
+def test_the_changes_of_a_text_give_the_new_one(old: str, new: str) -> None:
+    def place(offset: int) -> Location:
+        before = old[:offset].split("\n")
+        return Location(len(before), len(before[-1]) + 1)
+
+    edits = [Edit(place(start), place(end), content) for start, end, content in changes(old, new)]
+    assert edited_text(old, edits) == new
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_only_the_argument_goes_whatever_the_rows_end_with(newline: str, tmp_path: Path) -> None:
+    text = (
+        "import tensorflow.compat.v1 as tf\n\nclass A:\n\tdef build(self, f, é):\n"
+        "\t\ty = 'ä'; return tf.tpu.rewrite(  # step\n\t\t\tf, [é]{}\n\t\t)\n"
+    ).replace("\n", newline)
+    path = tmp_path / "example.py"
+    block = program("pass")
+    block.files.clear()
+    path.write_bytes(text.format(", name='a'").encode())
+    (found,) = [each for each in findings(block, tmp_path) if each.code == "TPU405"]
+    assert found.fix is not None
+    assert edited_text(text.format(", name='a'"), found.fix.edits, newline) == text.format("")
+
+
+def test_a_file_with_many_findings_is_parsed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+    parse = cst.parse_module
+    monkeypatch.setattr(cst, "parse_module", lambda text: parsed.append(text) or parse(text))
+    row = "tf.tpu.rewrite(f, [1.0], name='{}')\n"
+    rows = "".join(row.format(number) for number in range(9))
+    reported = findings(
+        program(f"import tensorflow.compat.v1 as tf\ndef f(x):\n    return x\n{rows}"), tmp_path
+    )
+    assert sum(each.fix is not None for each in reported) == 9
+    assert len(parsed) == 1

@@ -1,0 +1,201 @@
+"""The concrete syntax tree of a file that gets a fix, and the edits that make its new text.
+
+It loads libcst: import it in functions that make a fix, so that a check without one does not.
+"""
+
+from __future__ import annotations
+
+import bisect
+import difflib
+import functools
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import libcst as cst
+from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionProvider
+
+from tpulint.analysis.domain.site import Module
+from tpulint.finding import Edit, Location, Span
+from tpulint.source import LINE_END
+from tpulint.syntax.parse import SyntaxProblem, nests_deeply, parse
+
+Edits = tuple[Edit, ...]
+Node = TypeVar("Node", bound=cst.CSTNode)
+Value = TypeVar("Value", bound=cst.BaseExpression)
+Code = cst.BaseExpression | Sequence[cst.BaseStatement]
+WORD = re.compile(r"\w+|[ \t]+|\r\n|\W")
+LONG = 1_000  # characters: difflib's time grows as the square of the words
+TREES = 8  # a file of 4,000 rows takes about 75 MiB
+
+
+@functools.lru_cache(TREES)
+def tree_of(text: str) -> SourceTree | None:
+    """Return the tree of a text; None where CPython or libcst cannot parse it."""
+    try:
+        if nests_deeply(parse(text), text):
+            return None
+        return SourceTree(text, cst.parse_module(text))
+    except (SyntaxProblem, cst.ParserSyntaxError, RecursionError):
+        return None
+
+
+def replaced(
+    module: Module,
+    span: Span,
+    kind: type[Value],
+    change: Callable[[Value], cst.BaseExpression | None],
+) -> Edits | None:
+    """Return the edits that make of the expression at `span` what `change` makes of it.
+
+    Brackets around the expression stay where they are. None where there is no expression of this
+    kind, or `change` returns None.
+    """
+    tree = tree_of(module.text)
+    node = tree.at(span, kind) if tree is not None else None
+    if tree is None or node is None:
+        return None
+    bare = without_brackets(node)
+    new = change(bare)
+    return None if new is None else tree.edits(tree.start(node), bare, new)
+
+
+def without_brackets(node: Value) -> Value:
+    is_part_of_it = isinstance(node, (cst.Tuple, cst.GeneratorExp))
+    return node.with_changes(lpar=(), rpar=()) if node.lpar and not is_part_of_it else node
+
+
+class SourceTree:
+    """A module as libcst reads it."""
+
+    def __init__(self, text: str, module: cst.Module) -> None:
+        self.text = text
+        self.module = module
+
+    @functools.cached_property
+    def row_starts(self) -> list[int]:
+        return [0, *(end.end() for end in LINE_END.finditer(self.text))]
+
+    @functools.cached_property
+    def ranges(self) -> dict[cst.CSTNode, CodeRange]:
+        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
+        return dict(wrapper.resolve(PositionProvider))
+
+    @functools.cached_property
+    def _by_range(self) -> dict[tuple[Location, Location], list[cst.BaseExpression]]:
+        nodes: dict[tuple[Location, Location], list[cst.BaseExpression]] = {}
+        for node, place in self.ranges.items():
+            value = node.value if isinstance(node, cst.Arg) else node
+            if isinstance(value, cst.BaseExpression):
+                key = location(place.start), location(place.end)
+                nodes.setdefault(key, []).append(value)
+        return nodes
+
+    def at(self, span: Span, kind: type[Value]) -> Value | None:
+        """Return the expression of a kind at `span`, which may include its keyword."""
+        nodes = self._by_range.get((span.start, span.end), ())
+        return next((node for node in nodes if isinstance(node, kind)), None)
+
+    def start(self, node: cst.CSTNode) -> Location:
+        return location(self.ranges[node].start)
+
+    def around(self, row: int, kind: type[Node]) -> list[Node]:
+        """Return the nodes of a kind that have something on `row`."""
+        return [
+            node
+            for node, place in self.ranges.items()
+            if isinstance(node, kind) and place.start.line <= row <= place.end.line
+        ]
+
+    def margin(self, place: Location) -> str:
+        """Return the blanks before the statement that holds `place`."""
+        statements = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
+        starts = [
+            location(span.start)
+            for node, span in self.ranges.items()
+            if isinstance(node, statements) and span.end.line >= place.row
+        ]
+        above = (start for start in starts if start <= place)
+        row, column = max(above, default=Location(place.row, 1))
+        begin = self.row_starts[row - 1]
+        return self.text[begin : begin + column - 1]
+
+    def edits(self, start: Location, old: Code, new: Code) -> Edits | None:
+        """Return the edits that turn the code at `start` into new code.
+
+        None where a comment would be lost, or the tree does not give the text as it is written.
+        """
+        begin = self.row_starts[start.row - 1] + start.column - 1
+        if isinstance(old, cst.BaseExpression):
+            margin = self.margin(start)
+        else:
+            margin = self.text[self.row_starts[start.row - 1] : begin]
+            begin -= len(margin)
+        before, after = self._text(old, margin), self._text(new, margin)
+        if not self.text.startswith(before, begin) or comments(old) != comments(new):
+            return None
+        return tuple(
+            Edit(
+                self._location(begin + first),
+                self._location(begin + last),
+                LINE_END.sub("\n", content),
+            )
+            for first, last, content in changes(before, after)
+        )
+
+    def _text(self, code: Code, margin: str) -> str:
+        """Return the text of an expression or of statements behind `margin`."""
+        newline = len(self.module.default_newline)
+        if isinstance(code, cst.BaseExpression):
+            line = cst.SimpleStatementLine([cst.Expr(code)])
+            return self._text([line], margin)[len(margin) : -newline]
+        if not margin:
+            return "".join(map(self.module.code_for_node, code))
+        block = cst.IndentedBlock(code, indent=margin)
+        return self.module.code_for_node(block)[newline:]
+
+    def _location(self, offset: int) -> Location:
+        row = bisect.bisect_right(self.row_starts, offset)
+        return Location(row, offset - self.row_starts[row - 1] + 1)
+
+
+def location(position: CodePosition) -> Location:
+    return Location(position.line, position.column + 1)
+
+
+class Collector(cst.CSTVisitor):
+    """Collects the nodes inside a node."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes: list[cst.CSTNode] = []
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        self.nodes.append(node)
+        return True
+
+
+def within(code: Code, kind: type[Node]) -> list[Node]:
+    """Return the nodes of a kind in an expression or in statements."""
+    collector = Collector()
+    for node in [code] if isinstance(code, cst.BaseExpression) else code:
+        node.visit(collector)
+    return [node for node in collector.nodes if isinstance(node, kind)]
+
+
+def comments(code: Code) -> list[str]:
+    return [node.value for node in within(code, cst.Comment)]
+
+
+def changes(old: str, new: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and new text of what differs: words, or rows where the text is long."""
+    before, after = (
+        text.splitlines(keepends=True) if len(old) > LONG else WORD.findall(text)
+        for text in (old, new)
+    )
+    offsets = [0, *itertools.accumulate(map(len, before))]
+    matcher = difflib.SequenceMatcher(None, before, after)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        if tag != "equal":
+            yield offsets[start], offsets[end], "".join(after[new_start:new_end])
