@@ -146,6 +146,41 @@ def model_fn(features, labels, mode, params):
 """
     + TRAINING
     + ESTIMATOR,
+    "an evaluation and a prediction": """
+PREDICT = tf.estimator.ModeKeys.PREDICT
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    if mode in (TRAIN, EVAL):
+        tf.summary.scalar("some", loss)  # error: TPU501
+    if mode in (EVAL, PREDICT):
+        tf.summary.scalar("other", loss)
+    if mode not in [EVAL, PREDICT]:
+        tf.summary.scalar("rest", loss)  # error: TPU501
+        optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer())
+        train_op = optimizer.minimize(loss, tf.train.get_global_step())
+        return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+    elif mode == EVAL:
+        return tf.estimator.EstimatorSpec(mode, loss=loss)
+    elif mode in (PREDICT,):
+        tf.summary.scalar("predicted", loss)
+        return tf.estimator.EstimatorSpec(mode, predictions={"loss": loss})
+    else:
+        raise ValueError(mode)
+"""
+    + ESTIMATOR,
+    "a mode of two whose evaluation has a TPUEstimatorSpec": """
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    if mode in (EVAL, tf.estimator.ModeKeys.PREDICT):
+        tf.summary.scalar("both", loss)  # error: TPU501
+        if mode == EVAL:
+            return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss)
+        tf.summary.scalar("predicted", loss)
+        return tf.estimator.EstimatorSpec(mode, predictions={"loss": loss})
+"""
+    + TRAINING
+    + ESTIMATOR,
     "training with a plain specification": """
 def model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(tf.layers.dense(features, 1))

@@ -261,6 +261,15 @@ class BaseContext(NamedTuple):
             for key, branch in self.forks
         )
 
+    def choices_beyond(self, other: BaseContext) -> frozenset[tuple[ConditionKey, object]]:
+        """Return the conditions of this place that `other`, or the rest of them, leaves open."""
+        return frozenset(
+            (key, branch)
+            for key, branch in self.forks - other.conditions
+            if not other._implies(key.answer, branch)
+            if not (branch is True and self._implies(key.answer, branch))
+        )
+
     def _implies(self, answer: TestedValue | None, branch: object) -> bool:
         """Return whether a comparison can have this answer only, by those on the way here."""
         if answer is None or not isinstance(branch, bool):
@@ -273,7 +282,7 @@ class BaseContext(NamedTuple):
 
 def cover(places: Iterable[BaseContext], other: BaseContext) -> bool:
     """Return whether each run that reaches `other` reaches one of the places, by any branch."""
-    return _exhaust([each.forks - other.conditions for each in places], COVERED)
+    return _exhaust([each.choices_beyond(other) for each in places], COVERED)
 
 
 def _exhaust(rows: list[frozenset[tuple[ConditionKey, object]]], depth: int) -> bool:

@@ -68,6 +68,8 @@ def condition_key(value: Value, node: Expression, site: Site) -> ConditionKey:
     """The identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
         return ConditionKey(STATE, site)
+    if isinstance(value, Opaque) and _compares(value):
+        return ConditionKey(VALUE, id(value), value)
     asked = says_tpu(node)
     if asked is None and guards_creation(node):
         return ConditionKey(GUARD, site)
@@ -76,6 +78,11 @@ def condition_key(value: Value, node: Expression, site: Site) -> ConditionKey:
     if isinstance(value, External):
         return ConditionKey(NAME, value.path)
     return ConditionKey(PLACE, site, on_tpu=asked)
+
+
+def _compares(value: Opaque) -> bool:
+    """Return whether this is the answer to a comparison with a constant, or its opposite."""
+    return (value.negates or value).compared is not None
 
 
 def is_state(value: Value) -> bool:

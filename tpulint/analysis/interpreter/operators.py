@@ -34,6 +34,7 @@ from tpulint.analysis.domain.values import (
 from tpulint.analysis.interpreter import dataclass_fields, trace_time_value, transfer
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
+from tpulint.knowledge.seam import MODES
 from tpulint.syntax.nodes import Expression
 from tpulint.syntax.places import NOWHERE, first_place
 
@@ -110,6 +111,9 @@ def compare(
             verdict = _identical(other, NONE)  # TensorFlow compares no tensor with None
             return UNKNOWN if verdict is None else Const(verdict is (op == "Equal"))
     if op in ("In", "NotIn"):
+        asked_mode = _is_mode(left, right, op == "In")
+        if asked_mode is not None:
+            return asked_mode
         inside = _held(left, right)
         return UNKNOWN if inside is None else Const(inside is (op == "In"))
     return operation(frame, [left, right], site, op, operands)
@@ -118,6 +122,22 @@ def compare(
 def _are_modes(*values: Value) -> bool:
     """Return whether all are members of `ModeKeys`: no two of these are one."""
     return all(isinstance(each, External) and ".ModeKeys." in each.path for each in values)
+
+
+def _is_mode(mode: Value, modes: Value, inside: bool) -> Opaque | None:
+    """Return the answer to `mode in modes`, or its opposite, as that to a comparison with a mode.
+
+    There are three: to be one of two is not to be the third.
+    """
+    if not (isinstance(mode, Opaque) and isinstance(modes, Sequence) and _are_modes(*modes.items)):
+        return None
+    names = frozenset(each.last for each in modes.items if isinstance(each, External))
+    if modes.open or len(names) not in (1, len(MODES) - 1):
+        return None
+    if len(names) > 1:
+        names, inside = MODES - names, not inside
+    same = mode.equal_to(min(names))
+    return same if inside else same.negated()
 
 
 def _held(key: Value, holder: Value) -> bool | None:
