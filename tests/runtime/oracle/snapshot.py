@@ -71,6 +71,9 @@ class _Reader:
             for function in (attr.func, *attr.list.func):
                 if function.name:
                     function.name = self._label(op.graph, function.name)
+        if type(op).__name__ == "_OperationWithOutputs":
+            # A loop whose gradient was taken: 2.12 makes it without what `inputs` needs.
+            op._inputs_val = None
         inputs = [self._name(tensor) for tensor in _outer(op.inputs)]
         controls = sorted(self._name(control) for control in op.control_inputs)
         text = text_format.MessageToString(node, as_one_line=True)

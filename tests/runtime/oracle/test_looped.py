@@ -14,7 +14,7 @@ from tests.runtime.oracle.compare import difference
 from tests.runtime.oracle.looped import EAGER, LOOPED_MODES, looped
 from tests.runtime.oracle.values import difference_of_values
 
-PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "200")) // 40
+PROGRAMS = int(os.environ.get("TPULINT_FUZZ_PROGRAMS", "200")) // 50
 CHUNKS = 5
 
 
