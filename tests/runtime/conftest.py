@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import tensorflow as tf
 from tensorflow.python.eager import context
+
+
+@pytest.fixture(autouse=True)
+def control_flow_v2() -> None:
+    """Begin each test with the control flow of TensorFlow 2, whatever ran before in the process."""
+    tf.compat.v1.enable_control_flow_v2()
 
 
 @pytest.fixture(autouse=True)
