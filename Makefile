@@ -46,6 +46,7 @@ lint: .venv/ready
 	.venv/bin/python scripts/count_any.py
 	.venv/bin/python scripts/style.py
 	.venv/bin/python scripts/assertions.py
+	.venv/bin/python scripts/house_counts.py
 
 docs: .venv/ready
 	.venv/bin/python scripts/codes.py --write
