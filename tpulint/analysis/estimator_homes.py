@@ -27,7 +27,7 @@ def by_home(paths: Iterable[str]) -> list[list[str]]:
 
 
 def home_of(path: str, disk: Disk = DISK) -> str:
-    """The folder of a module's outermost package, or its own."""
+    """Return the folder of a module's outermost package, or its own."""
     folder = os.path.dirname(path)
     while disk.exists(os.path.join(folder, "__init__.py")):
         folder = os.path.dirname(folder)

@@ -41,7 +41,7 @@ def _already_given(callee: Value) -> Given:
 
 
 def signature_of(callee: Value) -> Signature | None:
-    """The parameters of a callable, None where they are not seen or a decorator may change them."""
+    """Return the parameters of a callable, None where they are not seen or may be changed."""
     if isinstance(callee, Partial):
         return signature_of(callee.function)
     if isinstance(callee, Bound):
@@ -76,7 +76,7 @@ def _parameter(name: str, kind: object, default: object) -> Parameter:
 
 
 def _without_first(signature: Signature) -> Signature | None:
-    """A bound method's; None where there is no first parameter to bind."""
+    """Return a bound method's parameters; None where there is no first one to bind."""
     rows = list(signature.parameters.values())
     if rows and rows[0].kind is Parameter.VAR_POSITIONAL:
         return signature

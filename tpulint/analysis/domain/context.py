@@ -90,7 +90,7 @@ class ScopeStack(tuple[Scope, ...]):
         return tuple(reversed(found))
 
     def since(self, kind: str) -> Iterator[Scope]:
-        """The scopes inside the innermost scope of `kind`, innermost first."""
+        """Yield the scopes inside the innermost scope of `kind`, innermost first."""
         for scope in reversed(self):
             if scope.kind == kind:
                 return
@@ -193,11 +193,14 @@ class BaseContext(NamedTuple):
         return type(self)(self.scopes, self.call_chain, conditions, *rest)
 
     def unless_it_fails(self: Self, tested: BaseContext, before: BaseContext) -> Self:
-        """The same place: what is `tested` since `before` ends the run in an error otherwise."""
+        """Return the same place.
+
+        What is `tested` since `before` ends the run in an error otherwise.
+        """
         return self._replace(assumed=self.assumed | tested.conditions - before.conditions)
 
     def quietly(self: Self) -> Self:
-        """The same place, with nothing recorded."""
+        """Return the same place, with nothing recorded."""
         return self._replace(muted=True)
 
     @property
@@ -226,15 +229,15 @@ class BaseContext(NamedTuple):
         return sum(scope.kind == LOOP for scope in self.scopes)
 
     def since(self, kind: str) -> Iterator[Scope]:
-        """The scopes inside the innermost scope of `kind`, innermost first."""
+        """Return the scopes inside the innermost scope of `kind`, innermost first."""
         return self.scopes.since(kind)
 
     def control(self) -> tuple[Scope, ...]:
-        """The traced control flow around this place inside the computation, outermost first."""
+        """Return the traced control flow around this place in the computation, outermost first."""
         return self.scopes.control
 
     def with_blocks(self, name: str, within: str = COMPUTATION) -> list[Scope]:
-        """The contexts called `name` that are open since the innermost scope of kind `within`."""
+        """Return the contexts called `name` that are open since the innermost `within` scope."""
         return [each for each in self.since(within) if each.kind == WITH and each.effect == name]
 
     def excludes(self, other: BaseContext) -> bool:

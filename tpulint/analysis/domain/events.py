@@ -177,7 +177,7 @@ class ApiCall:
         self.last = self.path.rpartition(".")[2]
 
     def argument(self, keyword: str, position: int | None = None) -> Argument | None:
-        """The argument given by `keyword`, or the one at `position`."""
+        """Return the argument given by `keyword`, or the one at `position`."""
         for each in self.arguments:
             if each.keyword == keyword:
                 return each

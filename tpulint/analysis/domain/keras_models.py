@@ -13,7 +13,7 @@ MODELS = MODELS_WITH_VARIABLES | CLASSES
 
 
 def is_model(value: Value | None) -> bool:
-    """A Keras model, or an object of a class that is one."""
+    """Return whether this is a Keras model, or an object of a class that is one."""
     if isinstance(value, ExternalObject):
         named = value.last in MODELS or ".applications." in value.path
         return "keras" in value.path and named

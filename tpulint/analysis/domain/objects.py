@@ -108,7 +108,8 @@ class ExternalObject(Value):
     """The result of calling something external: a layer, an optimizer, a dataset.
 
     source, inner: what a dataset's method was called on, what the function given to it gives.
-    callee, given: who was called with what, where a module was passed by."""
+    callee, given: who was called with what, where a module was passed by.
+    """
 
     path: str
     site: Site

@@ -37,7 +37,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def _grouped(calls: Iterable[tuple[K, ApiCall]]) -> dict[K, list[ApiCall]]:
-    """The calls of each key, in their order."""
+    """Return the calls of each key, in their order."""
     found: dict[K, list[ApiCall]] = {}
     for key, call in calls:
         found.setdefault(key, []).append(call)

@@ -88,7 +88,7 @@ def gives_scalar(call: ApiCall) -> bool:
 
 
 def _opened(value: Value) -> list[Value]:
-    """The items of a list that is given to `add_n`."""
+    """Return the items of a list that is given to `add_n`."""
     return value.items if isinstance(value, Sequence) else [value]
 
 
@@ -105,7 +105,7 @@ def _reduces_all(call: ApiCall) -> bool:
 
 
 def _is_reduced_loss(call: ApiCall) -> bool:
-    """A loss of TensorFlow 1 with its own reduction; those of Keras keep the batch."""
+    """Return whether this is a loss of TensorFlow 1 with its own reduction."""
     if "keras" in call.path or (call.last in LOSSES_OF_V1 and ".v1." not in call.path):
         return False
     reduction = call.argument("reduction")

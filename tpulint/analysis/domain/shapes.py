@@ -11,7 +11,7 @@ Shape = tuple["int | None", ...]
 
 
 def dtype_of(value: Value | None) -> str | None:
-    """The dtype that `tf.float32`, `np.int32` or `"float32"` names."""
+    """Return the dtype that `tf.float32`, `np.int32` or `"float32"` names."""
     name = value.last if isinstance(value, External) else None
     if isinstance(value, Const):
         name = value.value
@@ -19,7 +19,10 @@ def dtype_of(value: Value | None) -> str | None:
 
 
 def shape_of(value: Value | None) -> Shape | None:
-    """The shape that a list of dimensions or a `TensorShape` says; None for an unseen rank."""
+    """Return the shape that a list of dimensions or a `TensorShape` says.
+
+    It is None for an unseen rank.
+    """
     if (
         isinstance(value, ExternalObject)
         and value.last == "TensorShape"
@@ -37,7 +40,7 @@ def _number(value: Value) -> int | None:
 
 
 def described(value: Value) -> tuple[str | None, Shape | None]:
-    """The dtype and the shape of what TensorFlow makes of `value` as a tensor."""
+    """Return the dtype and the shape of what TensorFlow makes of `value` as a tensor."""
     if isinstance(value, Tensor):
         return value.dtype, value.shape
     if isinstance(value, Const):

@@ -53,7 +53,7 @@ class Module:
         return found
 
     def site(self, place: int) -> Site:
-        """The site of `place`, made once: a reader passes most places many times."""
+        """Return the site of `place`, made once: a reader passes most places many times."""
         found = self.sites.get(place)
         if found is None:
             found = self.sites[place] = Site(self, place)

@@ -13,13 +13,13 @@ STRUCTURES = (Choice, Sequence, Mapping)
 
 
 def tensors(value: Value) -> Iterator[Tensor]:
-    """The tensors in `value`, structures opened."""
+    """Yield the tensors in `value`, structures opened."""
     for tensor, _ in distinguished(value):
         yield tensor
 
 
 def all_tensors(values: Iterable[Value]) -> list[Tensor]:
-    """The tensors in all of `values`, structures opened."""
+    """Return the tensors in all of `values`, structures opened."""
     found: list[Tensor] = []
     for value in values:
         if isinstance(value, Tensor):
@@ -39,7 +39,7 @@ def _collect(value: Choice | Sequence | Mapping, found: list[Tensor], depth: int
 
 
 def parts(value: Choice | Sequence | Mapping) -> list[Value]:
-    """The values directly in a structure."""
+    """Return the values directly in a structure."""
     if isinstance(value, Choice):
         return list(value.options)
     return list(value.items if isinstance(value, Sequence) else value.items.values())
@@ -95,7 +95,7 @@ def put(mapping: Mapping, key: object, item: Value, context: Context) -> None:
 def copied(
     mapping: Mapping, made: Context | None, items: dict[object, Value] | None = None
 ) -> Mapping:
-    """A copy that is made at `made`: what is put into `mapping` later it does not hold.
+    """Return a copy that is made at `made`: what is put into `mapping` later it does not hold.
 
     items: those of the copy, where they are copies too.
     """

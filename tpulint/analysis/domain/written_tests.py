@@ -44,7 +44,7 @@ def tests(context: BaseContext) -> Iterator[tuple[str, object]]:
 
 
 def _header(site: Site) -> str:
-    """The row that a statement begins in, with those to the last bracket that is open in it."""
+    """Return the row that a statement begins in, with those to the last open bracket in it."""
     known = site.module.headers.get(site.place)
     if known is None:
         known = site.module.headers[site.place] = _read_header(site)
@@ -113,6 +113,6 @@ def _differ(one: BaseContext, other: BaseContext) -> bool:
 
 
 def _test(row: str, taken: object) -> tuple[str, object]:
-    """The test that an `if` asks, and its answer; `not` is no part of it."""
+    """Return the test that an `if` asks, and its answer; `not` is no part of it."""
     text = row.removeprefix("el").removeprefix("if ").partition(":")[0].strip()
     return (text[4:], not taken) if text.startswith("not ") else (text, taken)

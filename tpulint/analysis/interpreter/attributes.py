@@ -132,7 +132,7 @@ def _of_object(frame: Frame, base: ExternalObject, name: str, site: Site) -> Val
 
 
 def weights(frame: Frame, layer: ExternalObject) -> Variable:
-    """The variables that a layer or a model of an outside class owns, as one."""
+    """Return the variables that a layer or a model of an outside class owns, as one."""
     found = layer.attributes.get("weights")
     if not isinstance(found, Variable):
         found = Variable(f"{layer.last}.weights", "weights", layer.site, layer.context)
@@ -181,7 +181,7 @@ def _set_up(frame: Frame, instance: Instance, name: str) -> bool:
 
 
 def _bound_name(frame: Frame, base: Instance, name: str, site: Site) -> Value | None:
-    """A method or a class attribute seen through the instance; properties are called."""
+    """Return a method or a class attribute seen through the instance; properties are called."""
     found = _in_class(base.cls, name)
     if not isinstance(found, Function):
         return found
@@ -193,7 +193,7 @@ def _bound_name(frame: Frame, base: Instance, name: str, site: Site) -> Value | 
 
 
 def _of_super(frame: Frame, base: Super, name: str) -> Value:
-    """The next definition after the owner's in the instance's order, bound to the instance."""
+    """Return the next definition after the owner's in the instance's order, bound to it."""
     line = mro(base.instance.cls) if isinstance(base.instance, Instance) else []
     line = line if base.owner in line else mro(base.owner)
     for each in line[line.index(base.owner) + 1 :]:

@@ -105,7 +105,7 @@ def _unless_it_fails(frame: Frame, end: Context, key: ConditionKey, branch: bool
 
 
 def _settled(frame: Frame, node: If, known: bool) -> bool:
-    """An `if` whose test is known here; what it makes the first time it makes once."""
+    """Read an `if` whose test is known here; what it makes the first time it makes once."""
     body = node.body if known else node.orelse
     if not guards_creation(node.test):
         return frame.block(body)
@@ -208,7 +208,7 @@ def _round(frame: Frame, body: Block) -> bool:
 
 
 def _else(frame: Frame, body: Block, orelse: Block) -> None:
-    """The `else` of a loop with this body: what leaves the loop passes it by."""
+    """Read the `else` of a loop with this body: what leaves the loop passes it by."""
     if not orelse:
         return
     if not _leaves(body):

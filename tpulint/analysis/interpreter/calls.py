@@ -52,7 +52,7 @@ class Suspended(Value):
 
 
 def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = "") -> Value:
-    """The result of `callee(*args)`; `named` is the callee's last name as it is written."""
+    """Call `callee(*args)` and return the result; `named` is its last name as it is written."""
     if isinstance(callee, Choice):
         return _call_choice(frame, callee, args, site, named)
     wrapper = frame.library.wrapper(named, callee)
@@ -86,7 +86,7 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
 
 
 def _note_update(frame: Frame, name: str, receiver: Instance, args: Arguments, site: Site) -> None:
-    """A class of the project with `apply_gradients` of its own may be an optimizer."""
+    """Note that a class of the project with its own `apply_gradients` may be an optimizer."""
     computation = frame.context.computation
     if name in seam.OPTIMIZER_UPDATES and computation is not None and not frame.context.muted:
         made = ApiCall(f"?.{name}", site, frame.context, args, receiver, UNKNOWN)
@@ -141,7 +141,7 @@ def _call_layer(
 
 
 def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
-    """A new object; `__init__` is read with it."""
+    """Make a new object, and read `__init__` with it."""
     made = Instance(cls, site, frame.context)
     bases = mro(cls)
     if cls.code.name in seam.FORKED and _is_fork(cls, bases):
@@ -240,7 +240,7 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
 
 
 def _default(inner: Frame, function: Function, name: str, default: Expression | None) -> Value:
-    """A default is read where the function was defined."""
+    """Read a default where the function was defined."""
     known = function.defaults.get(name)
     if known is not None:
         return known

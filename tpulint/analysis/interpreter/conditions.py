@@ -65,7 +65,7 @@ def is_left_to_predictions(value: Value, branch: bool, modes: frozenset[str]) ->
 
 
 def condition_key(value: Value, node: Expression, site: Site) -> ConditionKey:
-    """The identity of an unknown test: the same opaque thing, else the place of the test."""
+    """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
         return ConditionKey(STATE, site)
     if isinstance(value, Opaque) and _compares(value):

@@ -53,7 +53,7 @@ def enter(frame: Frame, manager: Value, site: Site) -> Value:
 
 
 def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
-    """The first scope that an option adds; it is sure where all add one of that meaning.
+    """Enter the first scope that an option adds; it is sure where all add one of that meaning.
 
     Of the scopes of several strategies it is that of a TPU's, which is sure, for the premise of
     all that is said is that the program runs on a TPU.
@@ -78,7 +78,7 @@ def push(frame: Frame, manager: ContextManagerValue, site: Site) -> None:
 
 
 def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> Value:
-    """A @contextmanager function: the scopes open at its yield are open in the block."""
+    """Enter a @contextmanager function: the scopes open at its yield are open in the block."""
     assert isinstance(manager.payload, calls.Suspended)
     function, args = manager.payload.function, manager.payload.args
     if not frame.may_enter(function, args, site):
@@ -123,7 +123,7 @@ def leave(
 def by_hand(
     frame: Frame, manager: ContextManagerValue, name: str, items: list[Value], site: Site
 ) -> Value:
-    """A method called on a context manager: `__enter__`, `Enter`, `enter_context`, `close`, ..."""
+    """Call a method of a context manager by hand: `__enter__`, `Enter`, `close`, ..."""
     if name in ("__enter__", "Enter"):
         change(frame, manager, "enter", site)
         return manager.payload
@@ -142,7 +142,7 @@ def by_hand(
 
 
 def _given_away(frame: Frame, manager: ContextManagerValue, site: Site) -> ContextManagerValue:
-    """A new stack that holds what was entered on `manager`."""
+    """Return a new stack that holds what was entered on `manager`."""
     taken = ContextManagerValue(STACK, site)
     computation = frame.context.computation
     if computation is not None and not frame.context.muted:

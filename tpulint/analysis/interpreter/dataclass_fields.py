@@ -36,7 +36,7 @@ def fill(made: Instance, args: tuple[Argument, ...]) -> None:
 
 
 def _declared(cls: Class) -> Iterator[str]:
-    """The annotated names in the bodies of a class and its bases, those of the last base first."""
+    """Yield the annotated names in the bodies of a class and its bases, the last base first."""
     for each in reversed(mro(cls)):
         if isinstance(each, Class):
             for statement in each.code.body:
@@ -46,7 +46,10 @@ def _declared(cls: Class) -> Iterator[str]:
 
 
 def items(value: Value) -> list[Value] | None:
-    """The fields of a named tuple in their order; None where it is none or one is not seen."""
+    """Return the fields of a named tuple in their order.
+
+    It is None where it is none or one is not seen.
+    """
     if not isinstance(value, Instance):
         return None
     bases = mro(value.cls)
@@ -62,7 +65,10 @@ def _field(value: Instance, name: str) -> Value | None:
 
 
 def named_tuple(name: Value | None, fields: Value | None, site: Site) -> Class | None:
-    """The class that `namedtuple(name, fields)` makes; None where the fields are not seen."""
+    """Return the class that `namedtuple(name, fields)` makes.
+
+    It is None where the fields are not seen.
+    """
     if isinstance(fields, Const) and isinstance(fields.value, str):
         names = fields.value.replace(",", " ").split()
     elif isinstance(fields, Sequence) and not fields.open:
@@ -77,7 +83,7 @@ def named_tuple(name: Value | None, fields: Value | None, site: Site) -> Class |
 
 
 def _text(value: Value | None) -> str | None:
-    """A field's name, given by itself or with its type."""
+    """Return a field's name, given by itself or with its type."""
     if isinstance(value, Sequence) and value.items:
         value = value.items[0]
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None

@@ -37,7 +37,7 @@ HINTS = frozenset(
 
 
 def define_function(frame: Frame, code: ir.FunctionCode) -> Value:
-    """The value of a `def` in a function or a module."""
+    """Return the value of a `def` in a function or a module."""
     found = Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
     made = _with_decorators(frame, found, code)
     if not frame.context.muted and isinstance(made, Function) and made.code is code:
@@ -46,7 +46,7 @@ def define_function(frame: Frame, code: ir.FunctionCode) -> Value:
 
 
 def named_defaults(frame: Frame, code: ir.FunctionCode) -> dict[str, Value]:
-    """The defaults that are names bound around the function: these may mean others later."""
+    """Return the defaults that are names bound around the function: these may mean others later."""
     found = {
         name: frame.env.names.get(default.id)
         for name, default in code.parameters.named
@@ -60,7 +60,7 @@ def named_defaults(frame: Frame, code: ir.FunctionCode) -> dict[str, Value]:
 
 
 def _with_decorators(frame: Frame, found: Value, code: ir.FunctionCode) -> Value:
-    """Decorators applied, innermost first."""
+    """Apply decorators, innermost first."""
     for node in reversed(code.decorators):
         decorator = frame.value(node)
         before = found
@@ -71,7 +71,7 @@ def _with_decorators(frame: Frame, found: Value, code: ir.FunctionCode) -> Value
 
 
 def _perhaps_traced(found: Value, node: Expression) -> Value:
-    """A decorator that is not seen may make a tf.function, unless its name says what it does."""
+    """Apply a decorator that is not seen: it may make a tf.function unless its name tells."""
     name = last_name(node.callee if isinstance(node, CallNode) else node)
     if name in PLAIN_DECORATORS or not isinstance(found, Function):
         return found
@@ -113,7 +113,7 @@ def _unconverted(found: Value) -> Value:
 
 
 def define_class(frame: Frame, code: ir.ClassCode) -> Class:
-    """The value of a `class`: its body is read once, in names of its own."""
+    """Define a class: its body is read once, in names of its own."""
     bases = tuple(
         each
         for node in code.bases
@@ -133,7 +133,7 @@ def define_class(frame: Frame, code: ir.ClassCode) -> Class:
 
 
 def define_method(inner: Frame, code: ir.FunctionCode, owner: Class) -> Value:
-    """A method closes over what is around its class, not over the class's names."""
+    """Define a method, which closes over what is around its class, not over the class's names."""
     defaults = named_defaults(inner, code)
     found = Function(code, inner.module, inner.env.outer, owner, defaults=defaults)
     return _with_decorators(inner, found, code)

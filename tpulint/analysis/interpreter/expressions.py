@@ -268,7 +268,7 @@ def _comprehension(frame: Frame, node: Comprehension) -> Value:
 
 
 def _alike(element: Expression, targets: list[Expression]) -> frozenset[int]:
-    """The positions of a list that mean the same each time that it is made in a comprehension."""
+    """Return the positions of a list that mean the same each time a comprehension makes it."""
     if not isinstance(element, Display) or element.kind == "set":
         return frozenset()
     varying = _names(*targets)
@@ -276,7 +276,7 @@ def _alike(element: Expression, targets: list[Expression]) -> frozenset[int]:
 
 
 def _names(*nodes: Expression) -> set[str]:
-    """The names in expressions."""
+    """Return the names in expressions."""
     return {each.id for each in walk(*nodes) if isinstance(each, Name)}
 
 

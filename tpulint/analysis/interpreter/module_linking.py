@@ -69,7 +69,7 @@ class ModuleLinker(ABC):
         """Read the body of a module; its names are bound in `env`."""
 
     def module_env(self, module: Module) -> Env:
-        """The names of `module`; its body is read at the first question."""
+        """Return the names of `module`, whose body is read at the first question."""
         env = self._envs.get(module)
         if env is None:
             env = self._envs[module] = Env({})
@@ -87,7 +87,7 @@ class ModuleLinker(ABC):
         self._star_imports.setdefault(module, []).append(source)
 
     def module_name(self, module: Module, name: str) -> Value | None:
-        """A global of `module`, its star imports included; None where there is none."""
+        """Return a global of `module`, its star imports included; None where there is none."""
         external = None
         for starred in self._with_star_imports(module):
             found = self.module_env(starred).names.get(name)
@@ -97,8 +97,8 @@ class ModuleLinker(ABC):
         return external
 
     def _with_star_imports(self, module: Module) -> Iterator[Module]:
-        """Yield the module, and what it imports with a star, each once: modules may do so in a
-        ring."""
+        """Yield the module, and what it imports with a star, each once."""
+        # Modules may import each other with a star.
         stack, seen = [module], {module}
         while stack:
             found = stack.pop()
@@ -111,7 +111,7 @@ class ModuleLinker(ABC):
                         stack.append(starred)
 
     def _external_star(self, module: Module, name: str) -> External | None:
-        """The name of something outside the project that a star import of `module` may mean."""
+        """Return the name outside the project that a star import of `module` may mean."""
         for source in self._star_imports.get(module, ()):
             if isinstance(source, External) and not name.startswith("_"):
                 return External(f"{source.path}.{name}")

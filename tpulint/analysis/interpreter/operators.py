@@ -49,7 +49,7 @@ def operation(
     name: str,
     operands: tuple[Expression, ...] = (),
 ) -> Value:
-    """An operator on tensors or variables builds an operation here; on others nothing is known."""
+    """Apply an operator, which builds an operation on tensors and variables."""
     frame.may_build()
     listed = list(items)
     if name == "not" and len(listed) == 1 and isinstance(listed[0], ContextQuery):
@@ -188,7 +188,7 @@ def binary(
 
 
 def _present(value: Value) -> Value:
-    """An operand that may be None: with None there is nothing to compute."""
+    """Return an operand that may be None: with None there is nothing to compute."""
     if not isinstance(value, Choice):
         return value
     return join([each for each in value.options if each != NONE])
@@ -266,7 +266,7 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
 
 
 def items_of(frame: Frame, value: Value) -> list[Value] | None:
-    """The items that iteration gives, where all are known."""
+    """Return the items that iteration gives, where all are known."""
     if isinstance(value, Sequence) and not value.open:
         return list(value.items)
     if isinstance(value, Mapping) and not value.open:
@@ -290,7 +290,7 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
 
 
 def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
-    """The values that `a, b = value` binds."""
+    """Return the values that `a, b = value` binds."""
     if isinstance(value, Choice):
         rows = [unpack(frame, option, count, site) for option in value.options]
         return [join(row[n] for row in rows) for n in range(count)]
@@ -313,5 +313,5 @@ def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
 
 
 def merged(frame: Frame, results: list[Value], predicate: Value, site: Site) -> Value:
-    """The result of traced branches: their tensors leave through the conditional, properly."""
+    """Return the result of traced branches, whose tensors leave through the conditional."""
     return transfer.leave_control(frame, join(results), [predicate], site, Certainty.DEFINITE)

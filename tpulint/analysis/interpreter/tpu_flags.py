@@ -57,7 +57,7 @@ def _of_comparison(left: Expression, comparisons: list[Comparison]) -> bool | No
 
 
 def _name(of: Expression) -> str:
-    """The last name of `use_tpu`, `FLAGS.use_tpu`, `params["use_tpu"]`, `params.get("use_tpu")`."""
+    """Return the last name of `use_tpu`, `FLAGS.use_tpu`, `params["use_tpu"]` and the like."""
     match of:
         case Subscript(index=Constant(value=str() as text)):
             return text

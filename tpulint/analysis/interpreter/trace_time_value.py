@@ -12,7 +12,7 @@ from tpulint.analysis.interpreter.frame import Frame
 
 
 def among(items: Iterable[Value]) -> TraceTimeValue | None:
-    """The first of the values that is frozen."""
+    """Return the first of the values that is frozen."""
     for each in items:
         if type(each) is TraceTimeValue:
             return each

@@ -40,7 +40,7 @@ def touch(
     mode: str = "read",
     operands: tuple[Site, ...] = (),
 ) -> None:
-    """An operation at `site` takes `items`: tensors cross, variables are read.
+    """Give `items` to an operation at `site`: tensors cross, variables are read.
 
     operands: the site of each item, where they are known.
     """
@@ -58,7 +58,7 @@ def touch(
 
 
 def variables(value: Value) -> Iterable[Variable]:
-    """The variables in `value`, structures opened."""
+    """Yield the variables in `value`, structures opened."""
     for variable, _ in variables_told_apart(value):
         yield variable
 
@@ -169,7 +169,7 @@ def escapes(home: Context, context: Context) -> bool:
 
 
 def result(frame: Frame, items: Iterable[Value], site: Site, sort: str = "tensor") -> Tensor:
-    """The tensor that an operation on `items` makes here."""
+    """Return the tensor that an operation on `items` makes here."""
     return flow(frame, all_tensors(items), site, sort)
 
 
@@ -239,7 +239,7 @@ def leave_control(
     site: Site,
     certainty: Certainty = Certainty.DEFINITE,
 ) -> Value:
-    """The outputs of traced control flow: made here, of what its bodies returned."""
+    """Return the outputs of traced control flow: made here, of what its bodies returned."""
     touch(frame, predicates, site, "predicate", certainty)
     chosen = all_tensors(predicates)
     agreed = uniform(predicates)

@@ -75,7 +75,7 @@ def _partial(this: Call) -> Value:
 
 
 def _named_tuple(this: Call) -> Value:
-    """A class with these fields."""
+    """Return a class with these fields."""
     name, fields = this.get("typename", 0), this.get("field_names", 1) or this.get("fields", 1)
     return dataclass_fields.named_tuple(name, fields, this.site) or UNKNOWN
 

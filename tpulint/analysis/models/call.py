@@ -28,7 +28,7 @@ class Call:
         self.values = [each.value for each in record.arguments]
 
     def get(self, keyword: str, position: int | None = None) -> Value | None:
-        """The value of an argument, None where it is not given."""
+        """Return the value of an argument, None where it is not given."""
         found = self.record.argument(keyword, position)
         return found.value if found is not None else None
 

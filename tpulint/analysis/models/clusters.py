@@ -30,7 +30,7 @@ def _outside_compilation(this: Call) -> Value:
 
 
 def _spread(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
-    """The first version's `args=[...]` stands for the positional arguments."""
+    """Return the arguments, with the first version's `args=[...]` as the positional ones."""
     found: list[Argument] = []
     for each in args:
         known = isinstance(each.value, Sequence) and not each.value.open
@@ -100,7 +100,7 @@ def _unseen_result(frame: Frame, cluster: Cluster) -> Tensor:
 
 
 def _send(frame: Frame, cluster: Cluster, each: Argument) -> None:
-    """An argument crosses to the host, used there or not."""
+    """Send an argument to the host, used there or not."""
     for tensor, alternative in distinguished(each.value):
         transfer.take(frame, tensor, each.site, SENT, Certainty.DEFINITE, alternative)
     if each.value is UNKNOWN or isinstance(each.value, Opaque) or each.star:
@@ -117,7 +117,7 @@ def _dequeued(frame: Frame, each: Argument) -> Value:
 
 
 def received(frame: Frame, cluster: Cluster, made: Value) -> Value:
-    """The results as the device (or an outer cluster) sees them.
+    """Return the results as the device (or an outer cluster) sees them.
 
     A tensor that the host function only hands back was never sent, and a variable that it gives is
     read where it is taken.

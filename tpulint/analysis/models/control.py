@@ -89,7 +89,7 @@ def _is_graph(this: Call) -> bool:
 
 
 def _elements(this: Call, callee: Value, element: Value) -> list[Value]:
-    """A dataset's function takes the components of an element, or the element."""
+    """Return what a dataset's function takes: the components of an element, or the element."""
     return [element] * parameter_count(this, callee)
 
 
@@ -130,7 +130,7 @@ def _is_callable(value: Value) -> bool:
 
 
 def _callables(values: list[Value]) -> list[Value]:
-    """The functions among `values`, lists, pairs and dicts opened."""
+    """Return the functions among `values`, lists, pairs and dicts opened."""
     found: list[Value] = []
     for value in values:
         if isinstance(value, CALLABLE):
@@ -184,7 +184,7 @@ def _flat(values: list[Value]) -> list[Tensor]:
 
 
 def _loop_values(this: Call, value: Value, scope: Scope) -> list[Value]:
-    """The loop variables, one an argument."""
+    """Return the loop variables, one per argument."""
     found = _inside(this, value, scope)
     if isinstance(found, Sequence) and not found.open:
         return list(found.items)

@@ -19,7 +19,7 @@ UNSEEN = "tensorflow.data.Dataset"
 
 
 def answer(this: Call) -> Value | None:
-    """A method of a dataset, or of one of several datasets."""
+    """Call a method of a dataset, or of one of several datasets."""
     receiver = this.receiver
     if receiver is UNKNOWN and this.name in BATCHES and this.get("drop_remainder") is not None:
         receiver = ExternalObject(UNSEEN, this.site, this.frame.context)  # nothing else has these

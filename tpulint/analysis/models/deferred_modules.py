@@ -24,7 +24,7 @@ _HOST_CALL = re.compile(r"host_call", re.IGNORECASE)
 
 
 def kept(record: ApiCall, callee: DeferredName, found: Value) -> Value:
-    """The result of calling what was passed by, with the call: it may be wanted after all."""
+    """Return the result of calling what was passed by, with the call: it may be wanted later."""
     unseen = isinstance(found, Tensor) and found.sort == "unseen"
     if (found is UNKNOWN and _MAKES.search(callee.name)) or (
         unseen and _HOST_CALL.search(callee.name)

@@ -62,7 +62,7 @@ def _has_no_replica(this: Call) -> bool:
 
 
 def _inputs(this: Call) -> list[Argument] | None:
-    """The arguments of one replica, None where their number is not known."""
+    """Return the arguments of one replica, None where their number is not known."""
     if this.get("infeed_queue", QUEUES[this.name]) not in (None, NONE):
         return None
     given = this.get("inputs", 1)
@@ -90,7 +90,7 @@ def _sharded(value: Value) -> Value:
 
 
 def _one_replicas(this: Call, inputs: Sequence) -> Value:
-    """The first replica's inputs, of which each says whether all replicas get the same."""
+    """Return the first replica's inputs, of which each says whether all replicas get the same."""
     first = inputs.items[0]
     if not isinstance(first, Sequence) or first.open:
         return first

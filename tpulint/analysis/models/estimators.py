@@ -37,7 +37,7 @@ def answer(this: Call) -> Value | None:
 
 
 def _estimator(this: Call) -> Value:
-    """The model_fn is a computation, unless `use_tpu=False` is there in so many words."""
+    """Read the model_fn as a computation, unless `use_tpu=False` is there in so many words."""
     made = ExternalObject(this.path, this.site, this.frame.context)
     made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
     params = options(after_all(this, this.get("params", 3) or NONE))
@@ -107,7 +107,7 @@ def _outfed(this: Call, value: Value) -> Value:
 
 
 def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
-    """The tensors as the host function's arguments: a list by position, a dict by name."""
+    """Return the tensors as the host function's arguments: a list by position, a dict by name."""
     if not isinstance(sent, (Sequence, Mapping)) or sent.open:
         return (Argument(None, "*", UNKNOWN, this.site),)
     whole = sent.site or this.site
@@ -125,7 +125,7 @@ def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
 
 
 def _named(sent: Sequence | Mapping) -> list[tuple[object, Value]]:
-    """The items with their keys."""
+    """Return the items with their keys."""
     if isinstance(sent, Mapping):
         return list(sent.items.items())
     return [(None, each) for each in sent.items]

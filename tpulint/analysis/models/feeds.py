@@ -38,7 +38,7 @@ GIVEN = ("params", "config", "mode", "input_context")
 
 
 def answer(this: Call) -> Value | None:
-    """A call that hands an input pipeline to a TPU; its own answer is left to others."""
+    """Model a call that hands an input pipeline to a TPU; its own answer is left to others."""
     receiver = this.receiver
     if (
         isinstance(receiver, ExternalObject)

@@ -9,7 +9,7 @@ from tpulint.analysis.domain.values import Choice, Value
 
 
 def snapshot(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
-    """The same arguments, with structures of their own."""
+    """Return the same arguments, with structures of their own."""
     for each in arguments:
         if isinstance(each.value, STRUCTURES):
             break

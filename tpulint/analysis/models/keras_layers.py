@@ -233,7 +233,7 @@ def _one(frame: Frame, value: Value, site: Site) -> Tensor:
 
 
 def steps(outputs: Value) -> Iterator[LayerCall]:
-    """The calls of layers that made `outputs`, each after those whose results it takes."""
+    """Yield the calls of layers that made `outputs`, each after those whose results it takes."""
     stack = [(each.layer, False) for each in tensors(outputs) if each.layer is not None]
     seen: set[int] = set()
     while stack:

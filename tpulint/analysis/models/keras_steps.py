@@ -251,7 +251,7 @@ def _call_object(this: Call, value: Value, args: tuple[Argument, ...], name: str
 
 
 def _update(this: Call, model: Model, loss: Value) -> None:
-    """The optimizer counts a step; one of the project's own, and a schedule, are called."""
+    """Count a step of the optimizer; one of the project's own, and a schedule, are called."""
     frame, site = this.frame, this.site
     for optimizer in options(model.attributes.get(COMPILED["optimizer"][0], UNKNOWN)):
         step = None
@@ -275,7 +275,7 @@ def _update(this: Call, model: Model, loss: Value) -> None:
 
 
 def _listed(value: Value | None, depth: int = 0) -> list[Value]:
-    """The losses or metrics in what `compile` was given: lists and dicts of them opened."""
+    """Return the losses or metrics in what `compile` was given: lists and dicts of them opened."""
     if value is None or depth > 3:
         return []
     found = []

@@ -10,7 +10,7 @@ RUNS = ("absl.app.run", "tensorflow.app.run", "tensorflow.compat.v1.app.run")
 
 
 def answer(this: Call) -> Value | None:
-    """It is read when its turn comes, as a `main` that is passed to nothing is."""
+    """Leave the function to be read in its turn, as a `main` that is passed to nothing is."""
     if this.path not in RUNS:
         return None
     session = this.frame.session

@@ -119,7 +119,7 @@ def _update(this: Call, receiver: Mapping) -> Value:
 
 
 def _of_tensor(this: Call, receiver: Tensor) -> Value:
-    """A method of a tensor is an operation on it; of a structure of tensors, a part of it."""
+    """Call a method of a tensor, an operation on it; of a structure of tensors, a part of it."""
     if this.name in SHAPES:
         return UNKNOWN
     if receiver.sort == "structure" or (receiver.sort == "unseen" and this.name in OF_DICTS):
@@ -129,7 +129,7 @@ def _of_tensor(this: Call, receiver: Tensor) -> Value:
 
 
 def _of_structure(this: Call, receiver: Tensor) -> Value:
-    """A method of a structure of tensors gives a part of it; the keys are no tensors."""
+    """Call a method of a structure of tensors, which gives a part of it; keys are no tensors."""
     if this.name == "items":
         return Sequence("list", [Sequence("tuple", [UNKNOWN, replace(receiver)])], True)
     if this.name in OF_DICTS and this.name != "keys":
@@ -138,7 +138,7 @@ def _of_structure(this: Call, receiver: Tensor) -> Value:
 
 
 def _of_constant(this: Call, receiver: Const) -> Value:
-    """A method of a string that gives another one, or says how it begins or ends."""
+    """Call a method of a string that gives another one, or says how it begins or ends."""
     text, given = receiver.value, [e.value for e in this.values if isinstance(e, Const)]
     if not isinstance(text, str) or not all(isinstance(each, str) for each in given):
         return UNKNOWN

@@ -60,7 +60,7 @@ def given_by(path: str) -> str:
 
 
 def _tensor(this: Call) -> Value:
-    """The result of an operation of TensorFlow."""
+    """Return the result of an operation of TensorFlow."""
     if this.name == "stop_gradient":
         made = this.operation()
         made.clusters = frozenset()
@@ -78,7 +78,7 @@ def _tensor(this: Call) -> Value:
 
 
 def _object(this: Call) -> Value:
-    """An object of an outside class. What it is given it may keep."""
+    """Return an object of an outside class, which may keep what it is given."""
     transfer.touch(this.frame, this.values, this.site, this.name, Certainty.POSSIBLE, "unknown")
     made = ExternalObject(this.path, this.site, this.frame.context)
     made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
@@ -86,7 +86,7 @@ def _object(this: Call) -> Value:
 
 
 def _call_given(this: Call) -> None:
-    """A function given to an operation that is not modelled may be called, on tensors.
+    """Call a function given to an operation that is not modelled, perhaps, on tensors.
 
     What the device was to run as Python is never traced: the operation itself is the fault.
     """
@@ -110,7 +110,7 @@ def run_given(this: Call) -> Value:
 
 
 def _of_object(this: Call, receiver: ExternalObject) -> Value:
-    """A method of an outside object: a layer reads its weights, a dataset gives another."""
+    """Call a method of an outside object: a layer reads its weights, a dataset gives another."""
     if this.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
         mode = seam.METRIC_METHODS[this.name]
         transfer.access(this.frame, weights(this.frame, receiver), mode, this.name, this.site)
@@ -154,7 +154,7 @@ def _record_loss(
 
 
 def unseen(this: Call) -> Value:
-    """A call of something that is not seen: tensors go in, perhaps; a tensor comes out, perhaps."""
+    """Call something that is not seen: tensors may go in, and a tensor may come out."""
     values = this.values
     transfer.touch(this.frame, values, this.site, this.name, Certainty.POSSIBLE, "unknown")
     if all_tensors(values):

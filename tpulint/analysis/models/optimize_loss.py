@@ -36,7 +36,7 @@ def answer(this: Call) -> Value | None:
 
 
 def _count(this: Call) -> None:
-    """The step that is given is counted; where None is given, the graph's own is."""
+    """Count the step that is given; where None is given, the graph's own is."""
     if this.get("increment_global_step", 13) == Const(False):
         return
     step = this.get("global_step", 1)

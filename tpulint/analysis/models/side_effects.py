@@ -35,7 +35,7 @@ from tpulint.syntax.nodes import Expression
 
 
 def answer(this: Call) -> Value | None:
-    """Notes the effect; only what reads a clock or draws a number is answered here."""
+    """Note the effect; answer only what reads a clock or draws a number."""
     if this.name not in NAMES or not this.frame.context.on_device:
         return None
     if this.path in CLOCKS or (this.name in DRAWS and this.path.startswith(DRAWING_MODULES)):
@@ -69,7 +69,7 @@ def _note(this: Call, kind: str, sure: bool) -> None:
 
 
 def _keep(this: Call, receiver: Sequence) -> None:
-    """A tensor goes into a list that was made outside the computation."""
+    """Put a tensor into a list that was made outside the computation."""
     made = receiver.made
     if made is None or made.computation is this.frame.context.computation:
         return
@@ -86,7 +86,7 @@ def _write(this: Call) -> None:
 
 
 def _shown(this: Call, node: Expression) -> Iterator[bool]:
-    """The tensors that are put into the words: by themselves, or in a format."""
+    """Yield the tensors that are put into the words: by themselves, or in a format."""
     for part in _formatted(node):
         if isinstance(part, (Name, Attribute, Subscript)):
             yield from _tensors(expressions.value(this.frame, part))

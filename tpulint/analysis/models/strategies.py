@@ -36,7 +36,7 @@ def answer(this: Call) -> Value | None:
 
 
 def _assumed(this: Call, receiver: Opaque) -> Strategy:
-    """The strategy that an opaque thing is by its name, the same each time."""
+    """Return the strategy that an opaque thing is by its name, the same each time."""
     known = receiver.taken_for.get(Strategy)
     if not isinstance(known, Strategy):
         kind = "tpu" if this.frame.session.settings.assume_tpu else "unknown"
@@ -61,7 +61,7 @@ def _construct(this: Call) -> Value | None:
 
 
 def _kind_of_current(this: Call) -> str:
-    """The kind of the current strategy where no scope is seen.
+    """Return the kind of the current strategy where no scope is seen.
 
     A module is run under none: there it is the default one, for one device, unless another was
     set. A function may be called under one.

@@ -18,7 +18,7 @@ COPIES = frozenset(["identity", "convert_to_tensor", "cast"])
 
 
 def answer(this: Call) -> Value | None:
-    """A tensor with what is known of it, or an array of NumPy's."""
+    """Return a tensor with what is known of it, or an array of NumPy's."""
     if this.path.startswith("numpy.") and this.name in seam.ARRAYS:
         return ExternalObject(this.path, this.site, this.frame.context)
     maker = _MAKERS.get(this.name)
@@ -45,7 +45,7 @@ def _is_filled(this: Call) -> bool:
 
 
 def _deciding(this: Call) -> list[Value]:
-    """The arguments that may differ: a size that is not seen is a setting, or it were a tensor."""
+    """Return the arguments that may differ; a size that is not seen is a setting."""
     if this.name != "range":
         return this.values
     return [each for each in this.values if each is not UNKNOWN]

@@ -83,7 +83,7 @@ def as_input(frame: Frame, value: Value, site: Site) -> Value:
 
 
 def fresh_input(frame: Frame, site: Site) -> Tensor:
-    """A tensor (or a structure of them) that each replica has its own of."""
+    """Return a tensor (or a structure of them) that each replica has its own of."""
     return Tensor(frame.context, site, "structure", per_replica=True, data=True)
 
 

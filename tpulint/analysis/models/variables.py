@@ -44,7 +44,7 @@ def answer(this: Call) -> Value | None:
 
 
 def answer_unseen(this: Call) -> Value | None:
-    """A method that only variables have says that its receiver is one."""
+    """Take the receiver for a variable where only variables have the method."""
     receiver = this.receiver
     if isinstance(receiver, Opaque) and this.name in seam.VARIABLE_METHODS:
         known = receiver.taken_for.get(Variable)
@@ -69,7 +69,7 @@ def _is_stepped_summary(this: Call) -> bool:
 
 
 def _makes_here(this: Call) -> bool:
-    """A maker of an outside module, or add_weight on a layer of the project."""
+    """Return whether this is a maker of an outside module, or add_weight on a project's layer."""
     if this.receiver is None:
         return not this.path.startswith("builtins.")
     return this.name in ("add_weight", "add_variable")
@@ -118,7 +118,7 @@ def _name(this: Call) -> str:
 
 
 def _method(this: Call, variable: Variable) -> Value:
-    """A method of a variable: a read, a write, or nothing that matters."""
+    """Call a method of a variable: a read, a write, or nothing that matters."""
     frame = this.frame
     if this.name in seam.WRITES:
         transfer.touch(frame, this.values, this.site, this.name)
@@ -136,7 +136,7 @@ def _method(this: Call, variable: Variable) -> Value:
 
 
 def _written(this: Call, variable: Variable, made: Tensor) -> Tensor:
-    """The result of a method: `v.assign(x)` gives the variable, to be read by who takes it."""
+    """Return the result of a method: `v.assign(x)` gives the variable, which others may read."""
     if this.name not in seam.ASSIGNS:
         return made
     if made.operation is not None:
@@ -162,7 +162,7 @@ def _assign(this: Call) -> Value | None:
 
 
 def _update(this: Call, optimizer: ExternalObject) -> Value:
-    """An optimizer's update writes the variables it is given, and the step it counts."""
+    """Write the variables that an optimizer's update is given, and the step it counts."""
     frame = this.frame
     values = this.values
     taken = [each for each in values if not isinstance(each, Variable)]
@@ -187,7 +187,7 @@ def _kept(optimizer: ExternalObject) -> list[Value]:
 
 
 def _count(this: Call) -> None:
-    """The step that is given is counted; TF1's optimizers take it second."""
+    """Count the step that is given; TF1's optimizers take it second."""
     step = this.get("global_step", 1)
     if isinstance(step, Variable) and step.sort == "step":
         transfer.access(this.frame, step, "write", this.name, this.site)
@@ -204,7 +204,7 @@ def _iterations(this: Call, optimizer: ExternalObject) -> Variable:
 
 
 def _update_unseen(this: Call, receiver: Opaque) -> Value:
-    """An optimizer that is not seen: it takes its arguments, and counts its own iterations."""
+    """Call an optimizer that is not seen: it takes its arguments, and counts its own iterations."""
     _count(this)
     transfer.touch(this.frame, this.values, this.site, this.name, Certainty.DEFINITE, "unknown")
     return transfer.result(this.frame, this.values, this.site, "operation")

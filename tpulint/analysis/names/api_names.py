@@ -43,7 +43,7 @@ def missing_somewhere(data: bytes) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=4096)
 def having_of(path: str) -> int:
-    """The releases that have a dotted name, or the method of that name."""
+    """Return the releases that have a dotted name, or the method of that name."""
     from tpulint.knowledge import names
     from tpulint.knowledge.renames import method_names, methods
 
@@ -58,7 +58,7 @@ def is_missing(having: int, target: Target) -> bool:
 
 
 def candidates(data: bytes) -> Iterator[str]:
-    """The dotted names of the watched API that are in these bytes, each at least once."""
+    """Yield the dotted names of the watched API that are in these bytes, each at least once."""
     aliases: dict[bytes, set[str]] = {}
     for rest, asname in set(_IMPORT.findall(data)):
         path = f"tensorflow{rest.decode()}"

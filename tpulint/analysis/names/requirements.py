@@ -50,7 +50,7 @@ class Requirement(NamedTuple):
 
 
 def requirements(text: str) -> Iterator[Requirement]:
-    """The requirements of TensorFlow with a version in a requirement file's text."""
+    """Yield the requirements of TensorFlow with a version in a requirement file's text."""
     blanked = _without_comments(text)
     for match in _VERSIONED.finditer(blanked):
         package, specifiers = match.groups()
@@ -76,7 +76,7 @@ def _closed(written: str, rest: str) -> str:
 
 
 def in_commands(text: str) -> Iterator[Requirement]:
-    """The releases of TensorFlow that the commands in a README's text install, or run."""
+    """Yield the releases of TensorFlow that the commands in a README's text install, or run."""
     for number, line in enumerate(text.split("\n")):
         installer = _INSTALLER.search(line)
         if installer is not None and _INSTALLS.search(line, installer.end()):
@@ -101,18 +101,18 @@ def requires_keras_2(text: str) -> bool:
 
 
 def _without_comments(text: str) -> str:
-    """The text with the lines that are comments blanked; every place stays where it is."""
+    """Return the text with the lines that are comments blanked; every place stays where it is."""
     return _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def _published(package: str | None) -> int:
-    """The releases that there are of `tensorflow-PACKAGE`, as a mask."""
+    """Return the releases that there are of `tensorflow-PACKAGE`, as a mask."""
     end = _FIRST_WITHOUT.get((package or "").lower())
     return allowed([("<", end)]) if end else names.every()
 
 
 def allowed(specifiers: list[tuple[str, str]]) -> int:
-    """The releases that meet all of `(operator, version)`, as a mask."""
+    """Return the releases that meet all of `(operator, version)`, as a mask."""
     mask = names.every()
     for operator, version in specifiers:
         exact = names.mask_of(".".join([*version.split("."), "0"][:2]))

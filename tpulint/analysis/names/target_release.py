@@ -74,11 +74,11 @@ class Target(NamedTuple):
         return around or self.newest
 
     def of_file(self, keras_2: bool) -> Target:
-        """The target of a file, which may choose Keras 2 itself (see `keeps_keras_2`)."""
+        """Return the target of a file, which may choose Keras 2 itself (see `keeps_keras_2`)."""
         return self._replace(legacy_keras=self.legacy_keras or keras_2)
 
     def of_name(self, path: str) -> Target:
-        """The target for one dotted name: with Keras 2, `tf.keras` is that of TensorFlow 2.15."""
+        """Return the target for one dotted name: with Keras 2, `tf.keras` is TensorFlow 2.15's."""
         if not self.legacy_keras or _KERAS.match(path) is None:
             return self
         before = allowed([("<=", LAST_WITH_KERAS_2)])
@@ -106,7 +106,7 @@ class Targets:
         self.folders: dict[str, frozenset[str]] = {}  # that were searched, with the names in them
 
     def of(self, filename: str) -> Target:
-        """The target of a file, which need not exist."""
+        """Return the target of a file, which need not exist."""
         folder = os.path.dirname(os.path.abspath(filename))
         if folder not in self._known:
             self._known[folder] = self._above(folder)
@@ -178,7 +178,7 @@ def decoded(data: bytes) -> str:
 
 
 def _of_all(found: list[tuple[Requirement, str]]) -> Target:
-    """The target of a folder: what any of its requirements allows, and the one that allows most."""
+    """Return the target of a folder: what any requirement allows, and the one that allows most."""
     mask = 0
     for requirement, _ in found:
         mask |= requirement.mask

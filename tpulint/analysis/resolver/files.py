@@ -68,7 +68,7 @@ class Files:
         return Asked(frozenset(self.folders), frozenset(self.names), frozenset(self._all_asked))
 
     def locate(self, path: str, dotted: str, level: int) -> str | None:
-        """The file that `import dotted` in the file at `path` means; None where it is outside."""
+        """Return the file that `import dotted` in the file at `path` means, or None outside."""
         parts = dotted.split(".") if dotted else []
         if level:
             folder = self._folder_of(path)
@@ -100,7 +100,10 @@ class Files:
         return self._begun[key]
 
     def _search(self, path: str, parts: list[str]) -> str | None:
-        """The first root that holds the module; a mere folder counts where it is a package's."""
+        """Return the first root that holds the module.
+
+        A mere folder counts where it is a package's.
+        """
         for root in self._roots_of(self._folder_of(path)):
             if self._holds(root, parts[0]):
                 found = self._find(root, parts)
@@ -133,14 +136,14 @@ class Files:
         return path.startswith(top + os.sep) or is_package
 
     def child(self, path: str, name: str) -> str | None:
-        """The file of the module `name` inside the package whose `__init__` is at `path`."""
+        """Return the file of the module `name` inside the package whose `__init__` is at `path`."""
         if (path, name) not in self._children:
             inside = os.path.dirname(path) if os.path.basename(path) == PACKAGE else None
             self._children[path, name] = self._find(inside, [name]) if inside else None
         return self._children[path, name]
 
     def given(self, path: str) -> bytes | None:
-        """The bytes that were given for a file that is read now, None where the disk's count."""
+        """Return the bytes given for a file that is read now, None where the disk's count."""
         self.read.add(path)
         return self._given[path] if path in self._given else self.disk.in_memory(path)
 
@@ -177,7 +180,7 @@ class Files:
         return None
 
     def _package(self, folder: str) -> str | None:
-        """A package is its `__init__`, written or not."""
+        """Return a package's file, its `__init__`, written or not."""
         is_package = self._has(folder, PACKAGE) or self._all_names(folder)
         return os.path.join(folder, PACKAGE) if is_package else None
 
@@ -208,7 +211,7 @@ class Files:
         return found
 
     def _roots_of(self, folder: str) -> tuple[str, ...]:
-        """The folders in which an absolute import in `folder` can start, the likeliest first.
+        """Return the folders in which an absolute import in `folder` can start, likeliest first.
 
         They are the folder itself, which is a script's; the one around the outermost package,
         which is an installed one's; those above it, each with its `src`; and those between,

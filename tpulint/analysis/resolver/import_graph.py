@@ -41,7 +41,7 @@ class ImportGraph:
         self._in_folder: dict[Written, tuple[str, ...]] = {}  # by statement, what it means there
 
     def again(self, files: Files, changed: Iterable[str]) -> ImportGraph:
-        """The graph of the same files, those in `changed` (absolute) with other bytes."""
+        """Return the graph of the same files, those in `changed` (absolute) with other bytes."""
         graph = ImportGraph(files, self.known, self._asked)
         for path in changed:
             graph.known.pop(path, None)
@@ -57,11 +57,11 @@ class ImportGraph:
         self._files.look_around(path)
 
     def data(self, path: str) -> bytes:
-        """The bytes of a file."""
+        """Return the bytes of a file."""
         return self._files.data(path)
 
     def imported(self, path: str) -> tuple[str, ...]:
-        """The files of the project that the file at `path` imports, each once."""
+        """Return the files of the project that the file at `path` imports, each once."""
         known = self.known.get(path)
         if known is None:
             known = self._ahead.get(path)
@@ -76,7 +76,7 @@ class ImportGraph:
             self.known[path] = self._meant(path, written)
 
     def reached(self, path: str) -> set[str]:
-        """The file and all that it imports, directly or not."""
+        """Return the file and all that it imports, directly or not."""
         found = {path}
         waiting = [path]
         while waiting:
@@ -135,7 +135,7 @@ class Connected(NamedTuple):
 def connected(
     graph: ImportGraph, seeds: Iterable[str], bound: Iterable[list[str]] = ()
 ) -> list[Connected]:
-    """The seeds in groups: two are of one where they reach a common file, directly or not.
+    """Return the seeds in groups: two are of one where they reach a common file, directly or not.
 
     Seeds that are `bound` are of one group, too. Groups, and the seeds of each, are in
     alphabetical order.

@@ -38,13 +38,13 @@ class Project:
         self._modules[os.path.abspath(filename)] = module
 
     def module(self, path: str) -> Module | None:
-        """The module of the file at `path` (absolute); None where it cannot be read."""
+        """Return the module of the file at `path` (absolute); None where it cannot be read."""
         if path not in self._modules:
             self._modules[path] = self._load(path)
         return self._modules[path]
 
     def known(self, path: str) -> Module | None:
-        """The module of the file at `path`, if it was asked for."""
+        """Return the module of the file at `path`, if it was asked for."""
         return self._modules.get(path)
 
     def _load(self, path: str) -> Module | None:

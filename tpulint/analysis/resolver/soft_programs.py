@@ -39,7 +39,10 @@ class SoftPlacement:
         return next((state for state in (ON, PERHAPS) if entry in self._led_to[state]), None)
 
     def _leading_to(self, state: str) -> set[str]:
-        """The files that import one that asks for `state`, and these; tests ask for themselves."""
+        """Return the files that import one that asks for `state`, and these.
+
+        Tests ask for themselves.
+        """
         asking = [path for path, each in self._setters.items() if each == state]
         found = {each for each in asking if not is_test(each)}
         waiting = list(found)
@@ -51,7 +54,7 @@ class SoftPlacement:
         return found.union(asking)
 
     def _programs(self, path: str) -> list[str]:
-        """The files that a program which runs the module at `path` starts from, tests left out.
+        """Return the files that a program which runs the module at `path` starts from, no tests.
 
         Where nothing but tests leads there, it is a program of its own.
         """
