@@ -73,7 +73,7 @@ def is_fixing(options: argparse.Namespace) -> bool:
 
 
 def progress_of(options: argparse.Namespace) -> Progress:
-    """A line on standard error, where that is a terminal and the run is not a quiet one."""
+    """Return a line on standard error, where that is a terminal and the run is not a quiet one."""
     quiet = options.quiet or options.silent or options.verbose
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return Progress()

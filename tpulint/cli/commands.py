@@ -75,7 +75,7 @@ def split_function(place: str) -> tuple[str, str | None]:
 
 
 def width() -> int:
-    """The columns of the terminal, within what can be read."""
+    """Return the columns of the terminal, within what can be read."""
     from tpulint.cli.parser import columns
 
     return min(max(columns() + 2, 60), 140) if sys.stdout.isatty() else 100

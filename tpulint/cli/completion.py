@@ -9,7 +9,7 @@ from tpulint.cli.parser import Parser
 
 
 def completion(top: Parser, shell: str) -> str:
-    """The script that completes the commands, their options and the options' values."""
+    """Return the script that completes the commands, their options and the options' values."""
     return {"bash": bash, "zsh": zsh, "fish": fish}[shell](top)
 
 
@@ -72,7 +72,7 @@ def zsh(top: Parser) -> str:
 
 
 def zsh_specs(action: argparse.Action) -> Iterator[str]:
-    """The specifications of an option for zsh's _arguments."""
+    """Yield the specifications of an option for zsh's _arguments."""
     text = (action.help or "").replace("[", "(").replace("]", ")").replace(":", "\\:")
     if action.choices:
         after = f":value:({listed(action)})"
@@ -105,7 +105,7 @@ def fish_option(option: str) -> str:
 
 
 def described(top: Parser) -> Iterator[tuple[str, str]]:
-    """The commands with what they are for."""
+    """Yield the commands with what they are for."""
     yield from ((name, each.description or "") for name, each in top.commands().items())
 
 

@@ -162,14 +162,14 @@ def run(given: Sequence[str]) -> int:
 
 
 def parsed(given: Sequence[str]) -> argparse.Namespace:
-    """The options of the command in use; the parsers of the others are not made for it."""
+    """Return the options of the command in use; the parsers of the others are not made for it."""
     if given and given[0] in COMMANDS:
         return made(given[0]).parse_args(given[1:])
     return parser().parse_args(given)
 
 
 def parser() -> Parser:
-    """The parser of all commands."""
+    """Return the parser of all commands."""
     top = Parser(prog="tpulint", description="Find the faults between TPU device and host code.")
     top.add_argument("-V", "--version", action="version", version=f"tpulint {__version__}")
     commands = top.add_subparsers(
@@ -182,7 +182,7 @@ def parser() -> Parser:
 
 
 def made(name: str) -> Parser:
-    """The parser of one command alone."""
+    """Return the parser of one command alone."""
     text, add = COMMANDS[name]
     command = Parser(prog=f"tpulint {name}", description=f"{text[0].upper()}{text[1:]}.")
     add(command)

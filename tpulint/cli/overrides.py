@@ -28,7 +28,7 @@ class Override(NamedTuple):
 
 
 def closest(options: argparse.Namespace, start: str) -> Closest:
-    """The way to each file's configuration. Raises ConfigError for options that make no sense.
+    """Return the way to each file's configuration.
 
     Where there is no configuration file, paths begin in the working directory, or in `start`
     where that is not below it.
@@ -57,7 +57,10 @@ def lay(overrides: Sequence[Override], config: Config) -> Config:
 
 
 def inline(pairs: Iterable[str]) -> list[Override]:
-    """The values of --config KEY=VALUE; its paths and patterns begin in the working directory."""
+    """Return the values of --config KEY=VALUE.
+
+    Its paths and patterns begin in the working directory.
+    """
     found = []
     for pair in pairs:
         for key, value in parse_toml(f"--config {pair}", pair.encode()).items():
@@ -69,7 +72,7 @@ def inline(pairs: Iterable[str]) -> list[Override]:
 
 
 def of_options(options: argparse.Namespace) -> list[Override]:
-    """The values of the options that have a key of their own."""
+    """Return the values of the options that have a key of their own."""
     given = vars(options)
     found: list[Override] = []
     for key in ("certainty", "target-tensorflow", "jobs", "cache-dir", "baseline"):
@@ -92,7 +95,7 @@ def of_options(options: argparse.Namespace) -> list[Override]:
 
 
 def checked(key: str, value: object) -> Any:
-    """The value of an option as its key reads it."""
+    """Return the value of an option as its key reads it."""
     try:
         return rooted(key, KEYS[key].read(value))
     except ConfigError as error:
@@ -100,7 +103,7 @@ def checked(key: str, value: object) -> Any:
 
 
 def rooted(key: str, value: Any) -> Any:
-    """The value with its paths absolute: those of the command line begin where it was typed."""
+    """Return the value with its paths absolute: they begin in the working directory."""
     if key in ("cache-dir", "baseline"):
         return value if key == "cache-dir" and is_shared(value) else os.path.abspath(value)
     if key in PATTERN_KEYS:
@@ -118,12 +121,12 @@ def rooted_pattern(pattern: str) -> str:
 
 
 def words(values: Iterable[str]) -> list[str]:
-    """The words of a repeated option, between commas."""
+    """Return the words of a repeated option, between commas."""
     return [word.strip() for value in values for word in value.split(",") if word.strip()]
 
 
 def table(pairs: Iterable[str]) -> dict[str, list[str]]:
-    """The pairs PATTERN:CODE by pattern."""
+    """Return the pairs PATTERN:CODE by pattern."""
     found: dict[str, list[str]] = {}
     for pair in pairs:
         pattern, colon, code = pair.rpartition(":")
@@ -136,7 +139,7 @@ def table(pairs: Iterable[str]) -> dict[str, list[str]]:
 def listed(
     option: str, values: Sequence[str] | None, codes: Callable[[object], tuple[str, ...]]
 ) -> tuple[str, ...] | None:
-    """The codes of a repeated option; None where it was not given."""
+    """Return the codes of a repeated option; None where it was not given."""
     if values is None:
         return None
     try:

@@ -18,7 +18,7 @@ class Help(argparse.HelpFormatter):
 
 
 def columns() -> int:
-    """The width of the help text, as argparse would choose it."""
+    """Return the width of the help text, as argparse would choose it."""
     try:
         width = int(os.environ.get("COLUMNS", "")) or os.get_terminal_size().columns
     except (ValueError, OSError):
@@ -57,18 +57,18 @@ class Parser(argparse.ArgumentParser):
         return [word for action in self._actions for word in action.option_strings]
 
     def actions(self) -> list[argparse.Action]:
-        """The options and arguments that are not hidden."""
+        """Return the options and arguments that are not hidden."""
         return [each for each in self._actions if each.help != argparse.SUPPRESS]
 
     def groups(self) -> dict[str, list[argparse.Action]]:
-        """The options by the title of their group, without --help's."""
+        """Return the options by the title of their group, without --help's."""
         return {
             str(group.title): [each for each in group._group_actions if each.option_strings]
             for group in self._action_groups[2:]
         }
 
     def commands(self) -> dict[str, Parser]:
-        """The parsers of the commands below this one, by name."""
+        """Return the parsers of the commands below this one, by name."""
         choices = (action.choices for action in self._actions if isinstance(action.choices, dict))
         return {
             name: each

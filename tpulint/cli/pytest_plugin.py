@@ -101,7 +101,7 @@ def message_of(error: BaseException | None, program: str) -> str:
 
 @pytest.fixture(name="emulated_tpu")
 def emulated_tpu_fixture(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A TPU of two cores while the test runs, or the one of --tpulint-emulate.
+    """Emulate a TPU of two cores while the test runs, or the one of --tpulint-emulate.
 
     Another number by the marker `emulated_tpu(num_replicas=4)`, or `(topology="2x2x2")`, or as an
     indirect parameter: `@pytest.mark.parametrize("emulated_tpu", [2, 4, "2x2x2"], indirect=True)`.
@@ -127,7 +127,7 @@ def asked_by(request: pytest.FixtureRequest) -> dict[str, Any] | None:
 
 
 def machine_of(asked: str) -> dict[str, Any]:
-    """The arguments of `emulated_tpu` for a number of cores, or a topology."""
+    """Return the arguments of `emulated_tpu` for a number of cores, or a topology."""
     return {"num_replicas": int(asked)} if asked.isdecimal() else {"topology": asked}
 
 

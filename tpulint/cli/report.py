@@ -75,7 +75,7 @@ def print_messages(messages: Iterable[str]) -> None:
 
 
 def status(options: argparse.Namespace, result: CheckResult, found: bool) -> int:
-    """The exit status of a run that is over."""
+    """Return the exit status of a run that is over."""
     if result.failures:
         return 2
     return 1 if found and not options.exit_zero else 0

@@ -22,7 +22,7 @@ ALONE = ("statistics", "write_baseline", "add_suppressions", "show_files", "show
 
 
 def request_of(options: argparse.Namespace) -> driver.Request:
-    """The request. Raises ConfigError for values and combinations that make no sense."""
+    """Return the request. Raises ConfigError for values and combinations that make no sense."""
     paths = tuple(options.paths) or (".",)
     refuse_contradictions(options, paths)
     start = start_of(paths, options.stdin_filename)
@@ -66,7 +66,7 @@ def stdin() -> bytes:
 
 
 def request_of_file(command: str, options: argparse.Namespace, path: str) -> driver.Request:
-    """The request of a check of that one file. Raises ConfigError where it is no file."""
+    """Return the request of a check of that one file. Raises ConfigError where it is no file."""
     if not path:
         raise ConfigError(f"{command}: '' is not a path")
     if os.path.isdir(path):

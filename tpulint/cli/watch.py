@@ -72,7 +72,7 @@ class WatchedFiles:
 
 
 def with_configurations(files: Sequence[str]) -> list[str]:
-    """The files, their requirements, and every place where one of their configurations can lie."""
+    """Return the files, their requirements, and every place for one of their configurations."""
     folders: set[str] = set()
     for folder in {os.getcwd(), *(os.path.dirname(os.path.abspath(each)) for each in files)}:
         while folder not in folders:
