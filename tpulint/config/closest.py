@@ -29,7 +29,7 @@ class Closest:
         self._patterns: dict[str | None, Patterns] = {}
 
     def of(self, directory: str) -> Config:
-        """The configuration of the absolute `directory`. Raises ConfigError."""
+        """Return the configuration of the absolute `directory`. Raises ConfigError."""
         if self._fixed is not None:
             return self._fixed
         known = self._known.get(directory)
@@ -44,13 +44,13 @@ class Closest:
         return known
 
     def of_file(self, filename: str) -> Config:
-        """The configuration of a file, which need not exist."""
+        """Return the configuration of a file, which need not exist."""
         if self._fixed is not None:
             return self._fixed
         return self.of(os.path.dirname(os.path.abspath(filename)))
 
     def patterns(self, directory: str) -> Patterns:
-        """The patterns of what is left out among the entries of `directory`."""
+        """Return the patterns of what is left out among the entries of `directory`."""
         config = self.of(directory)
         known = self._patterns.get(config.file)
         if known is None:

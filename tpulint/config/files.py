@@ -20,7 +20,7 @@ FILES = (".tpulint.toml", "tpulint.toml", PYPROJECT)
 
 
 def find_config(start: str) -> Config:
-    """The configuration closest to the directory `start`, at or above it.
+    """Return the configuration closest to the directory `start`, at or above it.
 
     Raises ConfigError for one that cannot be read or holds a wrong key or value.
     """
@@ -36,7 +36,7 @@ def find_config(start: str) -> Config:
 
 
 def config_in(directory: str) -> Config | None:
-    """The configuration that `directory` itself holds; a pyproject.toml may hold none."""
+    """Return the configuration that `directory` itself holds; a pyproject.toml may hold none."""
     for name in FILES:
         path = os.path.join(directory, name)
         table = read_table(path) if is_regular(path) else None
@@ -57,7 +57,7 @@ def is_regular(path: str) -> bool:
 
 
 def load_config(path: str) -> Config:
-    """The configuration in `path`: a pyproject.toml, or a file of the table's keys alone."""
+    """Return the configuration in `path`: a pyproject.toml, or a file of the table's keys alone."""
     table = read_table(path)
     return from_table({} if table is None else table, path)
 
@@ -81,7 +81,7 @@ def read_table(path: str) -> Mapping[str, object] | None:
 
 
 def parse_toml(where: str, data: bytes) -> dict[str, object]:
-    """The document. Raises ConfigError, which names it by `where`."""
+    """Return the document. Raises ConfigError, which names it by `where`."""
     import sys
 
     if sys.version_info >= (3, 11):

@@ -61,7 +61,7 @@ class Config(NamedTuple):
         return (*first, *self.extend_exclude)
 
     def origin(self, key: str) -> str:
-        """The file or the option that the value of `key` comes from."""
+        """Return the file or the option that the value of `key` comes from."""
         return dict(self.origins).get(key, DEFAULT)
 
 
@@ -73,7 +73,7 @@ def overridden(config: Config, key: str, value: Any, origin: str) -> Config:
 
 
 def from_table(table: Mapping[str, Any], path: str) -> Config:
-    """The table of the file `path` as a Config.
+    """Return the table of the file `path` as a Config.
 
     Raises ConfigError, naming the nearest right key or value.
     """
@@ -87,7 +87,7 @@ def from_table(table: Mapping[str, Any], path: str) -> Config:
 
 
 def read(key: str, value: object) -> object:
-    """The value of `key`. Raises ConfigError for an unknown key and for a wrong value."""
+    """Return the value of `key`. Raises ConfigError for an unknown key and for a wrong value."""
     known = KEYS.get(key)
     if known is None:
         raise ConfigError(f"unknown key '{key}'{nearest(key, list(KEYS))}")

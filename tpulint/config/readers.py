@@ -50,7 +50,7 @@ def certainty(value: object) -> Certainty:
 
 
 def target(value: object) -> str:
-    """A TensorFlow version: "1.15", or "2.x" with a number or the letter for x."""
+    """Return a TensorFlow version: "1.15", or "2.x" with a number or the letter for x."""
     text = str(value)
     if not isinstance(value, str) or not TARGET.fullmatch(text):
         raise ConfigError(f'\'{text}\' is not a TensorFlow version: write "1.15" or "2.16"')
@@ -64,7 +64,7 @@ def string(value: object) -> str:
 
 
 def directory_or_url(value: object) -> str:
-    """A directory, or a URL of a file system that can be used here."""
+    """Return a directory, or a URL of a file system that can be used here."""
     place = string(value)
     fault = missing_package(place) if is_shared(place) else None
     if fault is not None:

@@ -10,7 +10,7 @@ from tpulint.config.keys import KEYS
 
 
 def schema() -> dict[str, object]:
-    """The schema of a tpulint.toml, which is that of the table `[tool.tpulint]` too."""
+    """Return the schema of a tpulint.toml, which is that of the table `[tool.tpulint]` too."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$id": f"{HOME}/tpulint.schema.json",
@@ -34,6 +34,6 @@ def properties(name: str) -> Iterator[tuple[str, object]]:
 
 
 def selectors() -> list[str]:
-    """The codes and their beginnings, the shorter ones first where they share one."""
+    """Return the codes and their beginnings, the shorter ones first where they share one."""
     found = {code[:length] for code in CODES for length in range(3, 7)}
     return sorted(found)
