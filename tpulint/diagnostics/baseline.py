@@ -48,7 +48,7 @@ def relative(filename: str, root: str) -> str:
 
 
 def write(findings: Iterable[Finding], sources: Mapping[str, Source], path: str) -> str:
-    """The text of the baseline file at `path` for `findings`."""
+    """Return the text of the baseline file at `path` for `findings`."""
     root = os.path.dirname(os.path.abspath(path))
     counts = Counter(key_of(finding, sources, root) for finding in findings)
     files: dict[str, dict[str, dict[str, int]]] = {}
@@ -58,7 +58,7 @@ def write(findings: Iterable[Finding], sources: Mapping[str, Source], path: str)
 
 
 def read(path: str) -> Counter[BaselineKey]:
-    """The known findings. Raises BaselineError for what is no baseline."""
+    """Return the known findings. Raises BaselineError for what is no baseline."""
     try:
         stored = json.loads(read_regular(path, OWN_FILE_LIMIT_BYTES).decode())
     except OSError as error:
@@ -90,7 +90,7 @@ def taken(left: Counter[BaselineKey], key: BaselineKey) -> bool:
 def of_gone_files(
     left: Counter[BaselineKey], root: str
 ) -> dict[tuple[str, str], list[BaselineKey]]:
-    """The entries of files that are no longer there, by what stays when a file is renamed."""
+    """Return the entries of files that no longer exist, by what stays when a file is renamed."""
     found: dict[tuple[str, str], list[BaselineKey]] = {}
     exists = {file: os.path.exists(os.path.join(root, file)) for file, _, _ in left}
     for key, number in left.items():

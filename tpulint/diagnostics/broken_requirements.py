@@ -116,14 +116,14 @@ def _order(spelled: Spelled) -> tuple[int, Span]:
 
 
 def _fails_from(spelled: Spelled) -> int:
-    """The index of the first release that is allowed, came after the name did, and lacks it."""
+    """Return the index of the first allowed release that came after the name did and lacks it."""
     since = (spelled.having & -spelled.having) - 1
     lacking = spelled.target.mask & ~spelled.having & ~since
     return (lacking & -lacking).bit_length() - 1
 
 
 def _place(spelled: Spelled, folder: str) -> str:
-    """The file as seen from the requirement's folder, with the row where that says something."""
+    """Return the file as seen from the requirement's folder, with the row where it helps."""
     path = os.path.relpath(os.path.abspath(spelled.span.filename), folder)
     return path if path.endswith(".ipynb") else f"{path}:{spelled.span.start.row}"
 

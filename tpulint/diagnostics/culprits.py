@@ -69,7 +69,7 @@ def _holds(value: Value, tensor: Tensor) -> bool:
 
 
 def _element(value: Sequence | Mapping, tensor: Tensor) -> tuple[Value, int] | None:
-    """The item that holds the tensor, and its place."""
+    """Return the item that holds the tensor, and its place."""
     if isinstance(value, Sequence):
         for number, item in enumerate(value.items):
             if _holds(item, tensor):
@@ -82,7 +82,7 @@ def _element(value: Sequence | Mapping, tensor: Tensor) -> tuple[Value, int] | N
 
 
 def _without_keyword(argument: Argument) -> Span:
-    """The argument's value as it is written."""
+    """Return the argument's value as it is written."""
     span = argument.site.span
     begin = f"{argument.keyword}="
     if argument.keyword and _text(argument.site.module.text, span).startswith(begin):
@@ -97,7 +97,7 @@ def _name(text: str, span: Span) -> str:
 
 
 def _text(text: str, span: Span) -> str:
-    """The source of a span in one row; "" for others."""
+    """Return the source of a span in one row; "" for others."""
     lines = text.split("\n")
     if span.start.row != span.end.row or not 0 < span.start.row <= len(lines):
         return ""

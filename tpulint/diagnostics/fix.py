@@ -37,7 +37,7 @@ class Fixed:
 
 
 def fix_all(check: Check, unsafe: bool) -> Fixed:
-    """Fixes and checks again until nothing more can be fixed, at most ROUNDS times.
+    """Fix and check again until nothing more can be fixed, at most ROUNDS times.
 
     `check` gives the remaining findings when some files hold other bytes than on disk.
     """
@@ -67,7 +67,7 @@ def fix_all(check: Check, unsafe: bool) -> Fixed:
 
 
 def by_file(findings: Iterable[Finding], unsafe: bool) -> dict[str, dict[Fix, str]]:
-    """The fixes to apply with their codes, by file and in the order of their first edit.
+    """Return the fixes to apply with their codes, by file and in the order of their first edit.
 
     Of overlapping ones all but the first are left out.
     """
@@ -85,7 +85,7 @@ def allowed(fix: Fix, unsafe: bool) -> bool:
 
 
 def apart(fixes: Iterable[Fix]) -> list[Fix]:
-    """The fixes that touch nothing that an earlier one touches."""
+    """Return the fixes that touch nothing that an earlier one touches."""
     taken: list[Edit] = []
     chosen = []
     for fix in sorted(fixes, key=lambda each: min(edit.start for edit in each.edits)):
@@ -102,7 +102,7 @@ def overlap(one: Edit, other: Edit) -> bool:
 
 
 def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, Sequence[Fix]]:
-    """The file's bytes after `fixes`, and those of them that could be applied."""
+    """Return the file's bytes after `fixes`, and those of them that could be applied."""
     data = edited(source, [edit for fix in fixes for edit in fix.edits])
     if data is not None and parses(source, data):
         return data, fixes
@@ -132,7 +132,10 @@ def parses(source: Source, data: bytes) -> bool:
 
 
 def edited(source: Source, edits: Sequence[Edit]) -> bytes | None:
-    """The bytes after `edits`, which do not overlap; None where encoding or cells forbid them."""
+    """Return the bytes after `edits`, which do not overlap.
+
+    It is None where encoding or cells forbid them.
+    """
     if source.cells:
         return edited_notebook(source, edits)
     text = edited_text(source.text, edits, source.newline)
@@ -180,7 +183,7 @@ def edited_notebook(source: Source, edits: Sequence[Edit]) -> bytes | None:
 
 
 def difference(source: Source, data: bytes) -> str:
-    """The change as a unified diff of the Python text."""
+    """Return the change as a unified diff of the Python text."""
     import difflib
     import itertools
 

@@ -11,14 +11,14 @@ from tpulint.syntax.api_spellings import IMPORT, METHOD
 
 
 def shown(spelled: Spelled) -> str:
-    """The name as the file writes it; what it stands for, where that is an import."""
+    """Return the name as the file writes it; what it stands for, where that is an import."""
     if spelled.name.place == METHOD:
         return spelled.name.paths[0]
     return spelled.name.paths[0] if spelled.name.place == IMPORT else spelled.name.written
 
 
 def advice(absent: Absent) -> str:
-    """The end of the message: what to use instead."""
+    """Return the end of the message: what to use instead."""
     if not absent.now:
         return ""
     if absent.spelled.name.place == METHOD:
@@ -30,7 +30,7 @@ def advice(absent: Absent) -> str:
 
 
 def rename(absent: Absent, program: Program) -> Fix | None:
-    """The fix that writes the successor, where there is one and the file has a name for it."""
+    """Return the fix that writes the successor, where there is one that the file can name."""
     spelled, now, name = absent.spelled, absent.now, absent.spelled.name
     if not now:
         return None
@@ -55,7 +55,7 @@ def _last_word(spelled: Spelled, now: str) -> Edit | None:
 
 
 def written(spelled: Spelled, dotted: str) -> str | None:
-    """The dotted name as this file would write it; None where no import leads there."""
+    """Return the dotted name as this file would write it; None where no import leads there."""
     best: tuple[bool, int, str] | None = None
     for alias, paths in spelled.aliases.items():
         if len(paths) == 1 and dotted.startswith(paths[0] + "."):
@@ -66,7 +66,7 @@ def written(spelled: Spelled, dotted: str) -> str | None:
 
 
 def _import(spelled: Spelled, now: str, program: Program) -> str | None:
-    """The import that takes the new name; of a module, only if all its names moved together."""
+    """Return the import of the new name; of a module only if all its names moved together."""
     name = spelled.name
     if ".estimator" in now or not name.written.startswith("from "):
         return None  # tf.estimator is loaded lazily: nothing can be imported from inside it

@@ -69,7 +69,10 @@ class SuppressionSettings(Protocol):
 
 
 def ignored(config: Config, filename: str) -> frozenset[str]:
-    """The codes that `per-file-ignores` takes from a file; a pattern with "!" is turned round."""
+    """Return the codes that `per-file-ignores` takes from a file.
+
+    A pattern with "!" is turned round.
+    """
     path = os.path.abspath(filename)
     found: set[str] = set()
     for patterns, turned, codes in ignores_of(config.per_file_ignores, config.root):

@@ -19,7 +19,7 @@ class RuleSelection(NamedTuple):
 
 
 def selected(layers: Sequence[RuleSelection]) -> frozenset[str]:
-    """The codes asked for. In one layer the longer selector wins, and `ignore` a draw.
+    """Return the codes asked for. In one layer the longer selector wins, and `ignore` a draw.
 
     A file that cannot be parsed was not checked, whatever was selected: only `ignore` silences
     TPU001.

@@ -87,7 +87,7 @@ class Comments:
 
 
 def read_comments(source: Source, noqa: bool = True) -> Comments:
-    """The suppressions of `source`, without the `# noqa` where another tool applies those.
+    """Return the suppressions of `source`, without the `# noqa` where another tool applies those.
 
     What cannot be tokenized ends the reading, not the run.
     """
@@ -134,7 +134,7 @@ def tokens(text: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def wishes(filename: str, token: tokenize.TokenInfo, noqa: bool) -> Iterator[Suppression]:
-    """The suppressions that one comment holds."""
+    """Yield the suppressions that one comment holds."""
     row, column = token.start[0], token.start[1] + 1
     for pattern in (NOQA, IGNORE) if noqa else (IGNORE,):
         found = pattern.search(token.string)
@@ -196,7 +196,7 @@ LOCAL = frozenset(("TPU001", "TPU002", "TPU802"))
 def sureness(
     suppression: Suppression, idle: Sequence[str] | None, partial: Source | None
 ) -> Certainty:
-    """The certainty that the comment is for nothing; `idle` is None where it names no code."""
+    """Return the certainty that the comment has no effect; `idle` is None for no code."""
     if partial is None or (idle is not None and all(codes_of(code) <= LOCAL for code in idle)):
         return Certainty.DEFINITE
     bare = suppression.rows is not None and are_bare(partial, suppression.rows)

@@ -14,7 +14,7 @@ def device_step(site: Site, message: str) -> Step:
 
 
 def device_path(computation: Computation, context: Context, *last: Step) -> tuple[Step, ...]:
-    """The entry point, the calls down to `context`, then `last`."""
+    """Return the entry point, the calls down to `context`, then `last`."""
     calls = traces.calls(DEVICE_LANE, computation.context, context, skip=1)
     return (traces.entry(computation), *calls, *last)
 
@@ -22,14 +22,14 @@ def device_path(computation: Computation, context: Context, *last: Step) -> tupl
 def path_to_site(
     computation: Computation, context: Context, site: Site, message: str
 ) -> tuple[Step, ...]:
-    """The entry point, the calls down to `context`, then what happens at `site`."""
+    """Return the entry point, the calls down to `context`, then what happens at `site`."""
     return device_path(computation, context, device_step(site, message))
 
 
 def path_to_collective(
     computation: Computation, call: ApiCall, scopes: tuple[Scope, ...]
 ) -> tuple[Step, ...]:
-    """The conditions on the way to a collective, and the wait."""
+    """Return the conditions on the way to a collective, and the wait."""
     decides = "decides whether the rest is reached"
     waits = device_step(call.site, f"`{call.last}` waits for every replica")
     conditions = [device_step(scope.site, decides) for scope in scopes]

@@ -36,14 +36,14 @@ def quoted(name: str) -> str:
 
 
 def calls(lane: str, outer: Context, context: Context, *, skip: int = 0) -> Iterator[Step]:
-    """The calls that lead from `outer` to `context`, after the first `skip` of them."""
+    """Yield the calls that lead from `outer` to `context`, after the first `skip` of them."""
     for call in below(outer, context)[skip:]:
         if call.site.place >= 0:
             yield step(lane, call.site, f"calls {quoted(call.name)}")
 
 
 def below(outer: Context, context: Context) -> tuple[CallStep, ...]:
-    """The frames of `context` after those that it shares with `outer`."""
+    """Return the frames of `context` after those that it shares with `outer`."""
     shared = 0
     for left, right in zip(outer.call_chain, context.call_chain, strict=False):
         if left != right:
@@ -65,19 +65,22 @@ def entry(computation: Computation) -> Step:
 def to_cluster(
     computation: Computation, cluster: Cluster, after: Context | None = None
 ) -> list[Step]:
-    """The device's way to a cluster; what it shares with the way to `after` is not repeated."""
+    """Return the device's way to a cluster.
+
+    What it shares with the way to `after` is not repeated.
+    """
     outer = after or computation.context
     skip = 0 if after is not None else 1
     return list(calls(DEVICE_LANE, outer, cluster.context, skip=skip))
 
 
 def to_host_call(computation: Computation, cluster: Cluster) -> tuple[Step, ...]:
-    """The model_fn, and the calls down to the specification that has the host function."""
+    """Return the model_fn, and the calls down to the specification that has the host function."""
     return (entry(computation), *to_cluster(computation, cluster))
 
 
 def into_cluster(cluster: Cluster, context: Context) -> list[Step]:
-    """The host's way: the cluster is opened, then calls down to `context`."""
+    """Return the host's way: the cluster is opened, then calls down to `context`."""
     name = callee_name(cluster.callee)
     opened = step(HOST_LANE, cluster.named, f"{name} runs on the host")
     return [opened, *calls(HOST_LANE, cluster.context, context, skip=1)]

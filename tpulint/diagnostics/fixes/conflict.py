@@ -18,7 +18,7 @@ def of_conflict(conflict: Conflict) -> Fix | None:
 
 
 def pass_by_value(computation: Computation, cluster: Cluster, host: Access) -> Fix | None:
-    """The fix, where the variable itself is an argument of the cluster; else None.
+    """Return the fix, where the variable itself is an argument of the cluster; else None.
 
     All of it must be in the file of the finding: the argument, and what the host
     function does with the variable, which must be reads only.
@@ -52,9 +52,7 @@ def pass_by_value(computation: Computation, cluster: Cluster, host: Access) -> F
 
 
 def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
-    """Return whether the host function itself takes the variable as its parameter, and not beside
-    it.
-    """
+    """Return whether the host function takes the variable as its parameter only."""
     callee = cluster.callee.function if isinstance(cluster.callee, Bound) else cluster.callee
     direct = len(access.context.call_chain) == len(cluster.context.call_chain) + 1
     if not isinstance(callee, Function) or not direct:
