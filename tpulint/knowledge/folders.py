@@ -16,7 +16,5 @@ def _local() -> tuple[str, ...]:
 
 
 def is_local(path: str) -> bool:
-    """Return whether `path`, or what is known of its beginning, leads to the machine of the
-    program.
-    """
+    """Return whether `path`, or its known beginning, leads to the program's own machine."""
     return path.startswith(_local())

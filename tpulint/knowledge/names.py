@@ -62,17 +62,17 @@ def table() -> Table:
 
 
 def releases() -> tuple[str, ...]:
-    """The releases in the table, oldest first."""
+    """Return the releases in the table, oldest first."""
     return table().releases
 
 
 def every() -> int:
-    """The mask of all releases."""
+    """Return the mask of all releases."""
     return (1 << len(releases())) - 1
 
 
 def members(dotted: str) -> dict[str, NameRow]:
-    """The names directly in the module or class `dotted`."""
+    """Return the names directly in the module or class `dotted`."""
     whole = table()
     found = whole.rows.get(dotted)
     if found is None:
@@ -95,7 +95,7 @@ def _row(line: str, lists: tuple[str, ...]) -> tuple[str, NameRow]:
 
 @functools.cache
 def having(dotted: str) -> int:
-    """The releases that have, or may have, the full dotted name; all of them where that is unknown.
+    """Return the releases that have, or may have, the full dotted name; all where that is unknown.
 
     What no TensorFlow 2 has, TensorFlow 1 does not have by the name of TensorFlow 2 either.
     """
@@ -132,7 +132,7 @@ def is_listed(dotted: str) -> bool:
 
 
 def _plain(dotted: str) -> tuple[str, int]:
-    """The name as the table has it, and the releases of which the table then speaks."""
+    """Return the name as the table has it, and the releases of which the table then speaks."""
     dotted = NESTED.sub(r"tensorflow.compat.\1", dotted)
     if dotted.startswith((V2 + ".", V2 + " ")):
         second = sum(1 << i for i, each in enumerate(releases()) if each.startswith("2."))
@@ -152,12 +152,12 @@ def parameters(dotted: str) -> tuple[tuple[int, str], ...]:
 
 
 def spoken_of(dotted: str) -> int:
-    """The releases of which the table says something about the name."""
+    """Return the releases of which the table says something about the name."""
     return _plain(dotted)[1]
 
 
 def mask_of(version: str) -> int:
-    """The releases that stand for `version` ("1.15", "2.x", "2.9"): itself, or those around it.
+    """Return the releases that stand for `version` ("1.15", "2.x", "2.9"): itself or neighbours.
 
     None (0) stands for one that is older than all.
     """
@@ -173,20 +173,20 @@ def mask_of(version: str) -> int:
 
 
 def generation(number: int) -> int:
-    """The mask of all releases of a major version."""
+    """Return the mask of all releases of a major version."""
     return mask_of(f"{number}.x")
 
 
 def until(version: str) -> int:
-    """The mask of all releases up to `version`, which is one of them."""
+    """Return the mask of all releases up to `version`, which is one of them."""
     return (1 << releases().index(version) + 1) - 1
 
 
 def after(version: str) -> str:
-    """The release in the table after `version`."""
+    """Return the release in the table after `version`."""
     return releases()[releases().index(version) + 1]
 
 
 def key(version: str) -> tuple[int, ...]:
-    """The version as numbers, for comparing."""
+    """Return the version as numbers, for comparing."""
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())

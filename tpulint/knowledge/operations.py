@@ -43,7 +43,7 @@ def _blocks() -> dict[str, dict[str, str]]:
 
 @functools.cache
 def dtypes() -> frozenset[str]:
-    """The dtypes that a TPU has."""
+    """Return the dtypes that a TPU has."""
     return frozenset(_blocks()["dtypes"])
 
 
@@ -71,7 +71,7 @@ def builds(dotted: str) -> BuiltOperation | None:
 
 @functools.cache
 def lacks(dotted: str) -> frozenset[str]:
-    """The dtypes of tensors that the function takes, and that its kernel on the device does not."""
+    """Return the dtypes of tensors that the function takes and its device kernel does not."""
     rows = (_blocks()["lacks"].get(name) for name in _spellings(dotted))
     return frozenset(next((row.split(",") for row in rows if row is not None), ()))
 
@@ -81,7 +81,7 @@ def _is_of_the_host(operation: str) -> bool:
 
 
 def _spellings(dotted: str) -> tuple[str, ...]:
-    """The names under which the table may have it, the likeliest first."""
+    """Return the names under which the table may have it, the likeliest first."""
     if dotted.startswith(V2):
         return ("tensorflow." + dotted[len(V2) :],)
     if dotted.startswith(V1):

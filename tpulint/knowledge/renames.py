@@ -35,7 +35,7 @@ class Method(NamedTuple):
 
 @functools.cache
 def method_names() -> frozenset[str]:
-    """The names of the methods, without the rest of the table: most files have none."""
+    """Return the names of the methods, without the rest of the table: most files have none."""
     text = TABLE.read_text(encoding="utf-8")
     return frozenset(re.findall(r'^\[\[method\]\]\nname = "(\w+)"', text, re.MULTILINE))
 
@@ -56,7 +56,7 @@ def renames() -> tuple[Rename, ...]:
 
 @functools.cache
 def methods() -> dict[str, Method]:
-    """The methods by their names."""
+    """Return the methods by their names."""
     rows = [Method(row["name"], row["on"], row.get("new", "")) for row in _table()["method"]]
     return {row.name: row for row in rows}
 
