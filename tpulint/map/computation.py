@@ -256,7 +256,7 @@ def _cluster_node(box: OpenBox) -> MapNode:
 
 
 def _input_node(program: Program, feed: Feed, number: int) -> MapNode:
-    """An input pipeline, with the steps of its dataset as they were written."""
+    """Return an input pipeline, with the steps of its dataset as they were written."""
     names = []
     for each in steps(data_of(program, feed)):
         if isinstance(each, ExternalObject):
@@ -442,7 +442,7 @@ def moved_host(box: OpenBox) -> MapNode:
 
 
 def moved_edges(box: OpenBox, call: str) -> Iterator[MapEdge]:
-    """The arrows between both sides: the tensors that are given, and those that come back."""
+    """Yield the arrows between both sides: the tensors that are given, and those that come back."""
     first = box.moved[0]
     sent: list[Crossing] = []
     for each in first.arguments:

@@ -88,7 +88,10 @@ Pair = tuple[Program, Computation]
 
 
 def _built_here(pairs: Sequence[Pair], path: str) -> list[Pair]:
-    """The computations that are built in the file; where there are none, those that reach it."""
+    """Return the computations that are built in the file.
+
+    If there are none, those that reach it.
+    """
     built = [pair for pair in pairs if pair[1].site.module.path == path]
     return built or [pair for pair in pairs if _reaches(pair[1], path)]
 
@@ -103,7 +106,7 @@ def _reaches(computation: Computation, path: str) -> bool:
 
 
 def _through(pairs: Sequence[Pair], part: Part) -> list[Pair]:
-    """The computations that the part builds, or whose device or host code it holds."""
+    """Return the computations that the part builds, or whose device or host code it holds."""
     return [
         (program, each)
         for program, each in pairs
@@ -173,7 +176,7 @@ def _place(drawn: ComputationMap) -> str:
 
 
 def _files(program: ProgramMap) -> set[str]:
-    """The files that the map leads to."""
+    """Return the files that the map leads to."""
     found = set()
     for drawn in program.computations:
         spans = [drawn.span, *(each.span for each in drawn.regions)]

@@ -218,7 +218,7 @@ class Regions:
         return tuple(dict.fromkeys(keys))[:DEPTH]
 
     def on_tensors(self) -> frozenset[str]:
-        """The keys of the bodies that TensorFlow traces: not those of Python's own loops."""
+        """Return the keys of the bodies that TensorFlow traces: not those of Python's own loops."""
         return frozenset(self.met) - self._unrolled
 
     def shown(self, keys: Iterable[str]) -> tuple[MapRegion, ...]:

@@ -24,7 +24,7 @@ class Definition:
 
 
 def definitions(text: str) -> Iterator[Definition]:
-    """The functions and classes of a file, in its order. Raises SyntaxError."""
+    """Yield the functions and classes of a file, in its order. Raises SyntaxError."""
     unread: list[tuple[ast.AST, str]] = [(ast.parse(text), "")]
     while unread:
         node, outer = unread.pop()

@@ -14,6 +14,6 @@ FORMATS = ("text", "mermaid", "svg", "html")
 
 
 def load(name: str) -> Renderer:
-    """The renderer of the format `name`; its module is imported only now."""
+    """Return the renderer of the format `name`; its module is imported only now."""
     module = importlib.import_module(f"tpulint.map.pictures.{name}")
     return cast(Renderer, module.render)

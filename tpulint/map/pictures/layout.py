@@ -174,7 +174,10 @@ class LaneBoxes:
         self.made.boxes.append(box)
 
     def entry(self, node: MapNode, edge: MapEdge | None) -> None:
-        """A box of the host alone; where its tensors enter the device, the arrow comes later."""
+        """Draw a box of the host alone.
+
+        Where its tensors enter the device, the arrow comes later.
+        """
         box = self.box(node, self.columns.host, self.y)
         self.put(node, box)
         self.y = box.bottom + SPACE
@@ -199,8 +202,9 @@ class LaneBoxes:
         self.last = device
 
     def beside(self, row: BoxRow, device: Box) -> None:
-        """A call and its host cluster, with what crosses between them."""
-        assert row.device is not None and row.host is not None
+        """Draw a call and its host cluster, with what crosses between them."""
+        assert row.device is not None
+        assert row.host is not None
         host = self.box(row.host, self.columns.host, self.y)
         sends = self.arrow_label(row.sends)
         returns = self.arrow_label(row.returns)
@@ -220,7 +224,8 @@ class LaneBoxes:
         self.y += height + SPACE
 
     def below(self, row: BoxRow, device: Box) -> None:
-        assert row.device is not None and row.host is not None
+        assert row.device is not None
+        assert row.host is not None
         sends, returns = self.arrow_label(row.sends), self.arrow_label(row.returns)
         self.put(row.device, device)
         between = ROW * (len(sends) + len(returns)) + 24
@@ -314,7 +319,7 @@ class VariableRows:
         ]
 
     def spread(self, variable: MapVariable) -> None:
-        """The variable between the lanes, and beside it what each of them does with it."""
+        """Draw the variable between the lanes, and beside it what each of them does with it."""
         columns, y = self.columns, self.y
         alarm = " alarm" if variable.key in self.alarmed else ""
         inset = 24.0
@@ -398,7 +403,7 @@ class _Layout:
         return self.made
 
     def cycle(self, number: int) -> None:
-        """The legs that run around the lanes: the host wants the variable, the device holds it."""
+        """Draw the legs around the lanes: the host wants the variable, the device holds it."""
         cycle = self.drawn.cycles[number]
         held = self.variables.sides.get(cycle.variable)
         inset = 7.0 + RAIL * min(number, CYCLES - 1)
@@ -424,13 +429,13 @@ class _Layout:
                 self.made.words.append(Words(x, (first + last) / 2, str(leg), "small alarm"))
 
     def number(self, leg: int, call: str) -> None:
-        """Number the leg of a cycle that crosses from a call to its host cluster."""
+        """Give a number to the leg of a cycle that crosses from a call to its host cluster."""
         if call in self.lanes.sent:
             x, y = self.lanes.sent.pop(call)
             self.made.words.append(Words(x, y, str(leg), "small alarm"))
 
     def captions(self) -> None:
-        """The cycles in words, and what is not in the picture."""
+        """Write the cycles in words, and what is not in the picture."""
         lines: list[tuple[str, str]] = []
         for cycle in self.drawn.cycles:
             sure = "" if cycle.certainty is Certainty.DEFINITE else "possible "

@@ -76,7 +76,7 @@ class _Chart:
         red: frozenset[str],
         prefix: str,
     ) -> Iterator[str]:
-        """The nodes, in a subgraph for each body of control flow."""
+        """Yield the nodes, in a subgraph for each body of control flow."""
         titles = {each.key: each for each in drawn.regions}
         open_now: list[str] = []
         count = 0
@@ -112,7 +112,7 @@ class _Chart:
         return _text("\n".join(lines))
 
     def touches(self, drawn: ComputationMap, key: str, names: dict[str, str]) -> None:
-        """An edge for each node that touches the variable: to it if it writes, else from it."""
+        """Draw an edge for each node that touches the variable: to it for a write, else from it."""
         variable = next(each for each in drawn.variables if each.key == key)
         modes: dict[str, set[str]] = {}
         for touch in variable.touches:

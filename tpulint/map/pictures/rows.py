@@ -66,7 +66,7 @@ def arrow_words(edge: MapEdge) -> list[str]:
 
 
 def alarmed(drawn: ComputationMap) -> frozenset[str]:
-    """The keys of the nodes and variables in a cycle."""
+    """Return the keys of the nodes and variables in a cycle."""
     return frozenset(each for cycle in drawn.cycles for each in cycle.nodes)
 
 
@@ -109,7 +109,7 @@ def line_words(line: Line, node: MapNode, home: Span | None, context: RenderCont
 
 
 def title(node: MapNode) -> str:
-    """The title of a box, with how often it is there."""
+    """Return the title of a box, with how often it is there."""
     return f"{node.title} \N{MULTIPLICATION SIGN}{node.times}" if node.times > 1 else node.title
 
 

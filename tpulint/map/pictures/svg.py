@@ -123,7 +123,7 @@ def body(made: Drawing, key: str, link: Link = lambda span: None) -> str:
 
 
 def _heads(key: str) -> str:
-    """The heads of arrows: in the colour of what is usual, and in that of an alarm."""
+    """Return the heads of arrows: in the colour of what is usual, and in that of an alarm."""
     return "<defs>" + "".join(_head(key, name) for name in ("", "alarm")) + "</defs>"
 
 

@@ -69,7 +69,7 @@ class _Text:
                 yield from textwrap.wrap(f"not shown: {shown(each)}", self.context.width)
 
     def borders(self, before: tuple[str, ...], now: tuple[str, ...]) -> Iterator[str]:
-        """The lines where control flow begins and ends."""
+        """Yield the lines where control flow begins and ends."""
         shared = 0
         while before[shared : shared + 1] == now[shared : shared + 1] and shared < len(now):
             shared += 1
