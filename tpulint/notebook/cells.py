@@ -50,7 +50,7 @@ def python_cell(written: str) -> Cell:
 
 
 def python_text(cell: str) -> str:
-    """The cell with IPython's own lines made harmless; unchanged where it is plain Python."""
+    """Return the cell with IPython's own lines made harmless; plain Python is unchanged."""
     cell = unindented(cell)
     if not is_python(cell):
         return passed_over(cell)
@@ -67,7 +67,7 @@ def is_python(cell: str) -> bool:
 
 
 def unindented(cell: str) -> str:
-    """The cell without the indent of its first line, taken from each line that has it.
+    """Return the cell without the indent of its first line, taken from each line that has it.
 
     So does IPython before 9, Colab's 7.34 too. Newer ones take what all lines share, and refuse
     some of these cells: they run somewhere, so they are no syntax errors.
@@ -79,17 +79,17 @@ def unindented(cell: str) -> str:
 
 
 def passed_over(cell: str) -> str:
-    """The cell with nothing in it to read."""
+    """Return the cell with nothing in it to read."""
     return "\n".join(f"pass{MARK}{line}" for line in cell.split("\n"))
 
 
 def restored(line: str) -> str:
-    """The line as it is in the notebook."""
+    """Return the line as it is in the notebook."""
     return STAND_IN.sub("", line, count=1)
 
 
 def _python_lines(lines: list[str]) -> Iterator[str]:
-    """The lines; only where a statement begins can one be IPython's own."""
+    """Yield the lines; only where a statement begins can one be IPython's own."""
     inside = Nesting()
     goes_on: str | None = None  # the indent of a command that goes on in the next line
     for line in lines:
@@ -161,7 +161,7 @@ class Nesting:
 
 @functools.lru_cache(maxsize=1)  # most cells are plain Python, of which this is asked twice
 def problem_of(cell: str) -> tuple[str, int, int] | None:
-    """The reason, row and column why the text is no Python; None where it is."""
+    """Return the reason, row and column why the text is no Python; None where it is."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -97,7 +97,7 @@ def load(data: bytes) -> dict[str, Any]:
 
 
 def code_cells(notebook: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-    """The Python cells with their numbers, 1-based over all cells."""
+    """Return the Python cells with their numbers, 1-based over all cells."""
     found: list[tuple[int, dict[str, Any]]] = []
     if not is_in_python(notebook):
         return found
@@ -128,7 +128,7 @@ TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
 def file_rows(data: bytes) -> Mapping[tuple[int, int], int]:
-    """The file's row of each (cell, row of the cell), cells 1-based over all cells.
+    """Return the file's row of each (cell, row of the cell), cells 1-based over all cells.
 
     Reads the notebook's JSON token by token, for a parser gives no places. A cell whose source
     is one string lies in one row as a whole.
