@@ -31,6 +31,6 @@ FOR_PEOPLE = ("full", "concise", "grouped")  # those that end in a summary and c
 
 
 def load(name: str) -> Format:
-    """The function of the format `name`; its module is imported only now."""
+    """Return the function of the format `name`; its module is imported only now."""
     name = ALIASES.get(name, name)
     return cast(Format, getattr(importlib.import_module(FORMATS[name]), name))

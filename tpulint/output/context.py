@@ -40,12 +40,12 @@ class RenderContext(NamedTuple):
     unfollowed: Sequence[UnfollowedCall] = ()
 
     def line(self, filename: str, row: int) -> str:
-        """The text of a row; empty where the file cannot be read."""
+        """Return the text of a row; empty where the file cannot be read."""
         source = self.sources.get(filename)
         return source.line(row) if source else ""
 
     def place(self, filename: str, location: Location) -> tuple[int | None, Location]:
-        """A notebook's cell and the place in it; (None, the place itself) elsewhere."""
+        """Return a notebook's cell and the place in it; (None, the place itself) elsewhere."""
         source = self.sources.get(filename)
         if source is None:
             return None, location
@@ -53,7 +53,7 @@ class RenderContext(NamedTuple):
         return cell, Location(row, location.column)
 
     def end(self, span: Span) -> Location:
-        """The end of the span, in the rows of the cell that it starts in."""
+        """Return the end of the span, in the rows of the cell that it starts in."""
         _, start = self.place(span.filename, span.start)
         return Location(span.end.row - span.start.row + start.row, span.end.column)
 
@@ -62,7 +62,7 @@ class RenderContext(NamedTuple):
         return source is not None and bool(source.cells)
 
     def file_row(self, filename: str, row: int) -> int:
-        """The row in the file as it lies on disk; of a notebook, the row of its JSON."""
+        """Return the row in the file as it lies on disk; of a notebook, the row of its JSON."""
         source = self.sources.get(filename)
         if source is None or not source.cells:
             return row
@@ -78,7 +78,7 @@ class RenderContext(NamedTuple):
         return f"{span.filename}:{inside}{start.row}:{start.column}"
 
     def noqa_row(self, finding: Finding) -> int:
-        """The row (of the cell) where a trailing suppression comment has its place."""
+        """Return the row (of the cell) where a trailing suppression comment has its place."""
         source = self.sources.get(finding.span.filename)
         row = finding.span.start.row
         if source is None:

@@ -73,7 +73,7 @@ LEAST = 32
 
 
 def lanes(trace: Sequence[Step], context: RenderContext) -> list[str]:
-    """The lines of the picture, within the context's width less INDENT."""
+    """Return the lines of the picture, within the context's width less INDENT."""
     names = list(dict.fromkeys(step.lane for step in trace))
     names.sort(key=lambda name: (name not in ("device", "host"), name == "host"))
     room = (context.width - INDENT - len(GAP) * (len(names) - 1)) // len(names)
@@ -129,7 +129,7 @@ def step_lines(
 
 
 def source_line(step: Step, room: int, context: RenderContext) -> str:
-    """The step's row; where it does not fit, a window that holds the step's own stretch."""
+    """Return the step's row; where it does not fit, a window that holds the step's own stretch."""
     line = context.line(step.span.filename, step.span.start.row).rstrip()
     indent = len(line) - len(line.lstrip())
     whole = shown(line[indent:])

@@ -33,7 +33,7 @@ def item(finding: Finding, seen: Counter[str], context: RenderContext) -> dict[s
 
 
 def place(span: Span, context: RenderContext) -> dict[str, object]:
-    """The place in the file; of a notebook, the rows of its JSON."""
+    """Return the place in the file; of a notebook, the rows of its JSON."""
     first, last = (context.file_row(span.filename, each.row) for each in (span.start, span.end))
     if context.is_notebook(span.filename):
         return {"lines": {"begin": first, "end": last}}

@@ -18,7 +18,7 @@ def grouped(findings: Sequence[Finding], context: RenderContext) -> str:
 
 
 def block(filename: str, findings: Sequence[Finding], context: RenderContext) -> str:
-    """The file's name, and below it a line a finding."""
+    """Return the file's name, and below it a line per finding."""
     name = shown(filename)
     lines = [f"{paint(name, BOLD) if context.color else name}:"]
     places = [context.short(finding.span)[len(filename) + 1 :] for finding in findings]

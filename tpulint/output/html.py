@@ -69,7 +69,7 @@ def html(findings: Sequence[Finding], context: RenderContext) -> str:
 
 
 def page(title: str, body: str, style: str) -> str:
-    """A whole page: `body` is HTML."""
+    """Return a whole page: `body` is HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -79,7 +79,7 @@ def page(title: str, body: str, style: str) -> str:
 
 
 def article(finding: Finding, context: RenderContext, key: str) -> str:
-    """A finding; `key` makes the names in its picture unique in the page."""
+    """Return a finding; `key` makes the names in its picture unique in the page."""
     code = CODES[finding.code]
     parts = [
         f'<article class="{finding.certainty.value}">\n'
@@ -103,7 +103,10 @@ def article(finding: Finding, context: RenderContext, key: str) -> str:
 
 
 def marked(text: str, underline: str) -> str:
-    """The line with what is underlined in text marked instead; wide characters move the mark."""
+    """Return the line with what is underlined in text marked instead.
+
+    Wide characters move the mark.
+    """
     if not underline:
         return escape(text)
     start = len(underline) - len(underline.lstrip())
@@ -128,7 +131,7 @@ def table(trace: Sequence[Step], context: RenderContext) -> str:
 
 
 def first_line(span: Span, context: RenderContext) -> str:
-    """The row in which `span` starts, its stretch marked, without indentation."""
+    """Return the row in which `span` starts, its stretch marked, without indentation."""
     line = context.line(span.filename, span.start.row).rstrip()
     start, end = stretch(span, span.start.row, line)
     before, inside, after = line[:start].lstrip(), line[start:end], line[end:]

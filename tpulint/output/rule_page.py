@@ -7,7 +7,7 @@ from tpulint.config import ConfigError, nearest
 
 
 def rule_page(code: str | None, style: str) -> str:
-    """The page of `code`, or of every code. Raises ConfigError for a code that is none."""
+    """Return the page of `code`, or of every code. Raises ConfigError for a code that is none."""
     if code is None:
         rows = list(CODES.values())
     else:
@@ -45,7 +45,7 @@ def item(row: Code) -> dict[str, object]:
 
 
 def with_fixes(row: Code, page: str) -> str:
-    """The page, ending with the fixes that there are."""
+    """Return the page, ending with the fixes that there are."""
     if not row.fixes:
         return page
     kinds = {"safe": "`--fix`", "unsafe": "`--fix --unsafe-fixes`"}

@@ -109,7 +109,7 @@ def thread_flows(trace: Sequence[Step], context: RenderContext) -> list[dict[str
 
 
 def location(span: Span, context: RenderContext) -> dict[str, object]:
-    """The place in the file; of a notebook, the rows of its JSON and the name of the cell."""
+    """Return the place in the file; of a notebook, the rows of its JSON and the cell's name."""
     cell, _ = context.place(span.filename, span.start)
     rows = [context.file_row(span.filename, each.row) for each in (span.start, span.end)]
     place: dict[str, object] = {
@@ -135,7 +135,7 @@ def region(start: Location, end: Location) -> dict[str, int]:
 
 
 def artifact(filename: str, context: RenderContext) -> dict[str, str]:
-    """A URI relative to the working directory, or an absolute one for a file outside it."""
+    """Return a URI relative to the working directory, or an absolute one for a file outside it."""
     path = os.path.relpath(context.absolute(filename), context.here) if filename != "-" else "-"
     if path.startswith(os.pardir):
         return {"uri": file_uri(context.absolute(filename))}
@@ -147,12 +147,12 @@ def file_uri(path: str) -> str:
 
 
 def quoted(path: str) -> str:
-    """The path as a part of a URI, whatever bytes its names hold."""
+    """Return the path as a part of a URI, whatever bytes its names hold."""
     return urllib.parse.quote(os.fsencode(path.replace(os.sep, "/")))
 
 
 def line_hash(finding: Finding, seen: Counter[str], context: RenderContext) -> str:
-    """A hash of file, code and the line's words, and `:n` for the n-th of its kind."""
+    """Return a hash of file, code and the line's words, and `:n` for the n-th of its kind."""
     line = context.line(finding.span.filename, finding.span.start.row)
     words = "\0".join((finding.span.filename, finding.code, " ".join(line.split())))
     digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -19,7 +19,7 @@ def settings(config: Config) -> str:
 
 
 def line(key: ConfigKey, config: Config) -> str:
-    """The key's line; the origin follows the value."""
+    """Return the key's line; the origin follows the value."""
     value = value_of(key, config)
     origin = shown_origin(config.origin(key.name))
     if value is None:
@@ -28,7 +28,7 @@ def line(key: ConfigKey, config: Config) -> str:
 
 
 def value_of(key: ConfigKey, config: Config) -> object:
-    """The value that counts, as TOML would hold it; None where there is none."""
+    """Return the value that counts, as TOML would hold it; None where there is none."""
     value = getattr(config, key.field)
     if key.name == "per-file-ignores":
         return {pattern: list(codes) for pattern, codes in value}

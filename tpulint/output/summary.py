@@ -57,7 +57,7 @@ PASSED = "All checks passed!"
 
 
 def count_line(left: int, context: RenderContext) -> str:
-    """The number of findings; that all is well only where everything was checked."""
+    """Return the number of findings; that all is well only where everything was checked."""
     unread = "; not everything was checked" if context.incomplete else ""
     if context.fixed:
         done = f"({context.fixed} fixed, {left} remaining)"
@@ -96,7 +96,7 @@ def hidden_lines(hidden: Mapping[str, int], unset: Collection[str] = ()) -> list
 
 
 def statistics(findings: Sequence[Finding], times: Mapping[str, float], style: str) -> str:
-    """A row a rule with findings, the frequent ones first; as JSON where `style` is json."""
+    """Return a row per rule with findings, frequent ones first; JSON where `style` is json."""
     counts = Counter(finding.code for finding in findings)
     safe = Counter(finding.code for finding in findings if is_safe(finding))
     rows = [

@@ -24,7 +24,7 @@ class Excerpt(NamedTuple):
 
 
 def excerpt(span: Span, context: RenderContext) -> Excerpt:
-    """The spanned rows, at most MOST_ROWS of them, with one row before and after for context."""
+    """Return the spanned rows, at most MOST_ROWS, with one row before and after for context."""
     source = context.sources.get(span.filename)
     if source is None or not 0 < span.start.row <= len(source.lines):
         return Excerpt(2, ())
@@ -57,7 +57,7 @@ def excerpt(span: Span, context: RenderContext) -> Excerpt:
 
 
 def marked(span: Span, row: int, line: str) -> tuple[int, int]:
-    """The stretch of the row to underline, 0-based and half open; empty beside the span."""
+    """Return the stretch of the row to underline, 0-based and half open; empty beside the span."""
     if not span.start.row <= row <= span.end.row:
         return 0, 0
     indent = len(line) - len(line.lstrip())
@@ -69,7 +69,7 @@ def marked(span: Span, row: int, line: str) -> tuple[int, int]:
 
 
 def clipped(line: str, start: int, end: int, room: int) -> tuple[str, str]:
-    """The line within `room` columns around its marked stretch, and the underline."""
+    """Return the line within `room` columns around its marked stretch, and the underline."""
     before, inside, rest = (shown(part) for part in (line[:start], line[start:end], line[end:]))
     if columns(before) + columns(inside) > room:
         keep = max(room // 4, 1)
