@@ -21,7 +21,7 @@ from tpulint.pipeline.discover import SUFFIXES
 
 
 def affected(revision: str, filenames: Sequence[str]) -> frozenset[str]:
-    """The files among `filenames` whose findings the changes since `revision` can affect.
+    """Return the files among `filenames` whose findings the changes since `revision` can affect.
 
     Raises ConfigError where git cannot say what changed.
     """
@@ -48,7 +48,7 @@ def _is_read(path: str) -> bool:
 
 
 def felt(changed: set[str], paths: Iterable[str]) -> set[str]:
-    """The changed files, what imports them, and what any of these import."""
+    """Return the changed files, what imports them, and what any of these import."""
     gone = {each: b"" for each in changed if not os.path.exists(each)}
     graph = ImportGraph(Files(gone))
     importers: dict[str, list[str]] = {}
@@ -65,7 +65,7 @@ def felt(changed: set[str], paths: Iterable[str]) -> set[str]:
 
 
 def changed_files(revision: str, folder: str) -> set[str]:
-    """The absolute paths of what was changed, added or removed in the repository of `folder`."""
+    """Return the absolute paths of what was changed, added or removed in `folder`'s repository."""
     top = os.path.realpath(git(folder, "rev-parse", "--show-toplevel").removesuffix("\n"))
     git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     try:
@@ -78,7 +78,7 @@ def changed_files(revision: str, folder: str) -> set[str]:
 
 
 def git(folder: str, *arguments: str) -> str:
-    """The output of git. Raises ConfigError where it fails."""
+    """Return the output of git. Raises ConfigError where it fails."""
     command = ["git", "-C", folder, *arguments]
     try:
         done = subprocess.run(command, capture_output=True, check=False)

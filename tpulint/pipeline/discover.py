@@ -41,7 +41,7 @@ class Discovery(NamedTuple):
 
 
 def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> Discovery:
-    """The Python files of `paths`; `closest` knows what each directory excludes."""
+    """Return the Python files of `paths`; `closest` knows what each directory excludes."""
     found: set[str] = set()
     named: set[str] = set()
     unread: dict[str, str] = {}
@@ -80,7 +80,7 @@ def unreadable(path: str) -> str | None:
 
 
 def shown(path: str) -> str:
-    """The path as findings show it: relative below the working directory, else absolute."""
+    """Return the path as findings show it: relative below the working directory, else absolute."""
     return below(os.path.abspath(path), os.path.join(os.getcwd(), ""))
 
 
@@ -107,7 +107,7 @@ class IgnoreFile(NamedTuple):
 
 
 def walk(top: str, closest: Closest, unread: dict[str, str]) -> list[str]:
-    """The Python files below the absolute directory `top`; adds to `unread` what cannot be read."""
+    """Return the Python files below the absolute `top`; add to `unread` what cannot be read."""
     files: list[str] = []
     above = ignores_above(top)
     if ignored(above, f"{top}/"):
@@ -154,7 +154,7 @@ def is_regular(entry: os.DirEntry[str]) -> bool:
 
 
 def ignores_above(directory: str) -> IgnoreFile | None:
-    """The ignore files between the top of the git repository, if any, and `directory`."""
+    """Return the ignore files between the top of the git repository, if any, and `directory`."""
     chain = [directory]
     while not os.path.exists(os.path.join(chain[-1], ".git")):
         above = os.path.dirname(chain[-1])

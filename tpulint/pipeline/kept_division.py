@@ -42,7 +42,7 @@ class Division(NamedTuple):
     jobs: tuple[Job, ...]
 
     def unchanged(self, stamps: Stamps) -> dict[str, tuple[str, ...]]:
-        """The imports of the files that are as they were."""
+        """Return the imports of the files that are as they were."""
         rows = self.imported.items()
         return {path: found for path, (before, found) in rows if before == stamps.of(path)}
 

@@ -37,7 +37,7 @@ class LaneRecorder:
         """Statements are not asked for."""
 
     def by_row(self, path: str) -> dict[int, set[str]]:
-        """The lanes of the functions in the module at `path` (absolute), by their first row."""
+        """Return the lanes of the functions in the module at the absolute `path`, by first row."""
         if path not in self._called:
             return {}
         module, lanes = self._called[path]

@@ -63,14 +63,14 @@ def check(filename: str, data: bytes) -> CheckedFile:
 
 @functools.cache
 def project_around(folder: str) -> tuple[str | None, Closest]:
-    """The project that the folder is in, and the way to its files' configurations."""
+    """Return the project that the folder is in, and the way to its files' configurations."""
     root = project_of(folder)
     return root, Closest(root or folder)
 
 
 @functools.cache
 def checked(root: str, here: str) -> CheckedProject:
-    """The project below `root`, its files named as they are seen from `here`."""
+    """Return the project below `root`, its files named as they are seen from `here`."""
     closest = Closest(root)
     found = discover([root], closest=closest, force_exclude=True)
     request = request_of(closest, root)
@@ -82,7 +82,7 @@ def checked(root: str, here: str) -> CheckedProject:
 
 
 def alone(name: str, data: bytes, request: driver.Request) -> CheckedFile:
-    """The file with `data` for its bytes, read again with the project around it."""
+    """Return the file with `data` for its bytes, read again with the project around it."""
     given = request._replace(stdin=data, stdin_filename=name, force_exclude=True)
     result = driver.check(driver.discover(given))
     return CheckedFile(result.findings, result.failures)

@@ -95,7 +95,7 @@ class InputsOnDisk:
         return bool(entry["stated"] == self._stated(entry["files"]))
 
     def _stated(self, files: list[str]) -> str:
-        """The hash of the contents of files, and of the names that the run has for them."""
+        """Return the hash of the contents of files, and of the names that the run has for them."""
         if self._shown is None:
             self._shown = {os.path.abspath(each): each for each in self._names}
         shown = (self._shown.get(os.path.abspath(path)) for path in files)
@@ -120,12 +120,12 @@ def _is_outside(path: str) -> bool:
 
 
 def counting(names: Iterable[str]) -> list[str]:
-    """The names in a folder that an import can mean, or that say what a project is; no caches."""
+    """Return the names in a folder that an import can mean, or that say what a project is."""
     return sorted(each for each in names if each in TOPS or _may_be_imported(each))
 
 
 def required(names: Iterable[str]) -> list[str]:
-    """The files in a folder that may say which TensorFlow it is for."""
+    """Return the files in a folder that may say which TensorFlow it is for."""
     return sorted(each for each in names if FILES.fullmatch(each) or README.fullmatch(each))
 
 

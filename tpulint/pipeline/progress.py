@@ -17,7 +17,7 @@ class Progress:
     """A silent receiver of a run's progress."""
 
     def step(self, what: str, done: int = 0, total: int = 0) -> None:
-        """`what` is being done, `done` of `total`; a total of 0 is not known."""
+        """Report that `what` is being done, `done` of `total`; a total of 0 is not known."""
 
     def end(self) -> None:
         """Take the line away: findings or the process's end follow."""

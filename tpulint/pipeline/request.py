@@ -46,35 +46,35 @@ class Request(NamedTuple):
     warnings: tuple[str, ...] = ()
 
     def config_of(self, filename: str) -> Config:
-        """The configuration of a file of the run."""
+        """Return the configuration of a file of the run."""
         if self.closest is None or filename == STDIN:
             return self.config
         return self.closest.of_file(filename)
 
     def codes_of(self, filename: str) -> frozenset[str]:
-        """The codes that are asked for in a file of the run."""
+        """Return the codes that are asked for in a file of the run."""
         if self.closest is None or filename == STDIN:
             return self.codes
         return codes_by(self.closest.of_file(filename), self.layer)
 
     def closest_or_one(self) -> Closest:
-        """The way to each directory's configuration; one for all where there is no other."""
+        """Return the way to each directory's configuration; one for all where there is no other."""
         return self.closest or Closest(self.config.root, self.config)
 
     def every_code(self, filenames: Iterable[str]) -> frozenset[str]:
-        """The codes that are asked for in any of the files."""
+        """Return the codes that are asked for in any of the files."""
         if self.closest is None:
             return self.codes
         return frozenset().union(*(self.codes_of(each) for each in one_a_folder(filenames)))
 
     def every_setting(self, filenames: Iterable[str]) -> list[Settings]:
-        """The analysis settings of the files, each once."""
+        """Return the analysis settings of the files, each once."""
         some = one_a_folder(filenames) if self.closest is not None else [STDIN]
         return list(dict.fromkeys(settings_of(self.config_of(each)) for each in some))
 
 
 def codes_by(config: Config, layer: RuleSelection) -> frozenset[str]:
-    """The codes that a configuration and the command line ask for."""
+    """Return the codes that a configuration and the command line ask for."""
     return _selected(RuleSelection(config.select, config.extend_select, config.ignore), layer)
 
 
@@ -84,7 +84,7 @@ def _selected(*layers: RuleSelection) -> frozenset[str]:
 
 
 def settings_of(config: Config) -> Settings:
-    """The part of a configuration that the analysis needs."""
+    """Return the part of a configuration that the analysis needs."""
     from tpulint.analysis.options import Settings
 
     return Settings(config.wrappers, config.assume_tpu, config.target_tensorflow)
@@ -101,7 +101,7 @@ def _one_a_folder(filenames: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def start_of(paths: Sequence[str], stdin_filename: str | None) -> str:
-    """The directory whose configuration counts for the run as a whole: where all paths meet."""
+    """Return the directory whose configuration counts for the whole run: where all paths meet."""
     if tuple(paths) == (STDIN,):
         return os.path.dirname(os.path.abspath(stdin_filename)) if stdin_filename else os.getcwd()
     full = [os.path.abspath(path) for path in paths]

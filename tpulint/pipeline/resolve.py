@@ -81,7 +81,7 @@ def is_asked_for(finding: Finding, wanted: Collection[str]) -> bool:
 
 
 def broken(findings: Iterable[Finding]) -> set[str]:
-    """The files that cannot be parsed."""
+    """Return the files that cannot be parsed."""
     return {each.span.filename for each in findings if each.code == BROKEN}
 
 
@@ -95,7 +95,7 @@ def is_shown(finding: Finding, request: Request) -> bool:
 def new_findings(
     findings: Sequence[Finding], filenames: Collection[str], request: Request, result: CheckResult
 ) -> Sequence[Finding]:
-    """The findings that no baseline has; stale entries of the baselines become messages."""
+    """Return the findings that no baseline has; stale entries of the baselines become messages."""
     by_path: dict[str, set[str]] = {}
     for folder, config in configurations(filenames, request).items():
         if config.baseline_path is not None:
@@ -120,14 +120,14 @@ def new_findings(
 
 
 def configurations(filenames: Iterable[str], request: Request) -> dict[str, Config]:
-    """The configuration of each folder that holds one of the files."""
+    """Return the configuration of each folder that holds one of the files."""
     from tpulint.pipeline.request import one_a_folder
 
     return {each: request.config_of(each) for each in one_a_folder(filenames)}
 
 
 def trimmed(finding: Finding) -> Finding:
-    """The finding with at most STEPS_A_LANE steps a lane: how it begins, and how it ends."""
+    """Return the finding with at most STEPS_A_LANE steps per lane: its beginning and its end."""
     lanes: dict[str, list[int]] = {}
     for index, step in enumerate(finding.trace):
         lanes.setdefault(step.lane, []).append(index)

@@ -14,7 +14,7 @@ APART = ("runtime", "__pycache__")  # folders that no finding depends on
 
 @functools.cache
 def package_hash() -> str:
-    """The hash of all files of the package that findings can depend on."""
+    """Return the hash of all files of the package that findings can depend on."""
     digest = hashlib.sha256()
     top = os.path.dirname(tpulint.__file__)
     for folder, folders, names in os.walk(top):

@@ -83,7 +83,7 @@ class Warm:
             each.rehearse(first)
 
     def programs_of(self, path: str) -> Iterable[ReadProgram]:
-        """The programs that read the module at `path` (absolute) in the last check."""
+        """Yield the programs that read the module at `path` (absolute) in the last check."""
         for each in self._by_settings.values():
             yield from each.known_programs.of(path)
 

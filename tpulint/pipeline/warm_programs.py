@@ -80,7 +80,7 @@ class WarmPrograms:
         return None if found is None else found.analysis
 
     def of(self, path: str) -> Iterator[ReadProgram]:
-        """The programs that read the module at `path`; parts, where those are newer."""
+        """Yield the programs that read the module at `path`; parts, where those are newer."""
         for key in {*self._read, *self._outdated}:
             found = self._read.get(key) or self._parts.get(key) or self._outdated[key]
             if path in found.files and found.program is not None:
@@ -143,12 +143,12 @@ class WarmPrograms:
 
 
 def key_of(job: Job) -> ProgramKey:
-    """The identity of a program between two checks."""
+    """Return the identity of a program between two checks."""
     return (job.seeds, frozenset(job.placed))
 
 
 def part_of(job: Job, graph: ImportGraph, first: str) -> Job | None:
-    """The entry points that reach the file `first`; None where that is none of them, or all.
+    """Return the entry points that reach the file `first`; None where that is none of them, or all.
 
     Those that import others come before these: what is called is then read only once.
     """
