@@ -37,7 +37,7 @@ class Absent(NamedTuple):
 
 
 def absent(program: Program) -> Iterator[Absent]:
-    """The names that fail, each where Python would raise first.
+    """Yield the names that fail, each where Python would raise first.
 
     Where a module has another one in no release, and nothing is known of what took its place,
     the first name in a file is enough.
@@ -105,17 +105,17 @@ def _is_gone(spelled: Spelled) -> bool:
 
 
 def first_without(spelled: Spelled) -> str:
-    """The first release in the table after the last that has the name."""
+    """Return the first release in the table after the last that has the name."""
     return names.releases()[spelled.having.bit_length()]
 
 
 def first_with(spelled: Spelled) -> str:
-    """The first release in the table that has the name."""
+    """Return the first release in the table that has the name."""
     return names.releases()[(spelled.having & -spelled.having).bit_length() - 1]
 
 
 def newest(mask: int) -> str:
-    """The last release of a mask."""
+    """Return the last release of a mask."""
     return names.releases()[mask.bit_length() - 1]
 
 

@@ -22,7 +22,7 @@ class Misfit(NamedTuple):
 
 
 def misfit_in(cluster: Cluster, fault: ArityFault) -> Misfit | None:
-    """The first of the cluster's callees for which `fault` has a reason."""
+    """Return the first of the cluster's callees for which `fault` has a reason."""
     callees = options(cluster.callee)
     found = [(each, reason) for each in callees if (reason := fault(each, cluster.arguments))]
     if not found:

@@ -18,7 +18,7 @@ ALONE = {"experimental_aggregate_gradients": False, "skip_gradients_aggregation"
 
 
 def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tuple[Scope, ...]]]:
-    """Collectives of device code, each with the traced control flow around it."""
+    """Yield collectives of device code, each with the traced control flow around it."""
     for computation in program.computations:
         for call in computation.calls:
             scopes = call.context.control()
@@ -41,7 +41,7 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
 
 
 def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
-    """The tensors and variables that decide, but for those that all replicas have alike."""
+    """Return the tensors and variables that decide, but for those that all replicas have alike."""
     found: list[Tensor | Variable] = []
     for scope in scopes:
         payload = scope.payload

@@ -86,7 +86,7 @@ def placed_softly(program: Program, computation: Computation) -> bool:
 
 
 def placement(program: Program, computation: Computation) -> str | None:
-    """The soft placement of the programs that run the computation, found where each starts."""
+    """Return the soft placement of the programs that run the computation, found at each start."""
     calls = computation.context.call_chain
     first = calls[0].site if calls else computation.site
     return program.soft_placement.get(first.module.path)

@@ -18,9 +18,7 @@ TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 
 
 def is_eager(program: Program, computation: Computation) -> bool:
-    """Return whether the `run` that makes `computation` is certainly reached eagerly, and may be a
-    TPU's.
-    """
+    """Return whether the `run` that makes `computation` certainly is eager, and may be a TPU's."""
     context = computation.context
     if any(scope.kind in TRACED for scope in context.scopes) or context.with_blocks(DECORATED):
         return False
@@ -60,7 +58,7 @@ def may_be_other_function(computation: Computation) -> bool:
 
 
 def modules_on_the_way(computation: Computation) -> set[Module]:
-    """The modules of the calls that lead to the computation."""
+    """Return the modules of the calls that lead to the computation."""
     return {computation.site.module, *(each.site.module for each in computation.context.call_chain)}
 
 

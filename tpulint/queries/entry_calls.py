@@ -50,17 +50,17 @@ REPLICATES = ("replicate", "split_compile_and_replicate")
 
 
 def entries(program: Program, kinds: tuple[str, ...] = tuple(SIGNATURES)) -> Iterator[Computation]:
-    """The computations that a call of one of `kinds` builds."""
+    """Return the computations that a call of one of `kinds` builds."""
     return (each for each in program.computations if each.kind in kinds)
 
 
 def argument(entry: Computation, name: str) -> Argument | None:
-    """The argument `name` of the entry call, by keyword or by position."""
+    """Return the argument `name` of the entry call, by keyword or by position."""
     return entry.call.argument(name, SIGNATURES[entry.kind].index(name))
 
 
 def given(entry: Computation, name: str) -> Value:
-    """The value of an argument: None where it is certainly not given, UNKNOWN where it may be."""
+    """Return the value of an argument: None if it is not given, UNKNOWN if it may be."""
     found = argument(entry, name)
     if found is not None:
         return found.value

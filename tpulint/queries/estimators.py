@@ -19,13 +19,13 @@ def on_tpu(estimator: ApiCall) -> bool:
 
 
 def run_config(estimator: ApiCall) -> Value:
-    """The RunConfig that a TPUEstimator is given; UNKNOWN where the estimator is not seen."""
+    """Return the RunConfig of a TPUEstimator; UNKNOWN where the estimator is not seen."""
     found = estimator.argument("config", 2)
     return UNKNOWN if found is None else found.value
 
 
 def setting(estimator: ApiCall, keyword: str, position: int) -> Value:
-    """An argument of the TPUConfig; NONE where it keeps its default, UNKNOWN where unseen."""
+    """Return an argument of the TPUConfig; NONE if it keeps its default, UNKNOWN if unseen."""
     return _inside(_inside(run_config(estimator), "tpu_config", 0), keyword, position)
 
 
@@ -38,9 +38,7 @@ def _inside(value: Value, keyword: str, position: int) -> Value:
 
 
 def broadcasts(estimator: ApiCall) -> bool | None:
-    """Return whether every core gets the same input, and one core's output is taken; None: not
-    seen.
-    """
+    """Return whether all cores get the same input and one core's output counts, None if unseen."""
     modes = options(setting(estimator, "per_host_input_for_training", 3))
     if any(isinstance(each, External) and each.last == "BROADCAST" for each in modes):
         return True
@@ -48,9 +46,7 @@ def broadcasts(estimator: ApiCall) -> bool | None:
 
 
 def _feeds_each_core(mode: Value) -> bool:
-    """Return whether `per_host_input_for_training` is a bool, or one of PER_SHARD_V1,
-    PER_HOST_V1...
-    """
+    """Return whether `per_host_input_for_training` is a bool, or PER_SHARD_V1 and the like."""
     return isinstance(mode, Const) or (isinstance(mode, External) and mode.last[:4] == "PER_")
 
 

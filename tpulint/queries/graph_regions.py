@@ -82,7 +82,7 @@ class GraphRegion:
         return self._of.get(id(operation))
 
     def of_cluster(self, node: GraphNode) -> Iterator[GraphNode]:
-        """The nodes of the host cluster that `node` belongs to."""
+        """Return the nodes of the host cluster that `node` belongs to."""
         return (each for each in self._nodes.values() if each.cluster is node.cluster)
 
     def _add(self, operation: Operation) -> None:
@@ -164,7 +164,7 @@ class GraphRegion:
             before = node
 
     def _order_results(self) -> None:
-        """A body of a conditional, loop or call gives its results when its effects have run."""
+        """Order the results of a conditional, loop or call after its effects."""
         if not self._bodies:
             return
         effects = [each.operation for each in self.computation.accesses]
@@ -179,17 +179,17 @@ OUTSIDE = "outside"
 
 
 def scopes_of(context: Context) -> list[Scope]:
-    """The scopes in the innermost computation, outermost first."""
+    """Return the scopes in the innermost computation, outermost first."""
     return list(context.since(COMPUTATION))[::-1]
 
 
 def bodies_of(context: Context) -> list[Scope]:
-    """The bodies of conditionals, loops and calls around an operation, outermost first."""
+    """Return the bodies of conditionals, loops and calls around an operation, outermost first."""
     return [each for each in scopes_of(context) if each.kind in BODIES]
 
 
 def bodies_around(cluster: Cluster) -> tuple[Scope, ...]:
-    """The bodies of conditionals, loops and calls that the cluster is in, outermost first."""
+    """Return the bodies of conditionals, loops and calls around the cluster, outermost first."""
     found: list[Scope] = []
     for scope in scopes_of(cluster.context):
         if scope.kind == CLUSTER:
@@ -200,8 +200,9 @@ def bodies_around(cluster: Cluster) -> tuple[Scope, ...]:
 
 
 def given_by_scopes(context: Context) -> Iterator[tuple[Operation, bool]]:
-    """Yield what an operation waits for because of where it is built: explicit dependencies, and
-    the tensors that decide on a body.
+    """Yield what an operation waits for because of where it is built.
+
+    These are explicit dependencies, and the tensors that decide on a body.
     """
     found: list[tuple[Operation, bool]] = []
     for scope in scopes_of(context):

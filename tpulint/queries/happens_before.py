@@ -104,7 +104,7 @@ class HappensBefore:
         return kept
 
     def _needed_by(self, roots: list[Operation]) -> set[int]:
-        """The operations that `roots` or results depend on, by identity."""
+        """Return the operations that `roots` or results depend on, by identity."""
         unread = [*roots, *self._results.operations]
         found: set[int] = set()
         outputs = self._outputs_of_bodies()
@@ -121,7 +121,7 @@ class HappensBefore:
         return found
 
     def _outputs_of_bodies(self) -> Mapping[Hashable, list[Operation]]:
-        """The operations that leave each conditional, loop or call: it computes all or none."""
+        """Return the operations that leave each conditional, loop or call: all run, or none."""
         found: dict[Hashable, list[Operation]] = defaultdict(list)
         for each in self._computation.operations:
             depth = len(bodies_of(each.context))
@@ -158,7 +158,7 @@ class _Question:
         return Turn(AFTER, needs_device, is_last)
 
     def _needs_device(self, node: GraphNode, cluster: Cluster) -> bool | None:
-        """A head needs nothing of the device but its arguments; in a body there are none."""
+        """Return how surely a node needs the device beyond its arguments; None if it does not."""
         if not self._region.is_top:
             return True
 
@@ -176,7 +176,7 @@ class _Question:
         return seen or any(self._is_computed(edge.source) for edge in node.sources)
 
     def _precedes_device(self, node: GraphNode) -> bool | None:
-        """A tail is followed by nothing on the device."""
+        """Return how surely something on the device follows the node; None if nothing does."""
         return self._along(node, lambda one: one.users, self._is_followed)
 
     def _is_awaited(self, node: GraphNode, cluster: Cluster) -> bool | None:

@@ -31,7 +31,7 @@ def is_for_inference(program: Program, feed: Feed) -> bool:
 
 
 def _shared(one: Context, other: Context) -> int:
-    """The number of calls that lead to both."""
+    """Return the number of calls that lead to both."""
     count = 0
     for first, second in zip(one.call_chain, other.call_chain, strict=False):
         if first != second:

@@ -53,7 +53,7 @@ def data_of(program: Program, feed: Feed) -> Value:
 
 
 def calls_of(program: Program, feed: Feed) -> list[ApiCall]:
-    """The calls made while the input function was read, functions of its datasets included."""
+    """Return the calls made while the input function, or a function of its datasets, was read."""
     return program.piped_to.get(id(feed), [])
 
 
@@ -106,7 +106,7 @@ def steps(data: Value) -> Iterator[ExternalObject]:
 
 
 def last_batches(data: Value) -> list[ExternalObject | None]:
-    """The step that made the batches, on each way to `data`; None where it is not seen.
+    """Return the step that made the batches, on each way to `data`; None where it is not seen.
 
     Each step is visited once, however many ways lead over it.
     """
@@ -130,7 +130,7 @@ def last_batches(data: Value) -> list[ExternalObject | None]:
 
 
 def _elements_from(value: Value) -> list[Value]:
-    """The datasets whose elements, batched as they are, a step hands on; none if not known."""
+    """Return the datasets whose elements, batched as they are, a step hands on, if known."""
     if not isinstance(value, ExternalObject) or value.last in ENDS:
         return []
     if value.last == "apply":

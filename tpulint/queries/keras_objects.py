@@ -23,9 +23,7 @@ def is_optimizer(value: Value | None) -> bool:
 
 
 def has_slots(optimizer: Value) -> bool:
-    """Return whether the optimizer makes variables beside each of the model's: plain SGD makes
-    none.
-    """
+    """Return whether the optimizer makes variables beside the model's; plain SGD does not."""
     assert isinstance(optimizer, ExternalObject)
     if optimizer.last != "SGD":
         return True
@@ -34,9 +32,7 @@ def has_slots(optimizer: Value) -> bool:
 
 
 def has_variables(program: Program, weights: Variable) -> bool:
-    """Return whether the model or layer of `weights` has them before the step: others get them
-    there.
-    """
+    """Return whether the model or layer of `weights` has them before the step, not in it."""
     call = next(iter(program.at.get(weights.site, ())), None) if weights.site else None
     if call is None:
         return False

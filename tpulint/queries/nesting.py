@@ -18,9 +18,7 @@ OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 
 
 def after_the_step(context: Context) -> bool:
-    """Return whether this is a `host_call` or `eval_metrics` function: no TPU context is left
-    there.
-    """
+    """Return whether this is a `host_call` or `eval_metrics` function, which has no TPU context."""
     clusters = [each.payload for each in context.since(COMPUTATION) if each.kind == CLUSTER]
     return any(isinstance(each, Cluster) and each.kind not in OPENED_BY_CALL for each in clusters)
 

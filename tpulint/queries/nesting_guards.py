@@ -35,7 +35,7 @@ class Guard:
 
 
 def guards(module: Module) -> Iterator[Guard]:
-    """The guards in `module` that do not guard."""
+    """Yield the guards in `module` that do not guard."""
     facts = module.facts
     if facts.names_any(frozenset([seam.COUNTER])):
         for body in [facts.body, *(each.body for each in facts.functions)]:
@@ -47,7 +47,7 @@ def guards(module: Module) -> Iterator[Guard]:
 
 
 def counter_tests(body: Block) -> Iterator[int]:
-    """The places where the counter is taken for a sign of an open cluster."""
+    """Yield the places where the counter is taken for a sign of an open cluster."""
     for node in walk(*body):
         for each in _tested(node):
             place = reads_counter(each)
@@ -71,7 +71,7 @@ def _tested(node: Node) -> list[Expression]:
 
 
 def reads_counter(node: Expression) -> int | None:
-    """The place of `context._outside_compilation_counter`, or of its getattr."""
+    """Return the place of `context._outside_compilation_counter`, or of its getattr."""
     match node:
         case Attribute(place=place, name=seam.COUNTER):
             return place
@@ -82,7 +82,7 @@ def reads_counter(node: Expression) -> int | None:
 
 
 def flags(function: ir.FunctionCode) -> Iterator[tuple[str, int]]:
-    """Flags that are set before a cluster and reset after it, but not when it raises."""
+    """Yield flags that are set before a cluster and reset after it, but not when it raises."""
     if not function.names_any(seam.OUTSIDE_COMPILATION):
         return
     tested = {

@@ -31,8 +31,9 @@ def is_sure(access: Access) -> bool:
 
 
 def is_one_object(variable: Variable, context: Context) -> bool:
-    """Return whether what a Python loop made, read once for all its rounds, is taken in its own
-    round.
+    """Return whether what a Python loop made is taken in its own round.
+
+    The loop is read once for all its rounds.
     """
     if variable.made is None:
         return True

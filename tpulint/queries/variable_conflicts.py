@@ -68,7 +68,7 @@ def conflicts(program: Program) -> Iterator[Conflict]:
 
 
 def _on_the_same(held: dict[int, list[Access]], variable: Variable) -> list[Access]:
-    """The touches of the variable, of the weights it is one of, and of those that it holds."""
+    """Return the touches of the variable, of the weights it is in, and of those that it holds."""
     of_whole = held.get(id(variable.whole), [])
     whole = [each for each in of_whole if each.variable is variable.whole]
     return [*held.get(id(variable), []), *whole]
@@ -81,7 +81,7 @@ def _only_asked(host: Access, others: list[Access]) -> bool:
 
 
 def host_touches(computation: Computation) -> Iterator[Access]:
-    """The reads and writes in the host clusters of `computation`."""
+    """Yield the reads and writes in the host clusters of `computation`."""
     for each in computation.accesses:
         if each.context.cluster is not None and each.mode in TOUCHES:
             yield each
@@ -126,7 +126,7 @@ def _is_earlier(left: Access, right: Access) -> bool:
 
 
 def _surest(others: list[Access], host: Access) -> Access:
-    """The touch on the device that says most: sure before unsure, a write before a read.
+    """Return the touch on the device that says most: sure before unsure, a write before a read.
 
     Of a step, where it is counted.
     """
