@@ -15,18 +15,18 @@ HERE = Path(__file__).parent
 
 
 def load(code: str) -> Rule:
-    """The rule `code`."""
+    """Return the rule `code`."""
     importlib.import_module(".".join(["tpulint", "rules", *CODES[code].path.split("/")]))
     return REGISTERED[code]()
 
 
 def page(code: str) -> str:
-    """The text of the rule's page (markdown)."""
+    """Return the text of the rule's page (markdown)."""
     return (HERE / f"{CODES[code].path}.md").read_text(encoding="utf-8")
 
 
 def run(program: Program, codes: Collection[str]) -> list[Finding]:
-    """The findings of the rules among `codes`, sorted by place and code."""
+    """Run the rules among `codes`, and return their findings, sorted by place and code."""
     findings: list[Finding] = []
     for code in RULES:
         if code in codes:

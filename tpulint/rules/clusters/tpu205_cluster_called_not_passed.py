@@ -33,7 +33,7 @@ class ClusterCalledNotPassed(Rule):
 
 
 def certainty(cluster: Cluster, given: Argument) -> Certainty:
-    """A method that returns nothing may be there to be overridden."""
+    """Return how sure it is: a method that returns nothing may be there to be overridden."""
     sure = given.value != NONE and not cluster.context.is_guess
     return Certainty.DEFINITE if sure else Certainty.POSSIBLE
 

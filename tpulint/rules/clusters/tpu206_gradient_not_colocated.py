@@ -72,7 +72,7 @@ class Gradient:
 
 
 def uncolocated(computation: Computation) -> Iterator[Gradient]:
-    """The gradients of `computation` whose operations are not placed with the host's."""
+    """Yield the gradients of `computation` whose operations are not placed with the host's."""
     for call in computation.calls:
         if call.context.cluster is not None or not takes_gradient(call) or colocates(call):
             continue

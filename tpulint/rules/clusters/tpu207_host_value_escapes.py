@@ -31,7 +31,8 @@ class HostValueEscapes(Rule):
             for each in escapes(computation):
                 tensor = each.use.tensor
                 culprit = in_calls(computation.calls, each.use.site, tensor)
-                assert tensor.made is not None and tensor.site is not None
+                assert tensor.made is not None
+                assert tensor.site is not None
                 steps = [
                     traces.entry(computation),
                     *traces.to_cluster(computation, each.cluster),
@@ -67,7 +68,7 @@ class Escape:
 
 
 def escapes(computation: Computation) -> Iterator[Escape]:
-    """The first use on the device of every tensor that got out, the surest first."""
+    """Yield the first use on the device of every tensor that got out, the surest first."""
     found: dict[int, Escape] = {}
     for use in computation.uses:
         home = use.tensor.made
@@ -98,7 +99,7 @@ def _certainty(computation: Computation, use: Use) -> Certainty:
 
 
 def carried(value: Value | None, depth: int = 0) -> Iterator[Tensor]:
-    """The tensors that a returned object holds: it takes them along, as a structure does."""
+    """Yield the tensors that a returned object holds: it takes them along, as a structure does."""
     if depth > DEPTH:
         return
     inner: list[Value] = []

@@ -39,7 +39,7 @@ class DifferingControlFlowContext(Rule):
 
 
 def unbalanced(cluster: Cluster) -> list[ContextChange]:
-    """The changes of context in `cluster` that no other change takes back."""
+    """Return the changes of context in `cluster` that no other change takes back."""
     computation = cluster.computation
     assert computation is not None
     if computation.mode != "graph":

@@ -64,7 +64,7 @@ def _is_sure(cluster: Cluster, cleared: Scope | None) -> bool:
 
 
 def _clearing(cluster: Cluster) -> Scope | None:
-    """The context between the computation and the call that clears the computation's."""
+    """Return the context between the computation and the call that clears the computation's."""
     for scope in cluster.context.since("computation"):
         if scope.kind == WITH and scope.effect in NAMES:
             return scope

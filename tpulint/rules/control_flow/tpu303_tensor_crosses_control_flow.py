@@ -61,7 +61,7 @@ def is_either_or(use: Use) -> bool:
 
 
 def _ended(use: Use) -> Scope:
-    """The outermost scope of the tensor's home that has ended where it is used."""
+    """Return the outermost scope of the tensor's home that has ended where it is used."""
     assert use.tensor.made is not None
     around = {id(scope) for scope in use.context.scopes}
     kinds = (COND, WHILE, "computation", "cluster", "function")

@@ -126,7 +126,7 @@ def asks_for_summaries(context: Context) -> bool:
 
 
 def folders_that_empty(program: Program) -> Iterator[str]:
-    """The folders of code that takes summaries away again: their model_fns are read apart."""
+    """Yield the folders of code that takes summaries away again: their model_fns are read apart."""
     for calls in (program.calls, *(computation.calls for computation in program.computations)):
         yield from (_folder(each) for each in calls if each.last in EMPTIES)
 

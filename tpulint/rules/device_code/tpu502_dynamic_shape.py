@@ -91,7 +91,7 @@ def _data_in(value: Value) -> Tensor:
 
 
 def _loop_sources(program: Program) -> set[Site]:
-    """The places of what loops run over: `for i in tf.range(n)` becomes a loop without a range."""
+    """Return the places of what loops run over; `for i in tf.range(n)` loops without a range."""
     places = {call.context.scopes for each in program.computations for call in each.calls}
     return {
         site
@@ -111,7 +111,7 @@ def needs_constants(call: ApiCall) -> bool:
 
 
 def dynamic_arguments(call: ApiCall) -> Iterator[tuple[Argument, str]]:
-    """The arguments that must be constant and are not, with what they are."""
+    """Yield the arguments that must be constant and are not, with what they are."""
     for keyword, position in CONSTANTS[call.last]:
         argument = call.argument(keyword, position)
         if argument is not None and argument.value != NONE:

@@ -145,7 +145,7 @@ def _fix(argument: Argument, dtype: str) -> Fix | None:
 
 
 def asked_dtypes(call: ApiCall) -> Iterator[tuple[Argument | None, str]]:
-    """The dtypes that a call asks for, with the argument that says so."""
+    """Yield the dtypes that a call asks for, with the argument that says so."""
     if not call.path.startswith("tensorflow.") or builds(call.path) is not None:
         return
     if call.last in CASTS:
@@ -161,7 +161,7 @@ def asked_dtypes(call: ApiCall) -> Iterator[tuple[Argument | None, str]]:
 
 
 def named(value: Value) -> str | None:
-    """The dtype that `tf.float16`, `np.float16` or `"float16"` names."""
+    """Return the dtype that `tf.float16`, `np.float16` or `"float16"` names."""
     if isinstance(value, External):
         name = value.last
     elif isinstance(value, Const):

@@ -64,13 +64,13 @@ def check_what_is_moved(program: Program, report: Report) -> None:
 
 
 def loop_around(context: Context) -> Scope | None:
-    """The device loop whose every iteration gets here; None under a condition in it."""
+    """Return the device loop whose every iteration gets here; None under a condition in it."""
     control = context.control()
     return control[-1] if control and control[-1].kind == WHILE else None
 
 
 def certainty(computation: Computation, context: Context) -> Certainty:
-    """It depends on which of several functions is called, or on who owns the strategy."""
+    """Return how sure it is, which depends on the function called or on the strategy's owner."""
     return (
         Certainty.POSSIBLE
         if is_guessed(context, computation)

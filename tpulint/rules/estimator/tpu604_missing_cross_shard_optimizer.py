@@ -48,8 +48,9 @@ class MissingCrossShardOptimizer(Rule):
 
 
 def _may_be_tpus(computation: Computation, updates: list[ApiCall]) -> bool:
-    """Return whether a way to a TPUEstimatorSpec leads by an update, where nothing else shows that
-    the model_fn is a TPU's.
+    """Return whether a way to a TPUEstimatorSpec leads by an update.
+
+    Only asked where nothing else shows that the model_fn is a TPU's.
     """
     if computation.certainty is Certainty.DEFINITE:
         return True
@@ -58,14 +59,12 @@ def _may_be_tpus(computation: Computation, updates: list[ApiCall]) -> bool:
 
 
 def _sums_by_hand(computation: Computation) -> bool:
-    """Return whether the replicas meet somewhere: then the gradients may be summed without a
-    wrapper.
-    """
+    """Return whether the replicas meet: then gradients may be summed without a wrapper."""
     return any(call.last in seam.COLLECTIVES for call in computation.calls)
 
 
 def _by_place(computation: Computation) -> dict[Site, list[ApiCall]]:
-    """The updates; one place has several where the optimizer is one of several."""
+    """Return the updates; one place has several where the optimizer is one of several."""
     found: dict[Site, list[ApiCall]] = {}
     for call in [*computation.calls, *computation.updates]:
         if call.last in UPDATES:
@@ -110,9 +109,7 @@ def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
 
 
 def is_bare(receiver: Value | None) -> bool:
-    """Return whether this certainly is an optimizer of TensorFlow's, or made after it, that sums
-    nothing.
-    """
+    """Return whether this certainly is a TensorFlow optimizer, or made after it, without a sum."""
     if isinstance(receiver, Instance):
         return _is_bare_class(receiver)
     if not isinstance(receiver, ExternalObject):
@@ -124,9 +121,7 @@ def is_bare(receiver: Value | None) -> bool:
 
 
 def _is_from_elsewhere(optimizer: ExternalObject) -> bool:
-    """Return whether another package's optimizer, or wrapper of one, shows nothing that sums
-    gradients.
-    """
+    """Return whether another package's optimizer, or wrapper, shows no sum of gradients."""
     if SUMS.search(optimizer.path):
         return False
     held = [v for _, v in optimizer.arguments if isinstance(v, (ExternalObject, Instance))]
@@ -134,9 +129,7 @@ def _is_from_elsewhere(optimizer: ExternalObject) -> bool:
 
 
 def _is_bare_class(optimizer: Instance) -> bool:
-    """Return whether a class of the project is a TensorFlow optimizer and neither sums nor wraps
-    one.
-    """
+    """Return whether a project's class is a TensorFlow optimizer that neither sums nor wraps."""
     bases = mro(optimizer.cls)
     outside = [each for each in bases if isinstance(each, External)]
     made = any(each.last.endswith("Optimizer") for each in outside)

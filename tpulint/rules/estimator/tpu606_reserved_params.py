@@ -60,7 +60,7 @@ def _holds(params: Value, key: str, call: ApiCall) -> bool:
 
 
 def check_batches(call: ApiCall, runs: set[str], report: Report) -> None:
-    """A literal batch that the replicas cannot share; how many they are may be a guess.
+    """Check a literal batch that the replicas cannot share; how many they are may be a guess.
 
     runs: what the estimator is seen to do, for TPUEstimator checks a size when it uses it. If
     nothing is seen, it may do all.

@@ -50,7 +50,7 @@ class HostOnlyInput(Rule):
 
 
 def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> None:
-    """The host of the TPU writes the checkpoints, too."""
+    """Check the model_dir: the host of the TPU writes the checkpoints, too."""
     sure = remoteness(estimator.result)
     given = estimator.argument("model_dir", 1)
     config = run_config(estimator)
@@ -137,7 +137,7 @@ def remoteness(owner: Value) -> Certainty | None:
 
 
 def _of_config(config: ExternalObject) -> Certainty | None:
-    """A RunConfig names its TPU by `cluster=` or by `master=`."""
+    """Return how sure it is that a RunConfig names its TPU, by `cluster=` or by `master=`."""
     cluster = config.argument("cluster")
     master = config.argument("master")
     given = [each for each in (cluster, master) if each is not None and each != NONE]

@@ -82,7 +82,7 @@ def check_params(program: Program, report: Report) -> None:
 
 
 def _named(program: Program, feed: Feed) -> Site:
-    """The argument of `train` and its kin that is the input function, else the whole call."""
+    """Return the argument of `train` and its kin that is the input function, else the call."""
     call = next((each for each in program.at.get(feed.site, ()) if each.last == feed.kind), None)
     given = call.argument("input_fn", 0) if call is not None else None
     return given.site if given is not None else feed.site

@@ -86,7 +86,7 @@ def release_of(call: ApiCall, target: Target) -> str:
 
 
 def unknown_keywords(call: ApiCall, target: Target) -> Iterator[tuple[Argument, str]]:
-    """The keywords that no release of the target takes, with the nearest one that it takes."""
+    """Yield the keywords that no release of the target takes, with the nearest that it takes."""
     wanted = target.mask & names.having(call.path) & names.spoken_of(call.path)
     taken: set[str] = set()
     seen = 0

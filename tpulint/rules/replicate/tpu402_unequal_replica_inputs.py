@@ -78,7 +78,7 @@ def _differ(left: Value, right: Value) -> str | None:
 
 
 def _dtype(value: Value) -> str | None:
-    """The dtype of an input, where it is seen; TensorFlow puts the constant 0 in place of None."""
+    """Return the dtype of an input, where it is seen; TensorFlow makes None the constant 0."""
     return "int32" if value == NONE else described(value)[0]
 
 

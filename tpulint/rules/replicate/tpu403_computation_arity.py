@@ -126,7 +126,7 @@ def input_count(entry: Computation) -> int | None:
 
 
 def _fed(queue: Value) -> int | None:
-    """The number of tuple elements of an infeed queue (tpu_feed.InfeedQueue)."""
+    """Return the number of tuple elements of an infeed queue (tpu_feed.InfeedQueue)."""
     if not isinstance(queue, ExternalObject) or queue.last != "InfeedQueue":
         return None
     number = queue.argument("number_of_tuple_elements", 0)

@@ -55,14 +55,15 @@ def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Repor
 
 
 def _told(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
-    assert tensor.made is not None and tensor.site is not None
+    assert tensor.made is not None
+    assert tensor.site is not None
     return device_path(
         computation, tensor.made, device_step(tensor.site, "is made in the computation")
     )
 
 
 def _maker(tensor: Tensor, call: ApiCall) -> Computation | None:
-    """The computation that made `tensor` and has ended where `call` stands."""
+    """Return the computation that made `tensor` and has ended where `call` stands."""
     home = tensor.made
     if home is None or home.run != call.context.run:
         return None
@@ -117,7 +118,7 @@ def _is_session(receiver: Value | None) -> bool:
 
 
 def hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
-    """The calls that made the hooks of a TPUEstimatorSpec, which run outside the computation."""
+    """Yield the calls that made a TPUEstimatorSpec's hooks, which run outside the computation."""
     for number, spec in enumerate(computation.calls):
         if spec.last != "TPUEstimatorSpec":
             continue

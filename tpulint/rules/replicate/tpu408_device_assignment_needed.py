@@ -40,7 +40,7 @@ class DeviceAssignmentNeeded(Rule):
 
 
 def _core(call: ApiCall) -> int:
-    """The number in `tpu.core(number)` in device code, 0 where it is none."""
+    """Return the number in `tpu.core(number)` in device code, 0 where it is none."""
     if call.last != "core" or not call.context.on_device:
         return 0
     number = call.argument("num", 0)

@@ -69,7 +69,7 @@ def why_nothing(entry: Computation) -> str | None:
 
 
 def _shapes(value: Value) -> list[tuple[int | None, ...] | None]:
-    """The shapes of the tensors in one replica's inputs."""
+    """Return the shapes of the tensors in one replica's inputs."""
     if isinstance(value, Sequence):
         found = [shape for item in value.items for shape in _shapes(item)]
         return [*found, None] if value.open else found

@@ -42,7 +42,7 @@ class RunOutsideFunction(Rule):
 
 
 def certainty(computation: Computation) -> Certainty:
-    """The check in TensorFlow came with the name `run`."""
+    """Return how sure it is: the check in TensorFlow came with the name `run`."""
     return computation.certainty if computation.kind == "run" else Certainty.POSSIBLE
 
 

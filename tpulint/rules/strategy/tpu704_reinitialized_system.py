@@ -88,7 +88,7 @@ def initialized_again(program: Program) -> Iterator[Again]:
 
 
 def _lost(call: ApiCall, standing: list[ApiCall], is_rebuilt: bool) -> Iterator[Again]:
-    """The most that is in the way: what a scope made, or a strategy.
+    """Yield the most that is in the way: what a scope made, or a strategy.
 
     is_rebuilt: a scope is entered afterwards, so that the system may be cleared on purpose.
     """

@@ -48,7 +48,7 @@ class SystemNotInitialized(Rule):
 
 
 def candidates(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
-    """The steps that certainly run on a TPU, each with the call that made its strategy."""
+    """Yield the steps that certainly run on a TPU, each with the call that made its strategy."""
     makers = [each for each in program.calls if each.last in seam.TPU_STRATEGIES]
     for computation in program.computations:
         if computation.kind not in seam.STRATEGY_RUN or is_built_in_graph(computation):
@@ -62,7 +62,7 @@ def candidates(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
 
 
 def strategy_behind(receiver: Value | None) -> Strategy | None:
-    """The strategy whose `run` it is, or under whose scope the model was made that is fitted."""
+    """Return the strategy whose `run` it is, or in whose scope the fitted model was made."""
     if isinstance(receiver, (ExternalObject, Instance)) and is_model(receiver):
         return receiver.context.strategy if receiver.context is not None else None
     return receiver if isinstance(receiver, Strategy) else None

@@ -73,7 +73,7 @@ class LossReductionInStep(Rule):
 
 
 def called(computation: Computation) -> Iterator[tuple[ApiCall, ExternalObject]]:
-    """The calls of Keras' losses that are compiled for the device."""
+    """Yield the calls of Keras' losses that are compiled for the device."""
     for call in computation.calls:
         loss = call.receiver
         is_called = call.last == "__call__" and is_compiled(call.context)
@@ -82,7 +82,7 @@ def called(computation: Computation) -> Iterator[tuple[ApiCall, ExternalObject]]
 
 
 def averaged_twice(computation: Computation) -> Iterator[tuple[ApiCall, ExternalObject, Site]]:
-    """The averages of what a loss has reduced already, each with the loss and its call's site."""
+    """Yield the averages of what a loss has reduced already, each with the loss and its site."""
     made = {id(call.result): (loss, call.site) for call, loss in called(computation)}
     for call in computation.calls:
         given = call.argument("per_example_loss", 0) if call.last == AVERAGES else None

@@ -49,7 +49,7 @@ class EmbeddingMisuse(Rule):
 
 
 def uses(program: Program) -> Iterator[tuple[ApiCall, ExternalObject]]:
-    """The calls of methods of embeddings, each with the object."""
+    """Yield the calls of methods of embeddings, each with the object."""
     for call in program.all_calls():
         made = call.receiver
         if call.last in OF_EMBEDDINGS and isinstance(made, ExternalObject):

@@ -78,7 +78,7 @@ def creations(computation: Computation) -> Iterator[Creation]:
 
 
 def owner_of_variables(call: ApiCall) -> str | None:
-    """ "layer", "optimizer" or "metric" where the call makes one that owns variables."""
+    """Return "layer", "optimizer" or "metric" where the call makes one that owns variables."""
     parts = call.path.split(".")
     if call.receiver is not None or len(parts) < 3:
         return None
@@ -92,8 +92,9 @@ def owner_of_variables(call: ApiCall) -> str | None:
 
 
 def is_kept(computation: Computation, context: Context) -> bool:
-    """Return whether something makes it once only: a test of what it is kept in, `build`,
-    init_scope. A test around the step itself says nothing of what each of its traces makes.
+    """Return whether something makes it once only: a test of its holder, `build`, init_scope.
+
+    A test around the step itself says nothing of what each of its traces makes.
     """
     if any(key.kind == GUARD for key, _ in context.conditions - computation.context.conditions):
         return True
