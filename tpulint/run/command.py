@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def request_of(options: argparse.Namespace) -> RunRequest:
-    """The request. Raises ConfigError for values and combinations that make no sense."""
+    """Return the request. Raises ConfigError for values and combinations that make no sense."""
     words = options.module if options.module is not None else options.program
     words = words[1:] if words[:1] == ["--"] else words
     if not words:

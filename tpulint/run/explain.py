@@ -76,7 +76,7 @@ def explain(
 def files_of(
     failures: list[RunFailure], program: str, own: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """The program, the files where they arose, and those on the way that are no library's.
+    """Return the program, the files where they arose, and those on the way that are no library's.
 
     Files named one by one come with their project, where that can be told.
     """

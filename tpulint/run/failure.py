@@ -146,7 +146,7 @@ def _is_of_estimator(error: BaseException) -> bool:
 
 
 def _installed() -> str | None:
-    """The release of TensorFlow, which no error may keep from being looked up."""
+    """Return the release of TensorFlow, which no error may keep from being looked up."""
     for name in _DISTRIBUTIONS:
         try:
             return version(name)

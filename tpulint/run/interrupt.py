@@ -77,8 +77,10 @@ class Interrupts:
         self.listens = False
 
     def _raise(self, number: int, frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt in the main thread, as Python does, but not where C++ made
-        Python make an error: it could not take another in its place.
+        """Raise KeyboardInterrupt in the main thread, as Python does.
+
+        It is not raised where C++ made Python make an error: C++ could not take another error in
+        its place.
         """
         self.late = self.listens and _makes_an_error(frame)
         if not self.late:

@@ -49,7 +49,7 @@ COUNTS = """.wide { overflow-x: auto; }
 
 
 def html(ran: FinishedRun, context: RenderContext) -> str:
-    """The report as a page that needs nothing else."""
+    """Return the report as a page that needs nothing else."""
     parts = [f"<p>{escape(headline(ran))}</p>\n"]
     if ran.computations:
         head = "".join(f"<th>{name}</th>" for name in COLUMNS)
@@ -81,7 +81,7 @@ def html_rows(computations: Sequence[ComputationRun]) -> Iterator[str]:
 
 
 def pictures(computations: Sequence[ComputationRun], context: RenderContext) -> Iterator[str]:
-    """The lanes of each computation, with what went from one to the other."""
+    """Yield the lanes of each computation, with what went from one to the other."""
     for number, one in enumerate(computations[:MOST]):
         yield f"<h2>{escape(headed(one))}</h2>\n"
         yield figure(map_of_run(one), context, f"m{number}")

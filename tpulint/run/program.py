@@ -31,8 +31,9 @@ INTERRUPTED = 130  # what a shell says of a program that Ctrl-C has ended
 
 
 class UserProgram(NamedTuple):
-    """The path of a script, of a notebook, or of a directory or zip file with a `__main__.py`; or
-    a module.
+    """A program to run, which is a file, a directory or a module.
+
+    A file is a script, a notebook or a zip file; directories and zip files have a `__main__.py`.
     """
 
     name: str
@@ -128,7 +129,7 @@ def _code_of(script: str) -> CodeType:
 
 
 def _run(code: Any, file: str | None, loader: Any, spec: ModuleSpec | None = None) -> None:
-    """Executes `code` as the module `__main__`, which it stays until the process ends."""
+    """Execute `code` as the module `__main__`, which it stays until the process ends."""
     module = ModuleType("__main__")
     vars(module).update(
         __builtins__=builtins,
@@ -199,7 +200,7 @@ def run_cell(path: str, number: int, text: str, row: int, names: dict[str, objec
 
 
 def skipped(source: Source) -> Iterator[tuple[int, str]]:
-    """The cell and the text of each line of IPython's own."""
+    """Yield the cell and the text of each line of IPython's own."""
     lines = source.text.splitlines()
     for number, first, last in source.cells:
         for line in lines[first - 1 : last]:

@@ -87,7 +87,7 @@ class FinishedRun(NamedTuple):
 
 
 def text(ran: FinishedRun, context: RenderContext) -> str:
-    """The report for a terminal."""
+    """Return the report for a terminal."""
     lines = [headline(ran), ""]
     lines += [*table(ran.computations), "", NOTE] if ran.computations else [EMPTY]
     if ran.unfinished:
@@ -130,7 +130,7 @@ def headline(ran: FinishedRun) -> str:
 
 
 def explained(fault: RunFault, context: RenderContext) -> str:
-    """A fault, and the finding that reports it."""
+    """Return a fault, and the finding that reports it."""
     from tpulint.output.full import block
 
     shown = f"\n\n{block(fault.finding, context).rstrip()}" if fault.finding else ""
@@ -147,7 +147,7 @@ def verdict(fault: RunFault) -> str:
 
 
 def table(computations: Sequence[ComputationRun]) -> list[str]:
-    """The lines of the table; numbers stand at the right of their columns, places at the left."""
+    """Return the lines of the table, with numbers at the right of their columns."""
     rows: list[tuple[str, ...] | str] = [COLUMNS]
     for one in computations:
         rows.append(headed(one))
@@ -200,7 +200,7 @@ def row_of_cell(filename: str, row: str) -> str:
 
 @lru_cache(maxsize=1)
 def notebook_source(filename: str) -> Source | None:
-    """The notebook; None where it cannot be read any more."""
+    """Return the notebook; None where it cannot be read any more."""
     try:
         return read_source(filename)
     except UnreadableSource:

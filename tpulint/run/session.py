@@ -228,7 +228,7 @@ def warnings_without_rule(watch: Watch) -> Iterator[str]:
 
 
 def unfinished(watch: Watch) -> tuple[str, ...]:
-    """The host clusters that had not ended, with the replicas and the line of each."""
+    """Return the host clusters that had not ended, with the replicas and the line of each."""
     from tpulint.run.report import shown_place
 
     replicas: dict[tuple[str, str | None], list[int]] = {}
@@ -242,7 +242,7 @@ def unfinished(watch: Watch) -> tuple[str, ...]:
 
 
 def computation(place: str | None, totals: Totals) -> ComputationRun:
-    """The row of a computation and those of its lanes."""
+    """Return the row of a computation and those of its lanes."""
     from tpulint.run.report import ComputationRun, Lane, shown_place
 
     lanes = tuple(

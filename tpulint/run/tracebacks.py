@@ -26,7 +26,7 @@ def is_ours(filename: str) -> bool:
 
 
 def stack_of(frame: FrameType) -> str:
-    """The lines of the program that `frame` is in, as a traceback shows them."""
+    """Return the lines of the program that `frame` is in, as a traceback shows them."""
     stack = tracebacks.extract_stack(frame)
     starts = [row for row, each in enumerate(stack) if each.filename == _STARTER]
     shown = [each for each in stack[max(starts, default=-1) + 1 :] if not is_ours(each.filename)]
