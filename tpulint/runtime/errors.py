@@ -128,7 +128,10 @@ def warnings_sent_to(listener: Callable[[RuntimeFaultWarning], None]) -> Iterato
 
 
 def _tensorflows_class(ours: type[Any]) -> Any:
-    """TensorFlow's own OpError among `ours`' bases: its `__init__` takes (node_def, op, message)"""
+    """Return TensorFlow's own OpError among the bases of `ours`.
+
+    Its `__init__` takes (node_def, op, message).
+    """
     theirs = (base for base in ours.__mro__ if not issubclass(base, RuntimeFault))
     return next(base for base in theirs if issubclass(base, tf.errors.OpError))
 

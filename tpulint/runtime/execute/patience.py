@@ -57,8 +57,10 @@ class Patience:
         self._since: float | None = None
 
     def is_over(self, waits: Sequence[Wait], waiting: Iterable[Hashable]) -> bool:
-        """Return whether `waits` have taken too long. `waiting` has the tokens of the Python
-        functions in the graph that waits, or the Python thread.
+        """Return whether `waits` have taken too long.
+
+        `waiting` has the tokens of the Python functions in the graph that waits, or the Python
+        thread.
         """
         if not waits:
             self._since = None
