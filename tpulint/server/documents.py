@@ -57,7 +57,7 @@ class Documents:
         return os.path.abspath(path) if path else None
 
     def folders(self) -> Iterator[str]:
-        """The folders of the workspace, in the client's order."""
+        """Yield the folders of the workspace, in the client's order."""
         roots = [each.uri for each in self._workspace.folders.values()]
         roots = roots or ([self._workspace.root_uri] if self._workspace.root_uri else [])
         for uri in roots:
@@ -66,7 +66,7 @@ class Documents:
                 yield os.path.abspath(path)
 
     def unsaved(self) -> dict[str, bytes]:
-        """The bytes of every open document, by absolute path."""
+        """Return the bytes of every open document, by absolute path."""
         found: dict[str, bytes] = {}
         for uri, document in self._texts().items():
             place = self.place(uri)
@@ -79,7 +79,7 @@ class Documents:
         return found
 
     def _text(self, uri: str) -> str:
-        """The text of a cell; a client sends those in Python only."""
+        """Return the text of a cell; a client sends those in Python only."""
         document = self._texts().get(uri)
         return document.source if document is not None else ""
 
@@ -87,7 +87,7 @@ class Documents:
         return {each.uri: each for each in self._workspace.text_documents.values()}
 
     def open(self) -> list[tuple[str, DocumentPlace]]:
-        """The URI and the place of every open document, cells included."""
+        """Return the URI and the place of every open document, cells included."""
         return [(uri, place) for uri in self._texts() if (place := self.place(uri)) is not None]
 
     def uri(self, path: str, cell: int | None = None) -> str:

@@ -86,7 +86,7 @@ class Server(LanguageServer):
         return found
 
     def every_folder(self) -> list[Scheduled]:
-        """The projects of all workspace folders."""
+        """Return the projects of all workspace folders."""
         return [self.scheduled_of(os.path.join(each, "")) for each in self.documents.folders()]
 
     # Changes

@@ -105,7 +105,7 @@ class ServerProject:
         return Snapshot(findings, sources, messages, self._warm.incomplete)
 
     def programs_of(self, path: str) -> Sequence[ReadProgram]:
-        """The programs that read the module at `path` in the last analysis."""
+        """Return the programs that read the module at `path` in the last analysis."""
         return list(self._warm.programs_of(path))
 
     def _prepared(self) -> driver.Task:

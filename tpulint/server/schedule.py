@@ -50,7 +50,7 @@ class Scheduled:
         self.task: asyncio.Task[None] | None = None
 
     def urgent(self, edited: Collection[str | None]) -> str | None:
-        """The one file that was edited since all findings were those of the newest text."""
+        """Return the one file that was edited since all findings were those of the newest text."""
         since = {*edited, *([self.recent[-1]] if self.snapshot.incomplete else [])}
         return since.pop() if edited and len(since) == 1 else None
 
