@@ -56,7 +56,7 @@ class FileSpellings(NamedTuple):
 
 
 def spelled(text: str, package: str, methods: frozenset[str] = frozenset()) -> FileSpellings | None:
-    """The names of `package` in a module's text; None where CPython cannot parse it.
+    """Return the names of `package` in a module's text; None where CPython cannot parse it.
 
     `methods` are attributes that are of interest on any receiver.
     """
@@ -305,14 +305,14 @@ class _Reader:
         return row, len(self.lines[row - 1][:offset].decode()) + 1
 
     def _text(self, node: ast.stmt | ast.expr | ast.alias) -> str:
-        """The node as it is written."""
+        """Return the node as it is written."""
         last = (node.end_lineno or node.lineno) - 1
         rows = self.lines[node.lineno - 1 : last + 1]
         cut = len(rows[-1]) - (node.end_col_offset or 0)
         return b"".join(rows)[node.col_offset : -cut or None].decode(errors="replace")
 
     def _paths(self, node: ast.expr) -> tuple[str, ...]:
-        """The dotted names that `a.b.c` can stand for; none where `a` is no alias."""
+        """Return the dotted names that `a.b.c` can stand for; none where `a` is no alias."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)

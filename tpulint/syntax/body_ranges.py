@@ -14,7 +14,7 @@ HEADER = "def _():\n"  # before a body that is parsed by itself
 
 
 def lines_of(text: str) -> list[str]:
-    """The rows of `text` with their ends, as Python counts rows."""
+    """Return the rows of `text` with their ends, as Python counts rows."""
     return list(io.StringIO(text, newline=""))
 
 
@@ -49,7 +49,7 @@ def characters(line: str, offset: int) -> int:
 
 
 def skeleton(lines: list[str], cuts: list[Rows]) -> str:
-    """The module with `...` for each body of `cuts`."""
+    """Return the module with `...` for each body of `cuts`."""
     kept: list[str] = []
     done = 0
     for first, last, _ in cuts:

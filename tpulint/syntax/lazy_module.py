@@ -123,7 +123,8 @@ class Pieces:
         if piece == 0:
             return self._facts.positions, 0
         function = self._facts.functions[piece - 1]
-        assert function.inside.positions is not None and function.rows is not None
+        assert function.inside.positions is not None
+        assert function.rows is not None
         return function.inside.positions, function.rows[0]
 
     def _location(self, row: int, offset: int) -> Location:

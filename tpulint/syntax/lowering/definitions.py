@@ -27,7 +27,7 @@ class Definitions(Walk):
     """The part of a walk that knows no node of the tree."""
 
     def text(self, value: str) -> Constant:
-        """A string; one that reads like a name may be a name, of `getattr` for instance."""
+        """Lower a string; one that reads like a name may be a name, of `getattr` for instance."""
         if value.isidentifier():
             self.mention(value)
         return Constant(value)
@@ -40,7 +40,7 @@ class Definitions(Walk):
         return UnaryOperation("Minus", item)
 
     def chained(self, branches: list[tuple[int, Expression, Block]], orelse: Block) -> Statement:
-        """An `if` with its branches, each of which is the `else` of the one before."""
+        """Lower an `if` with its branches, each of which is the `else` of the one before."""
         for place, test, body in reversed(branches):
             orelse = [If(place, test, body, orelse)]
         return orelse[0]
@@ -72,7 +72,8 @@ class Definitions(Walk):
             if scope.self_name is None or not _is_name(base, scope.self_name):
                 continue
             owner = self.scopes[position - 1]
-            assert owner.index is not None and scope.index is not None
+            assert owner.index is not None
+            assert scope.index is not None
             setters = self.classes[owner.index].setters.setdefault(target.name, [])
             if scope.index not in setters:
                 setters.append(scope.index)
@@ -108,7 +109,7 @@ class Definitions(Walk):
         return function
 
     def scope_of(self, function: ir.FunctionCode) -> LexicalScope:
-        """The scope of the body of `function`."""
+        """Return the scope of the body of `function`."""
         scope = LexicalScope("function", function.index)
         scope.bound.update(parameter_names(function.parameters))
         if function.class_index is not None and not function.is_lambda:

@@ -84,7 +84,7 @@ class Expressions(Definitions):
     def arguments(
         self, by_position: list[ast.expr], named: list[ast.keyword]
     ) -> list[CallArgument]:
-        """The arguments in source order: `f(a=1, *b)` has the one by position last."""
+        """Return the arguments in source order: `f(a=1, *b)` has the one by position last."""
         lowered = []
         given: list[ast.expr | ast.keyword] = [*by_position, *named]
         if by_position and named and isinstance(by_position[-1], ast.Starred):
@@ -174,7 +174,7 @@ class Expressions(Definitions):
         return Conditional(place, test, body, self.expression(node.orelse))
 
     def boolean(self, node: ast.BoolOp) -> Expression:
-        """`(a and b) and c` is one operation of three."""
+        """Lower `(a and b) and c` as one operation of three."""
         op = "and" if isinstance(node.op, ast.And) else "or"
         later: list[ast.expr] = []
         first: ast.expr = node
@@ -184,7 +184,7 @@ class Expressions(Definitions):
         return BoolOperation(op, [self.expression(item) for item in [first, *later]])
 
     def binary(self, node: ast.BinOp) -> Expression:
-        """A left-leaning chain is unrolled, so that long sums do not nest; the longest are flat."""
+        """Lower a left-leaning chain without recursion, so that long sums do not nest."""
         chain: list[ast.BinOp] = []
         rest: ast.expr = node
         while isinstance(rest, ast.BinOp):

@@ -63,7 +63,7 @@ class Walk:
         self.scopes[-1].bound.add(name)
 
     def enclosing(self, kind: str) -> int | None:
-        """The index of the nearest enclosing scope of `kind`."""
+        """Return the index of the nearest enclosing scope of `kind`."""
         for scope in reversed(self.scopes):
             if scope.kind == kind:
                 return scope.index

@@ -50,7 +50,7 @@ class Statements(Expressions):
         self.unread: dict[int, ast.FunctionDef | ast.AsyncFunctionDef] = {}
 
     def block(self, body: list[ast.stmt]) -> Block:
-        """The statements of a suite."""
+        """Return the statements of a suite."""
         self.depth += 1
         lowered: Block = []
         if self.depth <= DEPTH_LIMIT:
@@ -62,7 +62,7 @@ class Statements(Expressions):
         return lowered
 
     def target(self, node: ast.expr) -> Expression:
-        """An assigned expression; the names in it are bound in this scope."""
+        """Lower an assigned expression; the names in it are bound in this scope."""
         lowered = self.element(node)
         self.bind_all(lowered)
         return lowered
@@ -90,7 +90,7 @@ class Statements(Expressions):
         return Return(self.place(node), self.optional(node.value))
 
     def if_(self, node: ast.If) -> Statement:
-        """An elif chain is walked in a loop: generated code has thousands of them."""
+        """Lower an elif chain in a loop: generated code has thousands of them."""
         branches: list[tuple[int, Expression, Block]] = []
         current: ast.If | None = node
         while current is not None:
