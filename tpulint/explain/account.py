@@ -49,7 +49,7 @@ def explain(request: Request, row: int | None) -> Explanation:
 
 
 def _rows(source: Source, row: int | None) -> range:
-    """The rows of the statement at `row`; raises SyntaxError where the file is no Python."""
+    """Return the rows of the statement at `row`; raises SyntaxError where the file is no Python."""
     if row is None:
         function_rows(source.text)
         return range(0)
@@ -215,7 +215,7 @@ def _first(node: ast.stmt) -> int:
 
 
 def _last(node: ast.stmt) -> int:
-    """The last row of a statement's head."""
+    """Return the last row of a statement's head."""
     body: list[ast.stmt] = getattr(node, "body", [])
     if not body:
         return node.end_lineno or node.lineno
@@ -245,7 +245,7 @@ def dotted_names(text: str, rows: range) -> list[str]:
 
 
 def _tokens(text: str) -> list[tokenize.TokenInfo]:
-    """The tokens of `text` as far as it can be tokenized."""
+    """Return the tokens of `text` as far as it can be tokenized."""
     found: list[tokenize.TokenInfo] = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
