@@ -126,7 +126,7 @@ def clear(directory: str) -> bool:
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    """The files of ours in a folder of a cache; none where that is a link."""
+    """Yield the files of ours in a folder of a cache; none where that is a link."""
     if os.path.islink(folder) or not os.path.isdir(folder):
         return
     with os.scandir(folder) as scan:

@@ -92,7 +92,7 @@ OF_NAMES = frozenset(code for code in CODES if code.startswith("TPU8"))
 
 
 def codes_of(selector: str) -> frozenset[str]:
-    """The codes that `selector` means: ALL, a code, the beginning of codes, or a rule's name."""
+    """Return the codes that `selector` means: ALL, a code, a prefix of codes, or a rule's name."""
     named = NAMES.get(selector.lower())
     if named is not None:
         return frozenset((named,))

@@ -109,7 +109,10 @@ class Disk:
         return read_regular(path, limit_bytes)
 
     def in_memory(self, path: str) -> bytes | None:
-        """The bytes of a file where they are here already; None where the disk has to be asked."""
+        """Return the bytes of a file where they are here already.
+
+        It is None where the disk has to be asked.
+        """
         return None
 
     def names(self, folder: str) -> list[str]:

@@ -39,6 +39,8 @@ class Applicability(enum.Enum):
 
 
 class Location(NamedTuple):
+    """A place in a text: row and column, both from 1."""
+
     row: int
     column: int
 

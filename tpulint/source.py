@@ -55,7 +55,7 @@ class Source:
         return shown_line(shown) if self.cells else shown
 
     def place(self, row: int) -> tuple[int | None, int]:
-        """The cell that holds `row` and the row within it; (None, row) in a plain file."""
+        """Return the cell that holds `row` and the row within it; (None, row) in a plain file."""
         for number, first, last in self.cells:
             if first <= row <= last:
                 return number, row - first + 1
@@ -63,20 +63,20 @@ class Source:
 
     @property
     def newline(self) -> str:
-        """The line end that the text uses first; "\\n" where it has none."""
+        r"""The line end that the text uses first; "\n" where it has none."""
         found = LINE_END.search(self.text)
         return found.group() if found else "\n"
 
 
 def shown_line(line: str) -> str:
-    """A line of a notebook's text without what is there for IPython's syntax."""
+    """Return a line of a notebook's text without what is there for IPython's syntax."""
     from tpulint.notebook.cells import restored
 
     return restored(line)
 
 
 def read_source(filename: str, data: bytes | None = None) -> Source:
-    """The source of `filename`, from `data` where it is given (editors, standard input).
+    """Return the source of `filename`, from `data` where it is given (editors, standard input).
 
     Raises UnreadableSource for a file that cannot be opened, holds NUL bytes, is not
     in the encoding that it claims (UTF-8 unless a PEP 263 cookie says another), or is
@@ -126,7 +126,7 @@ def _notebook(filename: str, data: bytes) -> Source:
 
 
 def declared_encoding(data: bytes) -> str:
-    """The encoding that a byte-order mark or a PEP 263 cookie names, else UTF-8."""
+    """Return the encoding that a byte-order mark or a PEP 263 cookie names, else UTF-8."""
     head = data[:1024].splitlines()[:2]
     if not any(COOKIE.match(line.removeprefix(BOM_UTF8)) for line in head):
         return "utf-8-sig" if data.startswith(BOM_UTF8) else "utf-8"
@@ -142,7 +142,7 @@ def declared_encoding(data: bytes) -> str:
 
 
 def read_all(filenames: Iterable[str], given: Mapping[str, bytes]) -> dict[str, Source]:
-    """The sources of `filenames` that can be read, each once."""
+    """Return the sources of `filenames` that can be read, each once."""
     sources: dict[str, Source] = {}
     for filename in dict.fromkeys(filenames):
         try:

@@ -22,7 +22,7 @@ Initializer = Callable[[], object]
 def worker_pool(
     processes: int, initializer: Initializer | None = None
 ) -> Iterator[ProcessPoolExecutor]:
-    """A pool of `processes` workers, each of which calls `initializer` first."""
+    """Open a pool of `processes` workers, each of which calls `initializer` first."""
     pool = ProcessPoolExecutor(processes, safe_context(), prepare_worker, (initializer,))
     try:
         yield pool
