@@ -27,7 +27,7 @@ class Plugin:
         self.filename = filename
 
     def run(self) -> Iterator[Row]:
-        """The findings as flake8 wants them: rows from 1, columns from 0."""
+        """Yield the findings as flake8 wants them: rows from 1, columns from 0."""
         try:
             yield from self.rows()
         except ConfigError as error:
@@ -46,6 +46,6 @@ class Plugin:
             yield 1, 0, f"TPU000 {'; '.join(map(str, answer.failures))}", type(self)
 
     def data(self) -> bytes:
-        """The lines as bytes again, in the encoding that they declare."""
+        """Return the lines as bytes again, in the encoding that they declare."""
         text = "".join(self.lines)
         return text.encode(declared_encoding(text.encode("utf-8", "surrogateescape")))
