@@ -55,7 +55,7 @@ PARSE = (
 
 
 def tools(corpus: Path, runs: int, folder: Path) -> list[Measured]:
-    """The check, cold, warm and after edits, and the other tools on the same files."""
+    """Measure the check, cold, warm and after edits, and the other tools on the same files."""
     path, cache = str(corpus), folder / "cache"
     cached = [*CHECK, "--cache-dir", str(cache), path]
     flake8 = [PYTHON, "-c", FLAKE8, "--isolated", "--exit-zero", path]
@@ -74,7 +74,7 @@ def tools(corpus: Path, runs: int, folder: Path) -> list[Measured]:
 
 
 def increments(corpus: Path, folder: Path) -> list[Command]:
-    """A run after an edit, in a copy of the corpus; each edit is another one."""
+    """Return a run after an edit, in a copy of the corpus; each edit is another one."""
     copy = folder / "copy"
     shutil.copytree(corpus, copy)
     plain = copy / "beside.py"  # of no program
@@ -96,7 +96,7 @@ def increments(corpus: Path, folder: Path) -> list[Command]:
 
 
 def in_largest_program(folder: Path) -> Path:
-    """A file of the program with the most files that show the seam."""
+    """Return a file of the program with the most files that show the seam."""
     request = driver.Request(Config(jobs=1), frozenset(CODES), (str(folder),))
     task = driver.discover(request)
     *_, jobs = driver.programs_around(task, task.filenames[0])
@@ -121,7 +121,7 @@ def settle(*paths: Path) -> None:
 
 
 def grown(corpus: Path, files: int, folder: Path) -> Path:
-    """A folder with `files` files of the corpus, which is there more than once if need be."""
+    """Return a folder with `files` files of the corpus, some of them more than once if need be."""
     paths = sorted(corpus.rglob("*.py"))
     projects = sorted({path.relative_to(corpus).parts[0] for path in paths})
     order = [each for name in projects for each in paths if each.is_relative_to(corpus / name)]
@@ -134,7 +134,7 @@ def grown(corpus: Path, files: int, folder: Path) -> Path:
 
 
 def scaling(corpus: Path, sizes: Sequence[int]) -> str:
-    """A cold run on more and more files, and how its cost grows with them: a table."""
+    """Measure a cold run on more and more files, and return how its cost grows as a table."""
     rows = [
         "| files | lines | seconds | times ruff | seconds of a core | peak MB |",
         "|--:|--:|--:|--:|--:|--:|",
@@ -157,7 +157,7 @@ def scaling(corpus: Path, sizes: Sequence[int]) -> str:
 
 
 def starts(folder: Path, runs: int) -> list[Measured]:
-    """Starting up: the bare interpreter, the version, and a run that no file's bytes concern."""
+    """Measure starting up: the bare interpreter, the version, and a run that concerns no file."""
     (folder / "plain.py").write_text("import math\nprint(math.pi)\n", encoding="utf-8")
     return [
         measure("bare interpreter", [PYTHON, "-c", "pass"], runs),

@@ -33,7 +33,7 @@ BEGIN, END = "<!-- runtime: written by benchmarks/runtime.py -->", "<!-- end of 
 
 
 def medians(rounds: int, *functions: Callable[[], Any]) -> list[float]:
-    """The median time of each function, in seconds; the functions take turns."""
+    """Return the median time of each function, in seconds; the functions take turns."""
     for function in functions:
         function()
         function()
@@ -47,14 +47,14 @@ def medians(rounds: int, *functions: Callable[[], Any]) -> list[float]:
 
 
 def layers(x: Any) -> Any:
-    """Some milliseconds of device work."""
+    """Do some milliseconds of device work."""
     for _ in range(6):
         x = tf.tanh(tf.matmul(x, x) * 0.01)
     return x
 
 
 def steps() -> Iterator[Row]:
-    """A step of a computation with no cluster."""
+    """Measure a step of a computation with no cluster."""
     bare = tf.function(layers, jit_compile=True)
 
     @tf.function
@@ -126,7 +126,7 @@ def without_watch(call: Callable[[], Any]) -> Any:
 
 
 def jaxs_round_trips() -> Callable[[], Any] | None:
-    """The same loop in JAX, or None where there is no JAX."""
+    """Return the same loop in JAX, or None where there is no JAX."""
     try:
         import jax
         import jax.experimental
@@ -143,7 +143,7 @@ def jaxs_round_trips() -> Callable[[], Any] | None:
 
 
 def building() -> Iterator[Row]:
-    """Building 64 replicas, and building 1, of a model of 30 layers."""
+    """Measure building 64 replicas, and building 1, of a model of 30 layers."""
 
     def model(x: Any) -> Any:
         for _ in range(30):
@@ -160,7 +160,7 @@ def building() -> Iterator[Row]:
 
 
 def deadlocks() -> Iterator[Row]:
-    """A step that deadlocks: from its start to the error in the user's hands."""
+    """Measure a step that deadlocks: from its start to the error in the user's hands."""
     variable = tf.Variable(1.0)
 
     def host(value: Any) -> Any:
@@ -187,7 +187,7 @@ def deadlocks() -> Iterator[Row]:
 
 
 def many_replicas(replicas: int = 1024) -> Iterator[Row]:
-    """Building, compiling and running many replicas of a small computation."""
+    """Measure building, compiling and running many replicas of a small computation."""
     start = time.perf_counter()
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         given = [[tf.constant(float(number))] for number in range(replicas)]

@@ -40,7 +40,8 @@ class Client:
         command = [sys.executable, "-m", "tpulint", "server"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self._in: IO[bytes] = self.process.stdin
         self._out: IO[bytes] = self.process.stdout
         parameters: dict[str, object] = {

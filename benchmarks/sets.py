@@ -45,12 +45,12 @@ def main() -> None:
 
 
 def read_sets() -> dict[str, dict[str, str]]:
-    """The commit of each repository ("owner/name"), by the name of its set."""
+    """Return the commit of each repository ("owner/name"), by the name of its set."""
     return tomllib.loads(SETS.read_text(encoding="utf-8"))
 
 
 def folders_of(checkouts: Path, sets: Mapping[str, Mapping[str, str]]) -> dict[str, list[Path]]:
-    """The folders of each set. Raises SystemExit where a repository is not checked out."""
+    """Return the folders of each set. Raises SystemExit where a repository is not checked out."""
     named = {repository: commit for one in sets.values() for repository, commit in one.items()}
     missing = [each for each in named if not (checkouts / each.rpartition("/")[2]).is_dir()]
     if missing:
@@ -63,7 +63,7 @@ def folders_of(checkouts: Path, sets: Mapping[str, Mapping[str, str]]) -> dict[s
 
 
 def installed() -> dict[str, list[Path]]:
-    """The packages beside TensorFlow, where it is installed."""
+    """Return the packages beside TensorFlow, where it is installed."""
     found = find_spec("tensorflow")
     if found is None or found.origin is None:
         return {}
@@ -92,7 +92,7 @@ def report(sets: Mapping[str, Sequence[Path]], runs: int) -> Iterator[str]:
 
 
 def counted(folders: Sequence[Path]) -> tuple[int, int]:
-    """The number of files, notebooks included, and of those whose bytes show the seam."""
+    """Return the number of files, notebooks included, and of those whose bytes show the seam."""
     paths = [
         each for folder in folders for end in ("py", "ipynb") for each in folder.rglob(f"*.{end}")
     ]

@@ -39,7 +39,7 @@ def measured(
 
 
 def training() -> Iterator[Row]:
-    """The steps of two models, each beside the same program under MirroredStrategy."""
+    """Measure the steps of two models, each beside the same program under MirroredStrategy."""
     beside = f"MirroredStrategy on {REPLICAS} virtual CPU devices"
     for model, name in NAMES.items():
         runs = [
@@ -53,7 +53,7 @@ def training() -> Iterator[Row]:
 
 
 def many_replicas() -> Iterator[Row]:
-    """The first step of a program of which nearly all is what each replica costs."""
+    """Measure the first step of a program of which nearly all is what each replica costs."""
     eight, many, most = (measured("sums", "tpu", count) for count in (8, 64, 256))
     what = "the first step under TPUStrategy, 64 replicas"
     yield compared(what, many["first"], 8 * eight["first"], "eight times that of 8 replicas", 1.2)
@@ -64,7 +64,7 @@ def many_replicas() -> Iterator[Row]:
 
 
 def pods() -> Iterator[Row]:
-    """A step of the transformer, the replicas on one host and on several."""
+    """Measure a step of the transformer, the replicas on one host and on several."""
     alone = measured("transformer", "tpu", REPLICAS)
     for apart, limit in ((False, 1.2), (True, 2.5)):
         for hosts in (2, 4):

@@ -56,7 +56,7 @@ class Command:
 
 
 def in_turns(commands: Sequence[Command], runs: int) -> list[Measured]:
-    """The medians of `runs` runs of each command.
+    """Measure the medians of `runs` runs of each command.
 
     They take turns: what else the machine does for a while slows all of them.
     """
@@ -70,6 +70,6 @@ def in_turns(commands: Sequence[Command], runs: int) -> list[Measured]:
 
 
 def measure(name: str, words: Sequence[str], runs: int) -> Measured:
-    """The medians of `runs` runs of one command."""
+    """Measure the median of `runs` runs of one command."""
     (found,) = in_turns([Command(name, words)], runs)
     return found
