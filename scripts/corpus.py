@@ -47,7 +47,7 @@ def read_pins() -> dict[str, dict[str, str]]:
 
 
 def unpacked(folder: Path) -> str:
-    """The version that `folder` holds, or "" where it holds none."""
+    """Return the version that `folder` holds, or "" where it holds none."""
     stamp = folder / STAMP
     return stamp.read_text(encoding="utf-8").strip() if stamp.exists() else ""
 

@@ -118,7 +118,7 @@ def option_table(title: str, actions: list[argparse.Action]) -> str:
 
 
 def between(path: Path, begin: str, end: str, text: str) -> str:
-    """The document at `path` with `text` between two marks."""
+    """Return the document at `path` with `text` between two marks."""
     before, _, rest = read(path).partition(begin)
     _, _, after = rest.partition(end)
     return f"{before}{begin}\n\n{text}\n\n{end}{after}"

@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def corpus_packages() -> list[Path]:
-    """The folders of the pinned corpus, downloaded where they are not there yet."""
+    """Return the folders of the pinned corpus, downloaded where they are not there yet."""
     folder = Path(os.environ.get("TPULINT_CORPUS") or corpus.DEFAULT).resolve()
     command = [sys.executable, str(ROOT / "scripts" / "corpus.py"), str(folder)]
     subprocess.run(command, check=True, capture_output=True)
@@ -123,7 +123,7 @@ def place(found: dict[str, object], packages: list[Path]) -> Place:
 
 
 def report(title: str, before: Findings, after: Findings) -> str:
-    """The difference as Markdown."""
+    """Return the difference as Markdown."""
     added, gone = after.keys() - before.keys(), before.keys() - after.keys()
     same = len(after.keys() & before.keys())
     lines = [f"# Ecosystem: {title}", ""]
@@ -140,7 +140,7 @@ def report(title: str, before: Findings, after: Findings) -> str:
 
 
 def table(added: set[Place], gone: set[Place]) -> list[str]:
-    """A row for each package and rule that changed."""
+    """Return a row for each package and rule that changed."""
     more = Counter((each.package, each.code, each.certainty) for each in added)
     less = Counter((each.package, each.code, each.certainty) for each in gone)
     rows = sorted({key[:2] for key in more | less})

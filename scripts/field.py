@@ -19,7 +19,7 @@ TABLE = "| | reports | said | pattern | rule |\n|---|---|---|---|---|\n"
 
 
 def field() -> str:
-    """The whole page."""
+    """Return the whole page."""
     found = reports()
     caught = sum(report.faulty is not None for report in found)
     text = HEAD.format(all=len(found), caught=caught)
@@ -33,14 +33,14 @@ def field() -> str:
 
 
 def row(report: Report) -> str:
-    """The line of one report."""
+    """Return the line of one report."""
     threads = ", ".join(thread(reference) for reference in report.references)
     cells = [str(report.number), threads, report.said, report.pattern, verdict(report)]
     return f"| {' | '.join(cells)} |\n"
 
 
 def thread(reference: str) -> str:
-    """A link to the thread `owner/repository#1`; anything else is left as it is."""
+    """Return a link to the thread `owner/repository#1`; anything else is left as it is."""
     repository, _, number = reference.partition("#")
     if not number.isdigit():
         return reference
@@ -48,7 +48,7 @@ def thread(reference: str) -> str:
 
 
 def verdict(report: Report) -> str:
-    """The rules that find the program, or why none does."""
+    """Return the rules that find the program, or why none does."""
     if report.faulty is None:
         return f"none: {report.silent}"
     marks = sorted({(mark.code, mark.certainty) for mark in report.faulty.expected})
@@ -58,5 +58,5 @@ def verdict(report: Report) -> str:
 
 
 def link(code: str) -> str:
-    """The code, leading to its page."""
+    """Return the code, leading to its page."""
     return f"[{code}](../tpulint/rules/{CODES[code].path}.md)"

@@ -75,7 +75,7 @@ def train_by_hand(replicas: int) -> None:
 
 
 def _added(copies: Any) -> tuple[Any, Any]:
-    """The sum of one variable's gradients over the towers, and the variable."""
+    """Return the sum of one variable's gradients over the towers, and the variable."""
     gradients = [gradient for gradient, _ in copies]
     variable = copies[0][1]
     return (None if gradients[0] is None else tf.add_n(gradients)), variable

@@ -14,7 +14,7 @@ _STAMP = "installed.txt"
 
 
 def python_of(environment: Environment, cache: Path) -> Path:
-    """The interpreter of `environment`, which is installed if it is not there yet.
+    """Return the interpreter of `environment`, which is installed if it is not there yet.
 
     One TensorFlow serves all environments that name its release; packages over it are installed
     without their dependencies, so that none replaces it.

@@ -34,7 +34,7 @@ def write_digit_records(folder: Path) -> None:
 
 
 def write_digits(folder: Path) -> None:
-    """A data set in MNIST's place, as tensorflow-datasets keeps it."""
+    """Write a data set in MNIST's place, as tensorflow-datasets keeps it."""
 
     def split(size: int) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, (image, label) in enumerate(_images(size, 28, 1)):

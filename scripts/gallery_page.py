@@ -51,7 +51,7 @@ No TensorFlow from 2.12 on can import or run these:
 
 
 def page(gallery: Gallery, results: dict[Run, Result | None], before: str = "") -> str:
-    """The whole page; what has no result keeps its row of the page `before`."""
+    """Return the whole page; what has no result keeps its row of the page `before`."""
     programs = {program.name: program for program in gallery.programs}
     rows = [
         _row(programs[name], size, result) if result else _kept(programs[name], size, before)
@@ -73,7 +73,7 @@ def _kept(program: Program, size: tuple[int, int], before: str) -> str:
 
 
 def _begun(program: Program, size: tuple[int, int]) -> str:
-    """The cells of a row that no run changes."""
+    """Return the cells of a row that no run changes."""
     release, tensorflow = program.release, program.environment.tensorflow
     cells = (f"`{program.module}`", program.kind, release, tensorflow, *map(str, size))
     return f"| {' | '.join(cells)} |"

@@ -81,7 +81,7 @@ def result_of(
 
 
 def kept(program: Program, size: tuple[int, int], cache: Path) -> Result | None:
-    """The last result of it."""
+    """Return the last result of it."""
     path = _path(program.name, size, cache)
     return Result(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
@@ -103,7 +103,7 @@ def _name(program: str, size: tuple[int, int]) -> str:
 
 
 def _run(command: list[str], log: Path, seconds: int) -> str:
-    """The exit status, or "timeout"."""
+    """Return the exit status, or "timeout"."""
     with log.open("w", encoding="utf-8") as file:
         try:
             done = subprocess.run(

@@ -68,7 +68,7 @@ def write_operations() -> None:
 
 
 def newest_operations() -> str:
-    """The table of operations of the release that is installed (see `operations.table_of`)."""
+    """Return the table of operations of the installed release (see `operations.table_of`)."""
     from scripts import operations
 
     typed = typed_rows()
@@ -78,7 +78,7 @@ def newest_operations() -> str:
 
 
 def typed_operations() -> str:
-    """The end of the table of operations: what is typed in."""
+    """Return the end of the table of operations: what is typed in."""
     from scripts import operations
 
     return operations.typed_block(typed_rows())
@@ -90,20 +90,20 @@ def typed_rows() -> dict[str, Any]:
 
 
 def names_of(release: releases.Release, wheels: Path) -> dict[str, Fact]:
-    """The names of a release that is read from its wheels."""
+    """Return the names of a release that is read from its wheels."""
     packages = releases.library(release, wheels)
     return facts_of(packages, releases.roots(release.version, packages))
 
 
 @functools.cache
 def newest_names() -> dict[str, Fact]:
-    """The names of the release that is installed."""
+    """Return the names of the release that is installed."""
     packages = releases.installed(SITE)
     return facts_of(packages, releases.roots(releases.NEWEST, packages))
 
 
 def written(tables: Mapping[str, Mapping[str, Fact]]) -> str:
-    """The table of names; `tpulint.knowledge.names` says how it reads."""
+    """Return the table of names; `tpulint.knowledge.names` says how it reads."""
     kinds: dict[str, dict[str, int]] = {}
     parameters: dict[str, dict[str, int]] = {}
     for index, table in enumerate(tables.values()):

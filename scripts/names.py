@@ -120,7 +120,7 @@ def in_class(public: str) -> bool:
 
 
 def shortened(public: str) -> str:
-    """The name as it is in either generation of the API."""
+    """Return the name as it is in either generation of the API."""
     return public.removeprefix("tensorflow.").removeprefix("compat.v1.")
 
 
@@ -132,7 +132,7 @@ class Reader:
         self.found: dict[str, Fact] = {}
 
     def read_watched(self, public: str, module: str) -> None:
-        """The watched part of a public module."""
+        """Read the watched part of a public module."""
         if watched(public):
             self.read(public, module)
             return
@@ -144,7 +144,7 @@ class Reader:
                 self.read_watched(inner, f"{module}.{name}")
 
     def read(self, public: str, module: str, depth: int = 0) -> None:
-        """A module with all its names, and the modules in it."""
+        """Read a module with all its names, and the modules in it."""
         names = self.library.names(module)
         if names is None:
             self.found[public] = Fact(UNREADABLE)
@@ -162,7 +162,7 @@ class Reader:
                 self.put(f"{public}.{name}", self.library.follow(module, name), depth)
 
     def read_internal(self, module: str) -> None:
-        """A module that is no part of the API: names that an import can take from it."""
+        """Read a module that is no part of the API: names that an import can take from it."""
         if self.found.get(module, Fact("")).kind == MODULE:
             return  # a public one, of which all names are there
         names = self.library.names(module)
@@ -201,7 +201,7 @@ class Reader:
     def members(
         self, module: str, node: ast.ClassDef, depth: int = 0
     ) -> Iterator[tuple[str, ast.FunctionDef | None]]:
-        """The attributes of a class, bases first; "?" where a base cannot be read."""
+        """Yield the attributes of a class, bases first; "?" where a base cannot be read."""
         for base in reversed(node.bases):
             if ast.unparse(base) in KNOWN_BASES:
                 continue
@@ -243,7 +243,7 @@ def _is_import(statement: ast.stmt | None) -> bool:
 
 
 def documented(library: Library, module: str) -> set[str] | None:
-    """The names that a contrib module keeps, where it removes what its text does not name."""
+    """Return the names that a contrib module keeps, if it removes what its text does not name."""
     tree = library.tree(module)
     if tree is None or "remove_undocumented(" not in ast.unparse(tree):
         return None
@@ -255,7 +255,7 @@ def documented(library: Library, module: str) -> set[str] | None:
 
 
 def parameters_of(node: ast.FunctionDef, skip: int = 0) -> str:
-    """The parameters as `spelled` writes them; "" where a decorator may have changed them."""
+    """Return the parameters as `spelled` writes them; "" where a decorator may change them."""
     if not all(map(_is_transparent, node.decorator_list)):
         return ""
     return spelled(node.args, skip)

@@ -105,7 +105,7 @@ def objection(row: Code) -> str | None:
 
 
 def layout(row: Code, root: Path = ROOT) -> dict[Path, str]:
-    """The files of the rule `row`, with their first text."""
+    """Return the files of the rule `row`, with their first text."""
     rule = root / "tpulint" / "rules" / row.path
     templates = {
         rule.with_suffix(".py"): RULE,

@@ -44,7 +44,7 @@ Ops = frozenset[str]
 
 
 def kernels() -> dict[str, dict[str, set[str]]]:
-    """The operations with an XLA kernel in the TensorFlow that runs: op -> attribute -> dtypes.
+    """Return the operations with an XLA kernel in this TensorFlow: op -> attribute -> dtypes.
 
     An attribute that is not there takes any dtype. XLA registers its kernels when it first
     compiles something, so something is compiled.
@@ -84,8 +84,11 @@ def lacking(known: Mapping[str, Mapping[str, set[str]]], dtypes: set[str]) -> di
 
 
 def uncompiled(compiled: Collection[str]) -> dict[str, str]:
-    """The operations that are not compiled: op -> HOST where it deals in strings, files, Python
-    or state of the host, NUMERIC where a TPU could run it, had it a kernel."""
+    """Return the operations that are not compiled, each with the reason.
+
+    The reason is HOST where the operation handles strings, files, Python or state of the host. It
+    is NUMERIC where a TPU could run it, had it a kernel.
+    """
     from tensorflow.python.framework import dtypes, op_def_registry
     from tensorflow.python.framework import kernels as registry
 
@@ -103,7 +106,7 @@ def uncompiled(compiled: Collection[str]) -> dict[str, str]:
 
 
 def table_of(library: Library, compiled: set[str], dtypes: set[str]) -> str:
-    """The table of operations; `tpulint.knowledge.operations` says how it reads.
+    """Return the table of operations; `tpulint.knowledge.operations` says how it reads.
 
     `compiled`: operations that a TPU compiles although they have no kernel here; `dtypes`:
     those that a TPU has.
@@ -179,7 +182,7 @@ class Builder:
                 yield from self._names(f"{public}.{name}", f"{module}.{name}", depth + 1)
 
     def of(self, found: Found, hops: int = 0) -> Ops:
-        """The operations that a call of the function always builds."""
+        """Return the operations that a call of the function always builds."""
         node = found.node
         if not isinstance(node, ast.FunctionDef) or hops > HOPS:
             return frozenset()
@@ -234,7 +237,7 @@ class Builder:
         return built, False
 
     def _ways(self, module: str, node: ast.If, hops: int) -> list[tuple[Ops | None, bool]]:
-        """The two branches, or the one that is taken in device code."""
+        """Return the two branches, or the one that is taken in device code."""
         taken = is_eager(node.test)
         bodies = [node.body, node.orelse] if taken is None else [(node.body, node.orelse)[taken]]
         return [self._block(module, each, hops) for each in bodies]
@@ -277,7 +280,7 @@ def is_eager(test: ast.expr) -> bool | None:
 
 
 def wrapped(node: ast.FunctionDef) -> Ops:
-    """The operation of a generated wrapper."""
+    """Return the operation of a generated wrapper."""
     for each in ast.walk(node):
         if isinstance(each, ast.Call) and each.args:
             called = ast.unparse(each.func)

@@ -95,14 +95,14 @@ ESTIMATOR_V2 = {
 
 
 def library(release: Release, wheels: Path) -> Library:
-    """The release's packages, from the folder of wheels."""
+    """Return the release's packages, from the folder of wheels."""
     archives = [Archive(wheel_of(requirement, wheels)) for requirement, _ in release.wheels]
     core = any("tensorflow_core/__init__.py" in each.files for each in archives)
     return Library(archives, {"tensorflow": "tensorflow_core"} if core else None)
 
 
 def installed(site: Path) -> Library:
-    """The newest release's packages, where they are installed."""
+    """Return the newest release's packages, where they are installed."""
     return Library([Folder(site, ("tensorflow", "keras"))])
 
 
@@ -121,7 +121,7 @@ def roots(version: str, packages: Library) -> Roots:
 
 
 def wheel_of(requirement: str, wheels: Path) -> Path:
-    """The wheel that `requirement` (`name==version`) names."""
+    """Return the wheel that `requirement` (`name==version`) names."""
     name, _, version = requirement.partition("==")
     (found,) = wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl")
     return found

@@ -66,7 +66,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def link(target: str, source: str, here: str, config: Any) -> str:
-    """The link on the site for one to a file, relative to the folder `source`."""
+    """Return the link on the site for one to a file, relative to the folder `source`."""
     path = posixpath.normpath(posixpath.join(source, target))
     page = PAGES.get(path) or HOME.get(path)
     if page is None and path.startswith("docs/"):

@@ -88,7 +88,7 @@ def main() -> int:
 
 
 def _run_apart(path: Path, options: argparse.Namespace) -> list[Outcome]:
-    """The outcomes of the tests of one file, in processes of their own."""
+    """Run the tests of one file in processes of their own, and return the outcomes."""
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report"
@@ -176,7 +176,7 @@ def _let_graphs_connect() -> None:
 
 
 def _summary_test_util() -> ModuleType:
-    """A module of TensorFlow's tests that its packages do not have."""
+    """Return a module of TensorFlow's tests that its packages do not have."""
     import tensorflow as tf
 
     def events_from_logdir(logdir: str) -> list[Any]:
@@ -227,7 +227,7 @@ _COLUMNS = ("passed", "needs a chip", "skips itself", "failed", "hangs")
 
 
 def _row(path: Path, outcomes: list[Outcome]) -> str:
-    """A row of the table in docs/emulator.md."""
+    """Return a row of the table in docs/emulator.md."""
     counts = Counter(end for _, end, _ in outcomes if end != "of others")
     numbers = [str(counts[end] or "") for end in _COLUMNS]
     return " | ".join(["", f"`{path.name}`", str(counts.total()), *numbers, ""]).strip()

@@ -82,7 +82,7 @@ class Library:
         return self.file_of(dotted) is not None or self.path_of(dotted) in self._folders
 
     def modules(self, below: str) -> Iterator[str]:
-        """The dotted names of `below` and of the modules in it, those for tests left out."""
+        """Yield the dotted names of `below` and of the modules in it, those for tests left out."""
         top = self.path_of(below)
         for name in sorted(self._files):
             if not name.startswith((top + "/", top + ".")) or name.endswith("_test.py"):
@@ -91,7 +91,7 @@ class Library:
             yield ".".join([below, *inner.split("/")]).rstrip(".")
 
     def submodules(self, dotted: str) -> Iterator[str]:
-        """The names of the modules directly in the package `dotted`."""
+        """Yield the names of the modules directly in the package `dotted`."""
         top = self.path_of(dotted) + "/"
         inner = {name[len(top) :].split("/")[0] for name in self._files if name.startswith(top)}
         yield from sorted(name.removesuffix(".py") for name in inner if name != "__init__.py")
@@ -131,7 +131,7 @@ class Library:
         return [name for name in names if not name.startswith("_")]
 
     def source_of(self, dotted: str, statement: ast.ImportFrom) -> str:
-        """The module that `from ... import` in the module `dotted` names."""
+        """Return the module that `from ... import` in the module `dotted` names."""
         if not statement.level:
             return statement.module or ""
         name = self.file_of(dotted) or ""
@@ -173,8 +173,9 @@ class Library:
         return Found()
 
     def evaluated(self, dotted: str, value: ast.expr, hops: int = 0) -> Found:
-        """Return the definition an expression of `dotted` refers to: names, and
-        `tf_export(...)(f)`.
+        """Return the definition that an expression of `dotted` refers to.
+
+        The expression is a name, or `tf_export(...)(f)`.
         """
         if isinstance(value, ast.Name):
             return self.follow(dotted, value.id, hops + 1)
@@ -195,7 +196,7 @@ def is_wrapper(called: ast.expr) -> bool:
 
 
 def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module's body, those in its `if`, `try` and `with` included."""
+    """Yield the statements of a module's body, those in its `if`, `try` and `with` included."""
     for statement in body:
         if isinstance(statement, (ast.If, ast.Try, ast.With)):
             yield from top_level(statement.body)
@@ -208,7 +209,7 @@ def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def bound(statement: ast.stmt) -> list[str]:
-    """The names that a statement binds."""
+    """Return the names that a statement binds."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return [statement.name]
     if isinstance(statement, ast.Import):
@@ -220,7 +221,7 @@ def bound(statement: ast.stmt) -> list[str]:
 
 
 def literal_names(value: ast.expr) -> list[str] | None:
-    """The strings of a literal list; None where it is something else."""
+    """Return the strings of a literal list; None where it is something else."""
     if not isinstance(value, (ast.List, ast.Tuple)):
         return None
     values = [each.value for each in value.elts if isinstance(each, ast.Constant)]

@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def measured(folder: Path, packages: list[str], each: int, a_file: int) -> list[Result]:
-    """The outcome of every mutant that is drawn."""
+    """Return the outcome of every mutant that is drawn."""
     texts: dict[str, str] = {}
     sites: list[Site] = []
     for package in sorted(packages):

@@ -36,7 +36,7 @@ class Checked:
         self.base = Counter(map(key_of, self.findings({})))
 
     def findings(self, given: Mapping[str, bytes]) -> Sequence[Finding]:
-        """The findings in the packages of the files given, or in all."""
+        """Return the findings in the packages of the files given, or in all."""
         packages = set(map(self.package, given))
         asked = (each for each in self.task.filenames if self.package(each) in packages)
         task = self.task.only(frozenset(asked)) if given else self.task
@@ -46,14 +46,14 @@ class Checked:
         return Path(filename).relative_to(self.folder).parts[0]
 
     def results(self, batch: Sequence[Mutant]) -> list[Result]:
-        """The outcome of mutants of different files, seeded together."""
+        """Return the outcome of mutants of different files, seeded together."""
         found = self.findings({each.site.filename: each.text.encode() for each in batch})
         new = fresh(found, self.base)
         return [Result(each, best(each, new)) for each in batch]
 
 
 def fresh(found: Sequence[Finding], base: Counter[Key]) -> list[Finding]:
-    """The findings beyond those of the programs as they are; rows are left aside."""
+    """Return the findings beyond those of the programs as they are; rows are left aside."""
     left = Counter(base)
     new = []
     for each in found:
@@ -69,7 +69,7 @@ def key_of(finding: Finding) -> Key:
 
 
 def best(mutant: Mutant, new: Iterable[Finding]) -> Certainty | None:
-    """The certainty with which a finding names the fault: by its code, at one of its rows."""
+    """Return how certain a finding names the fault: by its code, at one of its rows."""
     certainties = {each.certainty for each in new if names(each, mutant)}
     for certainty in (Certainty.DEFINITE, Certainty.POSSIBLE):
         if certainty in certainties:

@@ -42,7 +42,7 @@ def operator_of(result: Result) -> str:
 
 
 def section(title: str, results: Iterable[Result], group: Callable[[Result], str]) -> str:
-    """A table with a row for each group."""
+    """Return a table with a row for each group."""
     groups: dict[str, list[Result]] = defaultdict(list)
     for each in results:
         groups[group(each)].append(each)
@@ -51,7 +51,7 @@ def section(title: str, results: Iterable[Result], group: Callable[[Result], str
 
 
 def row(name: str, results: Sequence[Result]) -> str:
-    """The counts of some results."""
+    """Return the counts of some results."""
     counts = Counter(each.certainty for each in results)
     definite = counts[Certainty.DEFINITE]
     found = definite + counts[Certainty.POSSIBLE]
@@ -62,7 +62,7 @@ def row(name: str, results: Sequence[Result]) -> str:
 
 
 def missed(causes: Mapping[str, int]) -> str:
-    """The table of causes of the misses."""
+    """Return the table of causes of the misses."""
     rows = [f"| {cause} | {count} |" for cause, count in sorted(causes.items())]
     return "\n".join(["## Misses by cause", "", "| cause | mutants |", "|---|---|", *rows]) + "\n"
 

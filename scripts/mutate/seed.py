@@ -25,7 +25,7 @@ def seeded(text: str, site: Site, operator: Operator) -> str | None:
 
 
 def inserted(text: str, site: Site, operator: Operator) -> str:
-    """The template before the site's statement, as deep as the statement."""
+    """Return the template before the site's statement, as deep as the statement."""
     lines = text.splitlines(keepends=True)
     row = site.row - 1
     margin = lines[row][: len(lines[row]) - len(lines[row].lstrip())]
@@ -38,7 +38,7 @@ def inserted(text: str, site: Site, operator: Operator) -> str:
 
 
 def replaced(text: str, site: Site, operator: Operator) -> str | None:
-    """The template in the place of the site's expression, or beside the call's other keywords."""
+    """Return the template in place of the site's expression, or beside the call's keywords."""
     node = site.node
     if not operator.template:
         return without(text, node)
@@ -61,19 +61,19 @@ def replaced(text: str, site: Site, operator: Operator) -> str | None:
 
 
 def without(text: str, node: ast.stmt | ast.expr) -> str:
-    """The text without the lines of the node."""
+    """Return the text without the lines of the node."""
     lines = text.splitlines(keepends=True)
     return "".join([*lines[: node.lineno - 1], *lines[node.end_lineno :]])
 
 
 def filled(template: str, site: Site, known: dict[str, str]) -> str:
-    """The template with the names of the site."""
+    """Return the template with the names of the site."""
     names = {"TF": site.tf, "TENSOR": site.tensor, "STRATEGY": site.strategy, **known}
     return WORD.sub(lambda match: names.get(match[0], match[0]), template)
 
 
 def spliced(text: str, node: ast.stmt | ast.expr, new: str) -> str:
-    """The text with `new` in the place of `node`, whose columns count bytes."""
+    """Return the text with `new` in the place of `node`, whose columns count bytes."""
     lines = [each.encode() for each in text.splitlines(keepends=True)]
     assert node.end_lineno is not None
     before = b"".join(lines[: node.lineno - 1]) + lines[node.lineno - 1][: node.col_offset]
