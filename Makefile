@@ -40,11 +40,11 @@ browser: .venv/ready
 lint: .venv/ready
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check --quiet .
+	.venv/bin/codespell
 	.venv/bin/mypy --strict
 	.venv/bin/vulture
 	.venv/bin/python scripts/imports.py
 	.venv/bin/python scripts/count_any.py
-	.venv/bin/python scripts/style.py
 	.venv/bin/python scripts/assertions.py
 	.venv/bin/python scripts/house_counts.py
 
