@@ -25,7 +25,7 @@ from tpulint.runtime.replicate import replicate, rewrite, split_compile_and_repl
 from tpulint.runtime.results import marked_graph
 from tpulint.runtime.sharding import batch_parallel, shard, split_compile_and_shard
 from tpulint.runtime.stepping import options
-from tpulint.runtime.tensorflow_internals import core, training_loop
+from tpulint.runtime.tensorflow_internals.tpu import core, training_loop
 from tpulint.runtime.workers.local import start_workers
 
 _install()

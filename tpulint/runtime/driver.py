@@ -12,7 +12,6 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.emulate.placed import note_computation
 from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
@@ -22,8 +21,10 @@ from tpulint.runtime.mark.marked import Marked, Mode, Ran
 from tpulint.runtime.mark.replicate import Outcome, mark, warn_of_idle_padding
 from tpulint.runtime.mark.request import ReplicateRequest
 from tpulint.runtime.mark.validate import check
+from tpulint.runtime.pods import sessions
 from tpulint.runtime.schedule.options import Options
 from tpulint.runtime.schedule.schedule import schedule
+from tpulint.runtime.tensorflow_internals import gradients, graphs
 
 
 def run(request: ReplicateRequest, mode: Mode, options: Options) -> tuple[Outcome, Ran] | None:
@@ -47,7 +48,7 @@ def run(request: ReplicateRequest, mode: Mode, options: Options) -> tuple[Outcom
 @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
 def run_marked(marked: Marked, options: Options) -> Ran:
     """Build the step that runs `marked`, of which gradients see the marked nodes only."""
-    with tfi.no_recording(), ours():
+    with gradients.no_recording(), ours():
         program = extract(marked)
         scheduled = schedule(program, options)
         for warning in scheduled.warnings:
@@ -58,5 +59,5 @@ def run_marked(marked: Marked, options: Options) -> Ran:
 @contextmanager
 def apart_from_the_users_nodes() -> Iterator[None]:
     """Keep operations made in the context out of the user's name, device and colocation scopes."""
-    with tf.name_scope(tfi.OWN_SCOPE), tf.device(None), tfi.no_colocation():
+    with tf.name_scope(sessions.OWN_SCOPE), tf.device(None), graphs.no_colocation():
         yield

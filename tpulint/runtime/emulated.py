@@ -6,24 +6,41 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.embedding import operations as embeddings
-from tpulint.runtime.emulate.pipelines import refuse_python
+from tpulint.runtime.embedding.patches import EmbeddingOperations, embeddings_emulated
+from tpulint.runtime.emulate import calls, cores
 from tpulint.runtime.emulate.placed import Functions, name_results
 from tpulint.runtime.emulate.shards import experimental_map_outside_compilation
 from tpulint.runtime.emulate.system import (
     System,
+    cloud_detected,
+    cluster_resolvers,
+    cores_listed,
     current_memory,
     current_system,
     emulating,
     initialize_memory,
     lost_variable,
     note_initialized,
+    serialized_topology,
+    soft_placement,
     system_of,
+    tpu_systems,
 )
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import outside_compilation
+from tpulint.runtime.pods import devices, placement, sessions
+from tpulint.runtime.pods.hosts import (
+    clusters_connected,
+    device_scope_restored,
+    functions_left_alone,
+    no_wait_for_lost_hosts,
+    pipelines_of_hosts_seen,
+    refuse_python,
+)
 from tpulint.runtime.replicate import split_compile_and_replicate
+from tpulint.runtime.tensorflow_internals import patching, tracebacks
+from tpulint.runtime.tensorflow_internals.functions import function_definitions_observed
 from tpulint.runtime.workers.addresses import answers, parts_of
 from tpulint.runtime.workers.connecting import prepare, reach
 from tpulint.runtime.workers.lost import lost_host
@@ -61,10 +78,10 @@ def emulated_tpu(
     system = system_of(num_replicas, topology, cores_per_replica, hosts)
     patches = _patches() if current_system() is None else ()
     with (
-        tfi.pod_emulated(hosts, system.num_cores // hosts, workers),
-        tfi.install(patches),
-        tfi.functions_left_alone(),
-        tfi.device_scope_restored(),
+        devices.pod_emulated(hosts, system.num_cores // hosts, workers),
+        patching.install(patches),
+        functions_left_alone(),
+        device_scope_restored(),
         emulating(system),
         embeddings.embedding_engine(),
     ):
@@ -81,7 +98,7 @@ def _number_of_hosts(hosts: int, workers: Sequence[str]) -> int:
     return len(workers) or hosts
 
 
-_EMBEDDINGS = tfi.EmbeddingOperations(
+_EMBEDDINGS = EmbeddingOperations(
     embeddings.is_set_up,
     embeddings.set_up,
     embeddings.load,
@@ -96,34 +113,34 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
     """Return the patches that let TensorFlow's own names find the emulated system."""
     functions = Functions()
     return (
-        tfi.cores_listed(),
-        tfi.clusters_connected(prepare),
-        tfi.no_wait_for_lost_hosts(lost_host),
-        tfi.hosts_placed(),
-        tfi.pipelines_of_hosts_seen(refuse_python),
-        tfi.soft_placement(),
-        tfi.function_definitions_observed(functions.see),
-        tfi.cores_reported(functions, functions.holds_computation),
-        tfi.variables_in_memory(current_memory, lost_variable),
-        tfi.emulated_devices_placed(),
-        tfi.sessions_on_workers(reach, answers, lost_host),
-        tfi.packed_variables_unpacked(),
-        tfi.first_copies_taken(),
-        tfi.manual_sharding_refused(),
-        tfi.cluster_resolvers(initialize_memory),
-        tfi.cloud_detected(),
-        tfi.tpu_systems(_initialize, lambda: note_initialized(is_now=False)),
-        tfi.partitioned_calls(),
-        tfi.cross_replica_sums(lambda: enclosing_context() is not None),
-        tfi.embeddings_emulated(_EMBEDDINGS),
-        tfi.autotune_disabled(),
-        tfi.replicate_calls(
+        cores_listed(),
+        clusters_connected(prepare),
+        no_wait_for_lost_hosts(lost_host),
+        placement.hosts_placed(),
+        pipelines_of_hosts_seen(refuse_python),
+        soft_placement(),
+        function_definitions_observed(functions.see),
+        cores.cores_reported(functions, functions.holds_computation),
+        cores.variables_in_memory(current_memory, lost_variable),
+        placement.emulated_devices_placed(),
+        sessions.sessions_on_workers(reach, answers, lost_host),
+        cores.packed_variables_unpacked(),
+        cores.first_copies_taken(),
+        cores.manual_sharding_refused(),
+        cluster_resolvers(initialize_memory),
+        cloud_detected(),
+        tpu_systems(_initialize, lambda: note_initialized(is_now=False)),
+        calls.partitioned_calls(),
+        calls.cross_replica_sums(lambda: enclosing_context() is not None),
+        embeddings_emulated(_EMBEDDINGS),
+        calls.autotune_disabled(),
+        calls.replicate_calls(
             _replicate_on_cores, outside_compilation, experimental_map_outside_compilation
         ),
     )
 
 
-@tfi.builder
+@tracebacks.builder
 def _replicate_on_cores(
     computation: Callable[..., Any],
     inputs: Any = None,
@@ -132,7 +149,7 @@ def _replicate_on_cores(
     *args: Any,
     **kwargs: Any,
 ) -> list[Any]:
-    with tfi.copies_assigned():
+    with cores.copies_assigned():
         found = split_compile_and_replicate(
             computation, inputs, infeed_queue, device_assignment, *args, **kwargs
         )
@@ -153,4 +170,4 @@ def _initialize() -> bytes:
     embeddings.forget()
     system = _now()
     mesh = system.mesh
-    return tfi.serialized_topology(mesh.shape, mesh.coordinates, system.num_hosts)
+    return serialized_topology(mesh.shape, mesh.coordinates, system.num_hosts)

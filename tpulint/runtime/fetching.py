@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import UnfetchableError, as_fault
+from tpulint.runtime.tensorflow_internals import patching, tracebacks
 
 _GUARDED = "_tpulint_guards_fetches"
 
@@ -22,7 +22,7 @@ def fetches_checked() -> AbstractContextManager[None]:
     """Return a context in which `Session.run` raises an UnfetchableError for guarded graphs."""
     original = tf.Graph.is_fetchable
 
-    @tfi.frames_hidden
+    @tracebacks.frames_hidden
     def is_fetchable(graph: Any, tensor_or_op: Any) -> bool:
         if original(graph, tensor_or_op):
             return True
@@ -30,13 +30,13 @@ def fetches_checked() -> AbstractContextManager[None]:
             raise _unfetchable(tensor_or_op)
         return False
 
-    return tfi.patched("tensorflow.python.framework.ops.Graph.is_fetchable", is_fetchable)
+    return patching.patched("tensorflow.python.framework.ops.Graph.is_fetchable", is_fetchable)
 
 
 def _unfetchable(op: Any) -> UnfetchableError:
     return as_fault(
         UnfetchableError,
-        tfi.InaccessibleTensorError(
+        tracebacks.InaccessibleTensorError(
             f"Operation {op.name} has been marked as not fetchable. Typically this happens when "
             "it is defined in another function or code block. Use return values, explicit "
             "Python locals or TensorFlow collections to access it."

@@ -16,7 +16,6 @@ import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime import hardware
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.execute.feed_queues import put_serialized, queue, serialized, take
 from tpulint.runtime.execute.host_takes import HostTake
 from tpulint.runtime.execute.queues import one_of
@@ -25,6 +24,7 @@ from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.schedule.wait_graph import Wait
 from tpulint.runtime.source_location import users_place
 from tpulint.runtime.stepping import current_options
+from tpulint.runtime.tensorflow_internals import feeds
 
 Tensor = Any
 
@@ -131,8 +131,8 @@ def _enqueued(core: int, row: Tensor) -> Any:
     handle = queue("infeed", core)
     done = put_serialized(handle, row)
     if done is not None:
-        tfi.runs_independently(handle.op)
-        tfi.runs_independently(done)
+        feeds.runs_independently(handle.op)
+        feeds.runs_independently(done)
     return done
 
 
@@ -145,18 +145,18 @@ def _taken(handle: Tensor, what: str, dtypes: Sequence[Any], shapes: Sequence[An
 
 def _core(ordinal: int) -> int:
     """Return the core of an ordinal; -1 is that of the device scope, where TensorFlow places it."""
-    device = tfi.device_here()
+    device = feeds.device_here()
     if ordinal < 0:
         ordinal = (device.device_index or 0) if device.device_type == "TPU" else 0
     return core_number(device.task or 0, ordinal)
 
 
 def _on_this_host(name: str | None) -> Any:
-    return tfi.beside_devices(name or "feed")
+    return feeds.beside_devices(name or "feed")
 
 
 def feeds_of_this_host() -> AbstractContextManager[None]:
     """Return a context in which TensorFlow makes these operations here."""
-    return tfi.feeds_handled_by(
+    return feeds.feeds_handled_by(
         _HANDLERS, unless=lambda: hardware.real_tpu() or enclosing_context() is not None
     )

@@ -10,7 +10,6 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import hardware
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import (
     CalleeArityError,
     ClusterCalledError,
@@ -23,9 +22,10 @@ from tpulint.runtime.errors import (
 from tpulint.runtime.mark import function_cluster, outside
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.mark.replicate import is_building
+from tpulint.runtime.tensorflow_internals import graphs, tpu, tracebacks
 
 
-@tfi.builder
+@tracebacks.builder
 def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Run `computation(*args, **kwargs)` on the host, from inside a TPU computation.
 
@@ -45,7 +45,7 @@ def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: A
     return _outside_compilation(False, computation, args, kwargs)
 
 
-@tfi.builder
+@tracebacks.builder
 def experimental_map_outside_compilation(
     computation: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> Any:
@@ -57,14 +57,14 @@ def _outside_compilation(
     is_map: bool, computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     if hardware.real_tpu():
-        return tfi.tensorflows_outside_compilation(is_map, computation, *args, **kwargs)
+        return tpu.tensorflows_outside_compilation(is_map, computation, *args, **kwargs)
     if "args" in kwargs and not args and not _takes_args(computation):
         args = tuple(kwargs.pop("args") or ())
 
     def build() -> Any:
         return _called(computation, args, kwargs)
 
-    in_function = isinstance(tfi.default_graph(), tfi.FuncGraph)
+    in_function = isinstance(graphs.default_graph(), graphs.FuncGraph)
     if enclosing_context() is None:
         _warn_of_plain_call()
         return build() if in_function or tf.executing_eagerly() else outside.in_graph(build, is_map)

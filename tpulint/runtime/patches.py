@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime import python_functions
 from tpulint.runtime.execute.compile_errors import refused
 from tpulint.runtime.execute.raising import cause_of_cancelling, fault_in
 from tpulint.runtime.execute.thread_starvation import run_watched
@@ -16,7 +16,16 @@ from tpulint.runtime.execute.undeclared_outputs import undeclared_output
 from tpulint.runtime.fetching import fetches_checked
 from tpulint.runtime.host_feeds import feeds_of_this_host
 from tpulint.runtime.mark.scratch_graph import captured_by_scratch_graphs
+from tpulint.runtime.pods import sessions
 from tpulint.runtime.results import unrunnable
+from tpulint.runtime.tensorflow_internals import (
+    feeds,
+    functions,
+    gradients,
+    patching,
+    tpu,
+    tracebacks,
+)
 
 _installed: list[ExitStack] = []
 
@@ -24,7 +33,7 @@ _installed: list[ExitStack] = []
 def install() -> Callable[[], None]:
     """Patch TensorFlow, unless it is patched, and return the function that restores it."""
     if not _installed:
-        _installed.append(tfi.install(_patches()))
+        _installed.append(patching.install(_patches()))
     return _uninstall
 
 
@@ -35,18 +44,18 @@ def _uninstall() -> None:
 
 def _patches() -> Sequence[AbstractContextManager[None]]:
     return (
-        tfi.own_frames_hidden(),
-        tfi.not_converted_by_autograph(),
-        tfi.sessions_place_only_what_they_run(),
-        tfi.sessions_outlive_failed_calls(),
-        tfi.errors_become("UnknownError", fault_in),
-        tfi.errors_become("CancelledError", cause_of_cancelling),
-        tfi.errors_become("InvalidArgumentError", refused, undeclared_output),
-        tfi.python_functions_run_by(run_watched),
+        tracebacks.own_frames_hidden(),
+        tpu.not_converted_by_autograph(),
+        sessions.sessions_place_only_what_they_run(),
+        sessions.sessions_outlive_failed_calls(),
+        tracebacks.errors_become("UnknownError", fault_in),
+        tracebacks.errors_become("CancelledError", cause_of_cancelling),
+        tracebacks.errors_become("InvalidArgumentError", refused, undeclared_output),
+        python_functions.python_functions_run_by(run_watched),
         feeds_of_this_host(),
-        tfi.independent_operations(),
-        tfi.gradients_through_marked_nodes(),
-        tfi.functions_leave_out(unrunnable),
+        feeds.independent_operations(),
+        gradients.gradients_through_marked_nodes(),
+        functions.functions_leave_out(unrunnable),
         captured_by_scratch_graphs(),
         fetches_checked(),
     )

@@ -9,15 +9,13 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import driver, hardware, results
-from tpulint.runtime import tensorflow_internals as tfi
-from tpulint.runtime.errors import (
-    EagerExecutionError,
-)
+from tpulint.runtime.errors import EagerExecutionError
 from tpulint.runtime.mark.marked import Mode, Ran
 from tpulint.runtime.mark.replicate import Outcome
 from tpulint.runtime.mark.request import ReplicateRequest
 from tpulint.runtime.source_location import is_called_by_strategy
 from tpulint.runtime.stepping import current_options
+from tpulint.runtime.tensorflow_internals import gradients, graphs, tpu, tracebacks
 from tpulint.runtime.undifferentiable import undifferentiable, undifferentiable_value
 
 _NO_EAGER_STEP = """\
@@ -28,7 +26,7 @@ if eager behavior is enabled.
 a TPU runs compiled programs only"""
 
 
-@tfi.builder
+@tracebacks.builder
 def replicate(
     computation: Callable[..., Any],
     inputs: Any = None,
@@ -69,7 +67,7 @@ def replicate(
     return found
 
 
-@tfi.builder
+@tracebacks.builder
 def split_compile_and_replicate(
     computation: Callable[..., Any],
     inputs: Any = None,
@@ -86,7 +84,7 @@ def split_compile_and_replicate(
     The status is a serialized CompilationResultProto in a string tensor: empty, all went well.
     """
     if hardware.real_tpu():
-        return tfi.tensorflows_replicate(
+        return tpu.tensorflows_replicate(
             computation,
             inputs,
             infeed_queue,
@@ -111,11 +109,11 @@ def split_compile_and_replicate(
         if is_called_by_strategy():
             raise EagerExecutionError(_NO_EAGER_STEP)
         return _eagerly(request)
-    is_function = isinstance(tfi.default_graph(), tfi.FuncGraph)
+    is_function = isinstance(graphs.default_graph(), graphs.FuncGraph)
     return _in_graph(request, "function" if is_function else "graph")
 
 
-@tfi.builder
+@tracebacks.builder
 def rewrite(
     computation: Callable[..., Any],
     inputs: Any = None,
@@ -141,7 +139,7 @@ def _eagerly(request: ReplicateRequest) -> list[Any]:
     Tapes see what is traced, as in a function of the user's, but not the call of the function.
     """
     traced: list[list[Any]] = []
-    inside = tfi.recording_again if tfi.may_record() else nullcontext
+    inside = gradients.recording_again if gradients.may_record() else nullcontext
 
     @tf.function(autograph=False)  # type: ignore[untyped-decorator]
     def tpu_step() -> Any:
@@ -149,7 +147,7 @@ def _eagerly(request: ReplicateRequest) -> list[Any]:
             traced.append(_in_graph(request, "eager"))
         return tf.nest.map_structure(_without_operation, traced[-1])
 
-    with tfi.no_recording():
+    with gradients.no_recording():
         # A function is called operation by operation where the user asks for that.
         traces = not tf.config.functions_run_eagerly()
         values = tpu_step() if traces else tpu_step.get_concrete_function()()
@@ -174,7 +172,7 @@ def _in_graph(request: ReplicateRequest, mode: Mode) -> list[Any]:
         return []
     outcome, ran = built
     with driver.apart_from_the_users_nodes():
-        with tfi.no_recording():
+        with gradients.no_recording():
             status = tf.constant(b"") if request.use_tpu else tf.no_op()
         results.remember(status, outcome.marked, outcome.compile_status)
         return [status, _results(outcome, ran)]
@@ -196,7 +194,7 @@ def _results(outcome: Outcome, ran: Ran) -> list[Any]:
         flat = [
             twin if twin is None else _remembered(outcome, next(rest), twin) for twin in replica
         ]
-        packed.append(tfi.nest.pack_sequence_as(outcome.structure, flat, expand_composites=True))
+        packed.append(tpu.nest.pack_sequence_as(outcome.structure, flat, expand_composites=True))
     return packed
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.mark.attributes import is_marked
 from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.tensorflow_internals import graphs
 
 _of_eager: dict[int, tuple[Marked, Any]] = {}
 """By the id of an eager value that lives; in TensorFlow 2.12 its attributes would never go."""
@@ -18,7 +18,7 @@ _OF_GRAPH = "_tpulint_marked_results"
 
 def remember(executable: Any, marked: Marked, twin: Any) -> None:
     """Note that `executable`, which the user gets, replaces the marked `twin`."""
-    if tfi.is_eager_tensor(executable):
+    if graphs.is_eager_tensor(executable):
         _remember_eager(executable, (marked, twin))
         return
     op = executable if isinstance(executable, tf.Operation) else executable.op
@@ -76,7 +76,7 @@ def marked_graph(outputs: Any) -> Any:
 
 
 def _marked(value: Any) -> Marked | None:
-    if tfi.is_eager_tensor(value):
+    if graphs.is_eager_tensor(value):
         eager = _of_eager.get(id(value))
         return eager[0] if eager else None
     if isinstance(value, (tf.Operation, tf.Tensor)):

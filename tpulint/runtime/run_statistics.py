@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
 from tpulint.runtime.execute import callbacks, thread_starvation
 from tpulint.runtime.execute.probes import SegmentRun, Unfinished, unfinished, watched_by
 from tpulint.runtime.execute.raising import faults_sent_to
 from tpulint.runtime.stepping import process_options
+from tpulint.runtime.tensorflow_internals import threads
 
 FEEDS = ("infeed", "outfeed")
 """The lanes in which the device takes from queues of the host, and puts into them."""
@@ -93,7 +93,7 @@ class Watch:
         """
         callbacks.stop()
         self._cancel()
-        tfi.close_sessions_of_thread(thread)
+        threads.close_sessions_of_thread(thread)
 
     def resume(self) -> None:
         """Let steps run again."""
@@ -122,7 +122,7 @@ def running(
     """
     with (
         emulated_tpu(num_replicas, topology=topology, hosts=hosts, workers=workers),
-        tfi.cancellable_calls() as cancel,
+        threads.cancellable_calls() as cancel,
         process_options(deadline=deadline),
     ):
         watch = Watch(cancel)

@@ -7,11 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.replicate import split_compile_and_replicate
+from tpulint.runtime.tensorflow_internals import tracebacks
 
 
-@tfi.builder
+@tracebacks.builder
 def shard(
     computation: Callable[..., Any],
     inputs: list[Any] | None = None,
@@ -49,7 +49,7 @@ def shard(
     )[1]
 
 
-@tfi.builder
+@tracebacks.builder
 def split_compile_and_shard(
     computation: Callable[..., Any],
     inputs: list[Any] | None = None,
@@ -76,7 +76,7 @@ def split_compile_and_shard(
     return status, _joined(outputs, output_shard_axes, outputs_from_all_shards)
 
 
-@tfi.builder
+@tracebacks.builder
 def batch_parallel(
     computation: Callable[..., Any],
     inputs: list[Any] | None = None,

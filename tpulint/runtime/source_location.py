@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.tensorflow_internals import operations, threads
 
 _LIBRARIES = (
     os.path.dirname(os.path.abspath(tf.__file__)),
@@ -22,12 +22,12 @@ _SITE_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.s
 
 def users_place() -> str | None:
     """Return "file:line" of the innermost current frame of the user's code, or None."""
-    return _innermost(tfi.stack_here())
+    return _innermost(operations.stack_here())
 
 
 def is_called_by_strategy() -> bool:
     """Return whether TPUStrategy has called us on behalf of the user."""
-    for filename, _ in reversed(tfi.stack_here()):
+    for filename, _ in reversed(operations.stack_here()):
         if is_users(filename):
             return False
         if os.path.basename(filename) == "tpu_strategy.py":
@@ -37,7 +37,7 @@ def is_called_by_strategy() -> bool:
 
 def place_in_thread(thread: int) -> str | None:
     """Return "file:line" of the innermost frame of the user's code in a Python thread, or None."""
-    return _innermost(tfi.stack_of_thread(thread))
+    return _innermost(threads.stack_of_thread(thread))
 
 
 def place_of_operation(op: Any) -> str | None:

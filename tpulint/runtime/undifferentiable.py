@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.mark.attributes import string_attr
 from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.tensorflow_internals import gradients, graphs, operations
 
 _GRADIENT = "TpulintReplicatedOutput"
 _OUTPUT = "_tpulint_output"
@@ -37,15 +37,15 @@ def undifferentiable(
             result = tf.identity(tensor, name=f"output_{number}_shard_{replica}")
             result.set_shape(twins[replica][number].shape)
             results[replica].append(result)
-    if tfi.is_recording():
+    if gradients.is_recording():
         for ours, theirs in zip(results, twins, strict=True):
-            tfi.pass_gradients_through(ours, theirs)
+            gradients.pass_gradients_through(ours, theirs)
     return results
 
 
 def undifferentiable_value(value: Any, symbol: Any) -> None:
     """Do the same for the eager `value` of the result `symbol` of a traced call."""
-    if tfi.is_recording() and value.dtype.is_floating:
+    if gradients.is_recording() and value.dtype.is_floating:
         op = symbol.op
         while op.type == "Identity":
             op = op.inputs[0].op
@@ -54,15 +54,15 @@ def undifferentiable_value(value: Any, symbol: Any) -> None:
         def refuse(*_: Any) -> None:
             raise LookupError(message)
 
-        tfi.refused_on_tapes(value, symbol, refuse)
+        gradients.refused_on_tapes(value, symbol, refuse)
 
 
 def _as_one_operation(tensors: list[Any], output: Any) -> list[Any]:
     """Return `tensors`, one a replica, passed through one operation, as by the marked `output`."""
-    with tfi.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
+    with graphs.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
         through: list[Any] = tf.identity_n(tensors)
-    tfi.set_attr(through[0].op, _OUTPUT, string_attr(output.name))
-    tfi.reached_only_through(through[0].op, output)
+    operations.set_attr(through[0].op, _OUTPUT, string_attr(output.name))
+    gradients.reached_only_through(through[0].op, output)
     return through
 
 

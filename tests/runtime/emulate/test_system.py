@@ -11,7 +11,8 @@ from tensorflow.python.tpu import tpu as tensorflow_tpu
 from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate import system
+from tpulint.runtime.tensorflow_internals import patching
 
 
 def cores() -> int:
@@ -64,7 +65,7 @@ def test_what_is_no_tpu_is_refused(asked_for: dict[str, Any]) -> None:
 
 def places() -> list[Any]:
     """Return the names that the emulator replaces, as they are now."""
-    context = tfi.EagerContext
+    context = system.EagerContext
     return [
         vars(owner).get(name)
         for owner, name in (
@@ -149,8 +150,8 @@ def test_what_is_replaced_is_put_back() -> None:
     class Derived(Base):
         own = 1
 
-    with pytest.raises(ZeroDivisionError), tfi.replaced(Derived, "name", "new"):
-        with tfi.replaced(Derived, "own", 2):
+    with pytest.raises(ZeroDivisionError), patching.replaced(Derived, "name", "new"):
+        with patching.replaced(Derived, "own", 2):
             assert (Derived.name, Derived.own, Base.name) == ("new", 2, "of base")
         assert Derived.own == 1
         raise ZeroDivisionError

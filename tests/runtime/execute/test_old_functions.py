@@ -15,7 +15,7 @@ from tensorflow.python.framework import function
 from tensorflow.python.ops import functional_ops
 
 import tpulint.runtime as tpu
-from tpulint.runtime.tensorflow_internals.sessions import keep_sessions
+from tpulint.runtime.pods.sessions import keep_sessions
 
 tf1 = tf.compat.v1
 

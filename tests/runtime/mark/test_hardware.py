@@ -37,7 +37,7 @@ def test_there_is_none_on_this_machine() -> None:
 def test_a_tpu_that_is_seen_before_devices_are_set_up_counts() -> None:
     with (
         an_attached_tpu(),
-        mock.patch.object(hardware.tfi, "is_context_initialized", return_value=False),
+        mock.patch.object(hardware.graphs, "is_context_initialized", return_value=False),
     ):
         assert hardware.real_tpu()
 

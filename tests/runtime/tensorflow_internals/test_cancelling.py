@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import cancellation
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.tensorflow_internals import threads
 
 LONG = 120
 
@@ -19,7 +19,7 @@ Cancel = Callable[[], None]
 
 @pytest.fixture
 def cancel() -> Iterator[Cancel]:
-    with tfi.cancellable_calls() as cancel:
+    with threads.cancellable_calls() as cancel:
         yield cancel
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.tensorflow_internals import graphs, patching
 from tpulint.runtime.tensorflow_internals.patch_table import PATCHES, Patch, When
 
 ROOT = Path(__file__).parents[3]
@@ -30,7 +30,7 @@ tensorflow.compat.v1.disable_control_flow_v2()
 untouched = attributes()
 
 import tpulint.runtime as tpu
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.tensorflow_internals import graphs, threads
 from tpulint.runtime.patches import install
 
 imported = attributes()
@@ -38,10 +38,10 @@ print("ALWAYS:", *changed(untouched, imported))
 with tpu.emulated_tpu(2):
     print("EMULATED:", *changed(imported, attributes()))
 print("after EMULATED:", *changed(imported, attributes()))
-with tfi.control_flow_v2():
+with graphs.control_flow_v2():
     print("BUILDING:", *changed(imported, attributes()))
 print("after BUILDING:", *changed(imported, attributes()))
-with tfi.cancellable_calls():
+with threads.cancellable_calls():
     print("INTERRUPTIBLE:", *changed(imported, attributes()))
 print("after INTERRUPTIBLE:", *changed(imported, attributes()))
 undo = install()
@@ -99,17 +99,17 @@ def test_patches_can_be_installed_again(differences: dict[str, set[str]]) -> Non
 
 def test_a_patch_that_the_table_does_not_list_is_refused() -> None:
     with pytest.raises(KeyError, match="not in the table"):
-        tfi.patched("tensorflow.python.framework.ops.Graph.as_default", None)
+        patching.patched("tensorflow.python.framework.ops.Graph.as_default", None)
 
 
 def test_patches_are_undone_where_a_later_one_fails() -> None:
     def patches() -> Iterator[object]:
-        yield tfi.control_flow_v2()
+        yield graphs.control_flow_v2()
         raise ZeroDivisionError
 
     switch = "tensorflow.python.ops.control_flow_util.ENABLE_CONTROL_FLOW_V2"
-    module, name = tfi.owner_of(switch)
+    module, name = patching.owner_of(switch)
     before = getattr(module, name)
     with pytest.raises(ZeroDivisionError):
-        tfi.install(patches())  # type: ignore[arg-type]
+        patching.install(patches())  # type: ignore[arg-type]
     assert getattr(module, name) is before

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.embedding.engine import Engine, Starved
 from tpulint.runtime.errors import DeadlockError, EmbeddingError, LostVariableError
 from tpulint.runtime.execute import queues
@@ -20,6 +19,7 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.outside import outside_compilation
 from tpulint.runtime.source_location import users_place
+from tpulint.runtime.tensorflow_internals import feeds, graphs
 
 _NO_BATCH = "waits for embedding activations, and no batch is enqueued for its core"
 _engines: list[Engine | None] = []
@@ -88,7 +88,7 @@ def enqueue(
     handle = _queue_of(engine, core) if ordinal < 0 else _queue(engine, ordinal)
     done = queues.put(handle, [_called(engine, put, batch, tf.int64, place)])
     if done is not None:
-        tfi.runs_independently(done)
+        feeds.runs_independently(done)
     return done
 
 
@@ -161,7 +161,7 @@ def _lost(engine: Engine) -> LostVariableError:
 
 def _marked_graph() -> Any:
     """Return the graph in which the computation that is being built is marked."""
-    around = list(tfi.graphs_outwards(tfi.default_graph()))
+    around = list(graphs.graphs_outwards(graphs.default_graph()))
     return next((graph for graph in around if isinstance(graph, ScratchGraph)), around[-1])
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate.cores import core_of
+from tpulint.runtime.pods import devices
+from tpulint.runtime.tensorflow_internals import functions, graphs
 
 _CORES = "_tpulint_cores"
 _CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -25,17 +27,17 @@ calls the function, the number of the argument that is on the same core, or None
 def name_results(results: Sequence[Any], device_assignment: Any) -> None:
     """Note the core of each replica's results, if they are of a graph."""
     for replica, result in enumerate(results):
-        device = tfi.core_name(replica)
+        device = devices.core_name(replica)
         if device_assignment is not None:
-            device = device_assignment.tpu_device(replica=replica, job=tfi.job_of_cores())
+            device = device_assignment.tpu_device(replica=replica, job=devices.job_of_cores())
         for tensor in tf.nest.flatten(result, expand_composites=True):
-            if isinstance(tensor, tf.Tensor) and not tfi.is_eager_tensor(tensor):
-                _cores_in(tensor.graph)[tensor.name] = tfi.canonical_device(device)
+            if isinstance(tensor, tf.Tensor) and not graphs.is_eager_tensor(tensor):
+                _cores_in(tensor.graph)[tensor.name] = graphs.canonical_device(device)
 
 
 def note_computation() -> None:
     """Note that the graph that is being built, and those around it, hold a TPU computation."""
-    for graph in tfi.graphs_outwards(tfi.default_graph()):
+    for graph in graphs.graphs_outwards(graphs.default_graph()):
         _cores_in(graph)
 
 
@@ -57,22 +59,22 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
         One that holds a computation is not compiled as a whole, whatever it asks for: a TPU
         compiles the computation only.
         """
-        if hasattr(graph, _CORES) or not self._holding.isdisjoint(tfi.functions_in(graph)):
+        if hasattr(graph, _CORES) or not self._holding.isdisjoint(functions.functions_in(graph)):
             self._holding.add(name)
-            tfi.forget_jit_compile(attrs)
-        default = _CALLERS if tfi.ON_OP_DEVICE in attrs else None
+            functions.forget_jit_compile(attrs)
+        default = _CALLERS if functions.ON_OP_DEVICE in attrs else None
         cores = [self._core(tensor) for tensor in graph.outputs]
         self._cores[name] = cores = [default if core is None else core for core in cores]
         if any(core is not None for core in cores):
             self[name] = lambda device, arguments: [
-                _of_call(core, device, [tfi.core_of(one) for one in arguments]) for core in cores
+                _of_call(core, device, [core_of(one) for one in arguments]) for core in cores
             ]
 
     def _core(self, tensor: Any, component: int | None = None) -> Core:
         """Return the core of `tensor`, of a graph, or of `component` of it, an optional."""
         known = getattr(tensor.graph, _CORES, {})
         while tensor.name not in known and tensor.op.type == "Identity":
-            if tfi.is_emulated(tensor.op.device):
+            if devices.is_emulated(tensor.op.device):
                 break
             tensor = tensor.op.inputs[0]
         op = tensor.op
@@ -81,9 +83,11 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
             core = outputs[tensor.value_index] if outputs else None
             return op.device if core == _CALLERS else self._with(core, op.inputs)
         if op.type in _IFS:
-            branches = [graph.outputs[tensor.value_index] for graph in tfi.function_graphs(op)]
+            branches = [
+                graph.outputs[tensor.value_index] for graph in functions.function_graphs(op)
+            ]
             cores = [self._with(self._core(one, component), op.inputs[1:]) for one in branches]
-            return next((core for core in cores if core is not None), tfi.core_of(op))
+            return next((core for core in cores if core is not None), core_of(op))
         if op.type == "OptionalFromValue" and component is not None:
             return self._core(op.inputs[component])
         if op.type in _ITERATE:
@@ -92,8 +96,8 @@ class Functions(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None]]])
             given = [one.name for one in tensor.graph.inputs]
             return given.index(tensor.name) if tensor.name in given else None
         found: str | None = known.get(tensor.name)
-        if found is None and tfi.is_emulated(tensor.op.device):
-            return tfi.canonical_device(tensor.op.device)  # type: ignore[no-any-return]
+        if found is None and devices.is_emulated(tensor.op.device):
+            return graphs.canonical_device(tensor.op.device)  # type: ignore[no-any-return]
         return found
 
     def _with(self, core: Core, arguments: Sequence[Any]) -> Core:

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import hardware, outside
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate import cores
 
 
 def experimental_map_outside_compilation(
@@ -22,7 +22,7 @@ def experimental_map_outside_compilation(
     mapped = outside.experimental_map_outside_compilation
     if hardware.real_tpu():
         return mapped(computation, *args, **kwargs)
-    tiles = [tfi.tiles_of(arg) for arg in args]
+    tiles = [cores.tiles_of(arg) for arg in args]
     split = next((counts for counts in tiles if counts), None)
     if split is None:
         return mapped(computation, *args, **kwargs)
@@ -32,7 +32,7 @@ def experimental_map_outside_compilation(
     for index in range(number):
         given = [arg if cut is None else cut[index] for arg, cut in zip(args, shards)]
         results.append(mapped(computation, *given, **kwargs))
-    return tf.nest.map_structure(lambda *shards: tfi.joined(shards, split), *results)
+    return tf.nest.map_structure(lambda *shards: cores.joined(shards, split), *results)
 
 
 def _cut(tensor: Any, counts: Sequence[int]) -> list[Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.mark.attributes import string_attr
 from tpulint.runtime.schedule.wait_graph import Wait
 from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.tensorflow_internals import operations
 
 _QUEUES = ("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo", "QueueEnqueue")
 _TAKES_FROM = {
@@ -28,8 +28,8 @@ _REASON, _RULE = "_tpulint_waits", "_tpulint_waits_rule"
 
 def explain_wait(op: Operation, reason: str, rule: str) -> None:
     """Give the reason, and the rule, of the wait in `op`, of a type in `WAITING`."""
-    tfi.set_attr(op, _REASON, string_attr(reason))
-    tfi.set_attr(op, _RULE, string_attr(rule))
+    operations.set_attr(op, _REASON, string_attr(reason))
+    operations.set_attr(op, _RULE, string_attr(rule))
 
 
 def may_wait(region: Region) -> bool:

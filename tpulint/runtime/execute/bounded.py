@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import Tensor
+from tpulint.runtime.tensorflow_internals import operations
 
 
 def with_shapes(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[int]]:
@@ -48,5 +48,5 @@ def _may_be_bounded(tensor: Tensor) -> bool:
 def _as_large_as_its_bounds(tensor: Tensor) -> Tensor:
     for axis, size in enumerate(tensor.shape.as_list()):
         if size is None:
-            tensor = tensorflow_internals.as_large_as_its_bound(tensor, axis)
+            tensor = operations.as_large_as_its_bound(tensor, axis)
     return tensor

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals
+from tpulint.runtime import python_functions
 from tpulint.runtime.execute.raising import safely
 from tpulint.runtime.extract.region import Operation, Tensor
 
@@ -36,4 +36,4 @@ def call_python(function: Callable[..., Any], given: Sequence[Tensor] = ()) -> O
             raise Stopped("the program is being ended")
         called(*values)
 
-    return tensorflow_internals.own_operation(call, given)
+    return python_functions.own_operation(call, given)

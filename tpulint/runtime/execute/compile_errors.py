@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault, UnsupportedOpError
 from tpulint.runtime.execute.raising import delivered
 from tpulint.runtime.extract.region import Graph, Operation
 from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.tensorflow_internals import functions
 
 _SEGMENT = re.compile(r"tpu_device_segment_\d+")
 _NODE = re.compile(r"\[\[(?:\{\{function_node ([^}]+)\}\})?(?:\{\{node )?([^}\]]+)")
@@ -105,13 +105,13 @@ def _candidates(
     """Yield the operations that `node`, in a body of `around` if any, may be."""
     with contextlib.suppress(KeyError):
         if node.function:
-            body = tensorflow_internals.function_graph(graph, node.function)
+            body = functions.function_graph(graph, node.function)
             yield body.get_operation_by_name(node.name)
             return
         if around is None:
             yield graph.tpulint_operations[node.name]
             return
-    bodies = tensorflow_internals.functions_by_name(around) if around is not None else {}
+    bodies = functions.functions_by_name(around) if around is not None else {}
     named = [name for name in bodies if any(each.startswith(name) for each in converted)]
     for name in named or bodies:
         with contextlib.suppress(KeyError):

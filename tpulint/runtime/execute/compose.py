@@ -13,7 +13,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.execute import control
 from tpulint.runtime.execute.crossing import ends, lane_of, starts
@@ -26,12 +25,7 @@ from tpulint.runtime.execute.ordering import all_wait_for, waits_of
 from tpulint.runtime.execute.probes import Probes, WatchedSegment
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.execute.rendezvous import Rendezvous
-from tpulint.runtime.execute.tensor_map import (
-    TensorMap,
-    constant_or_image,
-    in_this_graph,
-    scope_of,
-)
+from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_this_graph, scope_of
 from tpulint.runtime.extract.copying import copy, inputs_of
 from tpulint.runtime.extract.kernels import unsupported
 from tpulint.runtime.extract.program_constants import constant, constant_arguments, shaped_tensors
@@ -42,6 +36,7 @@ from tpulint.runtime.extract.segments import Segment, Side
 from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
 from tpulint.runtime.schedule.plan import Plan
 from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.tensorflow_internals import operations
 
 _FREE = frozenset({"Identity", "Const", "NoOp"})
 # Of scalars these give what XLA's give, and a program of XLA takes ten times as long to start.
@@ -108,7 +103,7 @@ class Composer:
             if deadlock:
                 waits_for.append(self._closes(deadlock, planned, segment, own, images))
             if waits_for:
-                tensorflow_internals.add_control_inputs(image, waits_for)
+                operations.add_control_inputs(image, waits_for)
             if image.op_def.is_stateful:
                 images.effects.append(image)
             self.deadline.bounds(op, image, lane_of(segment))
@@ -185,7 +180,7 @@ class Composer:
         results = self.exchanges.meet(site, ops, given, images)
         made = list(dict.fromkeys(result.op for result in results))
         for end in (given[0].op, *made):
-            tensorflow_internals.keep_apart(end)
+            operations.keep_apart(end)
         images.effects += made
         for op, result in zip(ops, results, strict=True):
             result.set_shape(op.outputs[0].shape)

@@ -8,9 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.variables import TouchedVariable
 
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
@@ -43,7 +43,7 @@ def make_copies(
             value = _read(original, dtype)
         copies = []
         for here, core in zip(images, cores, strict=True):
-            with tensorflow_internals.on_host_of_core(core):
+            with devices.on_host_of_core(core):
                 copy = here.device_tensors[variable.handle] = _new(dtype)
                 filled.append(_assign(copy, value))
             copies.append(copy)

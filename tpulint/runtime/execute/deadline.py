@@ -13,7 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
+from tpulint.runtime import python_functions
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute import patience
 from tpulint.runtime.execute.awaited import WAITING, wait_in
@@ -28,6 +28,7 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.attributes import string_attr
 from tpulint.runtime.schedule.wait_graph import Wait
 from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.tensorflow_internals import operations
 
 _TICK = 0.002
 """Seconds between two looks at a Python function."""
@@ -82,7 +83,7 @@ class Deadline:
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
         with tf.control_dependencies(needs):
             comes = call_python(lambda of: self._waits.add((int(of), op), wait), [replica])
-        tensorflow_internals.add_control_inputs(image, [comes])
+        operations.add_control_inputs(image, [comes])
         with tf.control_dependencies([image]):
             return [call_python(lambda of: self._waits.remove((int(of), op)), [replica])]
 
@@ -91,11 +92,11 @@ class Deadline:
         if self._seconds is None or op.type not in PYTHON:
             return
         wait = Wait(lane, "Python", "waits for a Python function", place_of_operation(op))
-        token = tensorflow_internals.around_python_function(
+        token = python_functions.around_python_function(
             op.get_attr("token"), lambda function: _Bounded(function, self, wait)
         )
         if token is not None:
-            tensorflow_internals.set_attr(image, "token", string_attr(token.decode()))
+            operations.set_attr(image, "token", string_attr(token.decode()))
 
     def call(self, function: Callable[..., Any], arguments: Any, wait: Wait) -> Any:
         """Return `function(*arguments)`, or give it up when the step has taken too long."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.bounded import cut_to_shapes, with_shapes
 from tpulint.runtime.execute.compile_errors import remember_segment, segment_name
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, scope_of
@@ -21,6 +20,7 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.extract.segments import Segment
 from tpulint.runtime.extract.slice_bounds import SliceBound, slice_bounds
 from tpulint.runtime.schedule.plan import Plan
+from tpulint.runtime.tensorflow_internals import operations
 
 
 class DeviceProgram:
@@ -71,7 +71,7 @@ class DeviceProgram:
 
     def launch(self) -> tuple[list[Tensor], Operation]:
         """Return the results of a call of the function here, and the call."""
-        results = tensorflow_internals.launched_by_xla(
+        results = operations.launched_by_xla(
             self._function,
             list(self._fixed.values()),
             list(self._arguments.values()),
@@ -119,7 +119,7 @@ class DeviceProgram:
             computed = self._copied(list(bound.ops.values()), images).tensors
             tensor = {**images, **computed}[bound.tensor.name]
             image = copied.operations[bound.op.name]
-            tensorflow_internals.update_input(image, bound.index, tensor)
+            operations.update_input(image, bound.index, tensor)
 
     def _copied(self, ops: Sequence[Operation], images: dict[str, Tensor]) -> Copied:
         return copy(self._region, ops, images.__getitem__, self._planned.before, on_device=True)

@@ -8,11 +8,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import UnsynchronizedVariableWarning
 from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.variables import UnsynchronizedVariable
 from tpulint.runtime.source_location import place_of_operation
 
@@ -26,7 +26,7 @@ def compare_copies(
 
     Copies in other processes are not compared: every step would have to fetch them.
     """
-    if tensorflow_internals.hosts_are_apart():
+    if devices.hosts_are_apart():
         return []
     with tf.control_dependencies(waits_for):
         return [_compare(variable, images) for variable in variables]

@@ -15,7 +15,6 @@ from functools import partial
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.collectives import results, sums_of
 from tpulint.runtime.execute.functions import function_of_all_steps
 from tpulint.runtime.execute.queues import empty, empty_all, one_of, put, queue, take
@@ -23,6 +22,7 @@ from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph, token_a
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.extract.sites import RegionSite
 from tpulint.runtime.schedule.meetings import Meeting
+from tpulint.runtime.tensorflow_internals import functions
 
 _names = itertools.count()
 
@@ -124,7 +124,7 @@ class Exchanges:
         if sums:
             key = (*_dtypes(one), one.first.comes_once, len(group))
             return function_of_all_steps(key, serve, taken)
-        return tensorflow_internals.wrapped(serve, taken)
+        return functions.wrapped(serve, taken)
 
     def _queues_of(self, way: str) -> list[list[Tensor]]:
         """Return for each meeting the queues of all replicas to or from its exchange."""

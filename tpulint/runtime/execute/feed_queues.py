@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate import cores
 from tpulint.runtime.execute import queues
 from tpulint.runtime.extract.region import Operation, Tensor
 
@@ -59,7 +59,7 @@ def take(
 
 def take_parts(
     handles: Mapping[int, Tensor],
-    parts: Sequence[tfi.Parts],
+    parts: Sequence[cores.Parts],
     dtypes: Sequence[Any],
     shapes: Sequence[Any],
 ) -> list[Tensor]:
@@ -78,6 +78,6 @@ def take_parts(
         for place, tensor in zip(mine, here, strict=True):
             taken[place].append(tensor)
     return [
-        tf.ensure_shape(tfi.joined(shards, part.counts), shape)
+        tf.ensure_shape(cores.joined(shards, part.counts), shape)
         for shards, part, shape in zip(taken, parts, shapes, strict=True)
     ]

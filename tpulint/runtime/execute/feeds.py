@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate.cores import Parts, parts_of_outputs
 from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.feed_queues import Direction, put, queue, take, take_parts
 from tpulint.runtime.execute.patience import Waits
@@ -17,6 +17,7 @@ from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.schedule.wait_graph import Wait
 from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.tensorflow_internals import graphs
 
 FeedKey = tuple[Direction, int]
 """A direction and a logical core of a replica."""
@@ -79,10 +80,10 @@ class Feeds:
             return [key]
         return [(key[0], core) for core in sorted({core for part in parts for core in part.cores})]
 
-    def _parts(self, op: Operation) -> list[tfi.Parts] | None:
+    def _parts(self, op: Operation) -> list[Parts] | None:
         if op.type not in TAKES or self._cores_per_replica == 1:
             return None
-        return tfi.parts_of_outputs(op, self._cores_per_replica)
+        return parts_of_outputs(op, self._cores_per_replica)
 
     def _comes(self, op: Operation) -> Callable[[Any], None]:
         lane, place = feed_lane(op), place_of_operation(op)
@@ -109,4 +110,4 @@ def _key(op: Operation) -> FeedKey | None:
     """Return the feed of a replica's own core, or None for a host cluster's feed of any core."""
     if op.type not in TAKES and not op.type.startswith("OutfeedEnqueue"):
         return None
-    return feed_lane(op), tfi.DeviceSpec.from_string(op.device).device_index or 0
+    return feed_lane(op), graphs.DeviceSpec.from_string(op.device).device_index or 0

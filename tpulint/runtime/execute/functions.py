@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Sequence
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import Tensor
+from tpulint.runtime.tensorflow_internals import functions
 
 _of_all_steps: dict[Hashable, Callable[..., Tensor]] = {}
 
@@ -21,5 +21,5 @@ def function_of_all_steps(
     """
     if key not in _of_all_steps:
         with tf.Graph().as_default():
-            _of_all_steps[key] = tensorflow_internals.wrapped(traced, dtypes)
+            _of_all_steps[key] = functions.wrapped(traced, dtypes)
     return _of_all_steps[key]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime import python_functions
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute import patience, queues
 from tpulint.runtime.execute.callbacks import call_python
@@ -20,7 +20,9 @@ from tpulint.runtime.execute.raising import safely, ticket_for
 from tpulint.runtime.execute.stillness import stillness
 from tpulint.runtime.execute.watch_loop import watch_loop
 from tpulint.runtime.extract.region import Tensor
+from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.tensorflow_internals import functions
 
 _TICK = 0.002
 _eager_takes = threading.Lock()
@@ -48,8 +50,8 @@ class HostTake:
         """
         if tf.executing_eagerly():
             return self._take_eagerly(handle, dtypes)
-        take = tfi.wrapped(lambda queue: self._take_watched(queue, dtypes), [tf.resource])
-        with tfi.on_coordinator():
+        take = functions.wrapped(lambda queue: self._take_watched(queue, dtypes), [tf.resource])
+        with devices.on_coordinator():
             return list(take(handle))
 
     def _take_eagerly(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
@@ -66,7 +68,7 @@ class HostTake:
             time.sleep(_TICK)
 
     def _take_watched(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
-        (run,) = tfi.python_function(safely(self._begin), [], [tf.int64])
+        (run,) = python_functions.python_function(safely(self._begin), [], [tf.int64])
         with tf.control_dependencies([run]):
             taken = queues.take(handle, dtypes)
         with tf.control_dependencies(taken):

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.pods import devices
 
 
-@tfi.on_coordinator()
+@devices.on_coordinator()
 def queue(dtypes: Sequence[tf.DType], name: str) -> Tensor:
     """Return the queue `name` of tuples of `dtypes`, of any shapes and any number."""
     return tf.raw_ops.FIFOQueueV2(
@@ -19,13 +19,13 @@ def queue(dtypes: Sequence[tf.DType], name: str) -> Tensor:
     )
 
 
-@tfi.on_coordinator()
+@devices.on_coordinator()
 def put(handle: Tensor, components: Sequence[Tensor]) -> Operation:
     """Put a tuple into a queue."""
     return tf.raw_ops.QueueEnqueueV2(handle=handle, components=list(components), timeout_ms=-1)
 
 
-@tfi.on_coordinator()
+@devices.on_coordinator()
 def take(handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
     """Take a tuple out of a queue, when there is one."""
     taken: list[Tensor] = tf.raw_ops.QueueDequeueV2(
@@ -34,13 +34,13 @@ def take(handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
     return taken
 
 
-@tfi.on_coordinator()
+@devices.on_coordinator()
 def one_of(handles: Tensor, place: int | Tensor) -> Tensor:
     """Return the queue at `place` of the queues `handles`, one tensor."""
     return tf.raw_ops.Gather(params=handles, indices=place)
 
 
-@tfi.on_coordinator()
+@devices.on_coordinator()
 def empty_all(handles: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
     """Empty the queues `handles`, and return a token."""
     count = tf.size(handles)
@@ -56,7 +56,7 @@ def empty_all(handles: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
     return tf.equal(_only(tf.while_loop(is_left, empty_one, [0], parallel_iterations=1)), count)
 
 
-@tfi.on_coordinator()
+@devices.on_coordinator()
 def empty(handle: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
     """Empty a queue, and return a token."""
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
+from tpulint.runtime import python_functions
 from tpulint.runtime.errors import RuntimeFault
 from tpulint.runtime.extract.region import Tensor
 from tpulint.runtime.internal import internal_error
@@ -29,8 +29,6 @@ _RECENT = 2.0
 _numbers = itertools.count()
 _waiting: dict[int, tuple[float, RuntimeFault]] = {}
 _lock = threading.Lock()
-
-
 _listeners: list[Callable[[RuntimeFault], None]] = []
 
 
@@ -75,7 +73,7 @@ def failing(
     def fail(*values: Any) -> Any:
         raise ticket_for(make(*values))
 
-    return tensorflow_internals.python_function(safely(fail), given, list(dtypes) or [tf.bool])
+    return python_functions.python_function(safely(fail), given, list(dtypes) or [tf.bool])
 
 
 def safely(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.awaited import may_wait
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.copies import make_copies, write_back
@@ -34,6 +33,7 @@ from tpulint.runtime.extract.replica_names import replica_names
 from tpulint.runtime.extract.sizes import cut, cut_sizes
 from tpulint.runtime.schedule.locks import AccessSchedule
 from tpulint.runtime.schedule.schedule import Schedule
+from tpulint.runtime.tensorflow_internals import operations
 
 
 def run_replicas(
@@ -97,7 +97,7 @@ def run_replicas(
     ended = [*released, *replicas.run(scheduled.after, released)]
     for later in composer.deferred:
         with tf.control_dependencies(mutex.acquire()):
-            tensorflow_internals.add_control_inputs(first, [later.forgotten()])
+            operations.add_control_inputs(first, [later.forgotten()])
         ended.append(
             later.run(
                 images[0],

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.compose import Composer
 from tpulint.runtime.execute.tensor_map import (
     TensorMap,
@@ -16,7 +15,9 @@ from tpulint.runtime.execute.tensor_map import (
     token_after,
 )
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.plan import Plan
+from tpulint.runtime.tensorflow_internals import functions
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Replicas:
     def _in_place(self, planned: Plan, waits_for: Sequence[Operation]) -> Operation:
         (images,) = self.images
         images.entry = tuple(waits_for)
-        with tensorflow_internals.on_host_of_core(self.cores[0]):
+        with devices.on_host_of_core(self.cores[0]):
             self.composer.build(planned, images)
         with tf.control_dependencies([*waits_for, *images.effects]):
             return tf.no_op()
@@ -78,12 +79,12 @@ class Replicas:
             ]
             for images in self.images
         ]
-        function = tensorflow_internals.wrapped(program, [tensor.dtype for tensor in given[0]])
+        function = functions.wrapped(program, [tensor.dtype for tensor in given[0]])
         done = []
         for core, images, arguments in zip(self.cores, self.images, given, strict=True):
-            with tf.control_dependencies(waits_for), tensorflow_internals.on_host_of_core(core):
+            with tf.control_dependencies(waits_for), devices.on_host_of_core(core):
                 token, *outputs = function(*arguments)
-            tensorflow_internals.inline_call(token.op)
+            devices.inline_call(token.op)
             for tensor, output in zip(region.outputs, outputs):
                 images.tensors[tensor.name] = output
             done.append(token.op)

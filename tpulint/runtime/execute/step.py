@@ -6,20 +6,14 @@ that TensorFlow's executor runs them concurrently; XLA compiles each device segm
 
 from __future__ import annotations
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.execute.replica_programs import run_replicas
 from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.copying import copy
 from tpulint.runtime.extract.program import ReplicatedProgram
-from tpulint.runtime.extract.region import (
-    Region,
-    Tensor,
-    graph_nodes,
-    in_program_order,
-    needed,
-)
+from tpulint.runtime.extract.region import Region, Tensor, graph_nodes, in_program_order, needed
 from tpulint.runtime.mark.marked import Ran
 from tpulint.runtime.schedule.schedule import Schedule
+from tpulint.runtime.tensorflow_internals import functions
 
 
 def execute(scheduled: Schedule) -> Ran:
@@ -33,7 +27,7 @@ def execute(scheduled: Schedule) -> Ran:
         _compute_boundary(program, images)
         return run_replicas(scheduled, images)
 
-    function = tensorflow_internals.wrapped(step, [tensor.dtype for tensor in users.values()])
+    function = functions.wrapped(step, [tensor.dtype for tensor in users.values()])
     token, *outputs = function(*users.values())
     count = len(program.region.outputs)
     return Ran(

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.pods import devices
 
 _names = itertools.count()
 
@@ -23,7 +23,7 @@ class StepMutex:
     A run that fails gives it up: the lock goes with its tensors.
     """
 
-    @tensorflow_internals.on_coordinator()
+    @devices.on_coordinator()
     def __init__(self, needed: bool) -> None:
         self._lock: Tensor | None = None
         if needed:
@@ -34,7 +34,7 @@ class StepMutex:
         """Return operations that have run when this run has the lock."""
         return [] if self._lock is None else [self._lock.op]
 
-    @tensorflow_internals.on_coordinator()
+    @devices.on_coordinator()
     def release(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that pass the lock to the next run."""
         if self._lock is None:

@@ -15,9 +15,9 @@ import threading
 import time
 from collections.abc import Hashable, Iterable, Sequence
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.schedule.wait_graph import Wait
 from tpulint.runtime.source_location import is_users
+from tpulint.runtime.tensorflow_internals import threads
 
 _LOOK = 0.25
 """Seconds between two looks."""
@@ -85,10 +85,10 @@ class Stillness:
     def _works(self, thread: int) -> bool:
         if thread in self._waiting:
             return False
-        tokens = tfi.python_functions_in_call(thread)
+        tokens = threads.python_functions_in_call(thread)
         if tokens is not None:
             return tokens.isdisjoint(self._waiting)
-        stack = [filename for filename, _ in tfi.stack_of_thread(thread)]
+        stack = [filename for filename, _ in threads.stack_of_thread(thread)]
         if any(filename.endswith(_DEBUGGERS) for filename in stack):
             return True
         return any(map(is_users, stack)) and stack[-1] not in _WAITS

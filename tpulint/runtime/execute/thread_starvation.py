@@ -13,11 +13,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.raising import Ticket, ticket_for
 from tpulint.runtime.source_location import place_in_thread
-from tpulint.runtime.tensorflow_internals import Awaited
+from tpulint.runtime.tensorflow_internals.threads import (
+    Awaited,
+    awaited_by_thread,
+    is_tensorflows_thread,
+    num_threads,
+)
 
 _SURE = 5.0
 """Seconds without progress after which there will be none."""
@@ -40,11 +44,11 @@ class Held:
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return `function(*args)`, run in this thread of TensorFlow's or in one of its own."""
         thread = threading.get_ident()
-        if thread in self._runners or not tensorflow_internals.is_tensorflows_thread():
+        if thread in self._runners or not is_tensorflows_thread():
             return function(*args)
         self._runners[thread] = thread
         try:
-            if len(self._runners) < tensorflow_internals.num_threads():
+            if len(self._runners) < num_threads():
                 return function(*args)
             return self._stand_by(thread, lambda: function(*args))
         finally:
@@ -71,9 +75,9 @@ class Held:
     def _all_wait(self) -> dict[int, Awaited]:
         """Return the waits of the Python functions by thread, if they hold all and all wait."""
         threads = tuple(self._runners.values())
-        waits = {each: tensorflow_internals.awaited_by_thread(each) for each in threads}
+        waits = {each: awaited_by_thread(each) for each in threads}
         known = {thread: awaited for thread, awaited in waits.items() if awaited is not None}
-        starved = len(known) == len(threads) >= tensorflow_internals.num_threads()
+        starved = len(known) == len(threads) >= num_threads()
         return known if starved else {}
 
 

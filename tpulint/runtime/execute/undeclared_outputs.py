@@ -9,9 +9,9 @@ import re
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import RuntimeFault, UnfetchableError, joined
 from tpulint.runtime.execute.raising import delivered
+from tpulint.runtime.pods import sessions
 
 _MARKED = re.compile(r"No OpKernel was registered to support Op 'TPUReplicat")
 _MESSAGE = (
@@ -24,7 +24,7 @@ def undeclared_output(message: str) -> RuntimeFault | None:
     """Return the fault of marked nodes that an InvalidArgumentError reports, or None."""
     if not _MARKED.search(message):
         return None
-    tfi.keep_sessions()
+    sessions.keep_sessions()
     kind = joined(UnfetchableError, tf.errors.InvalidArgumentError)
     fault: RuntimeFault = kind(_MESSAGE)
     return delivered(fault)

@@ -7,11 +7,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime import python_functions
 from tpulint.runtime.execute.clock import Clock
 from tpulint.runtime.execute.raising import safely
 from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.tensorflow_internals import functions
 
 
 def watch_loop(
@@ -31,8 +32,8 @@ def watch_loop(
             tick = clock.tick()
         with tf.control_dependencies([tick]):
             arguments = [in_this_graph(value) for value in values]
-            (running,) = tfi.python_function(safely(look), arguments, [tf.bool])
-        tokens.append(tfi.token_of(running.op))
+            (running,) = python_functions.python_function(safely(look), arguments, [tf.bool])
+        tokens.append(functions.token_of(running.op))
         running.set_shape([])
         return running
 

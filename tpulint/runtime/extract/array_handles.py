@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.bodies import bodies, body_of_function
 from tpulint.runtime.extract.effects import arguments
 from tpulint.runtime.extract.region import Operation, Region
+from tpulint.runtime.tensorflow_internals import graphs
 
 ARRAY = "TensorArray"
 STACK = "Stack"
@@ -49,6 +49,6 @@ def handles_taken_inside(region: Region, op: Operation) -> dict[str, str]:
     return handles
 
 
-@tensorflow_internals.once_a_graph
+@graphs.once_a_graph
 def _handles_of_function(graph: Any) -> Mapping[str, str]:
     return array_handles(body_of_function(graph))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import (
     CLUSTER_ATTR,
     Graph,
@@ -15,6 +14,7 @@ from tpulint.runtime.extract.region import (
     in_program_order,
     needed,
 )
+from tpulint.runtime.tensorflow_internals import functions, graphs
 
 WHILE = frozenset({"While", "StatelessWhile"})
 IF = frozenset({"If", "StatelessIf"})
@@ -42,12 +42,12 @@ _FUNCTION_ATTRS = {
 
 def is_call(op: Operation) -> bool:
     """Return whether `op` calls a function: by an attribute, or by its own type."""
-    return op.type in CALL or tensorflow_internals.is_function(op.graph, op.type)
+    return op.type in CALL or functions.is_function(op.graph, op.type)
 
 
 def function_names(graph: Graph, node: NodeDef) -> tuple[str, ...]:
     """Return the functions in a conditional, loop or call, in the order of its attributes."""
-    if tensorflow_internals.is_function(graph, node.op):
+    if functions.is_function(graph, node.op):
         return (node.op,)
     names: list[str] = []
     for key in _FUNCTION_ATTRS.get(node.op, ()):
@@ -78,12 +78,10 @@ def is_marked(region: Region, op: Operation) -> bool:
 
 
 def _graphs(graph: Graph, node: NodeDef) -> list[Graph]:
-    return [
-        tensorflow_internals.function_graph(graph, name) for name in function_names(graph, node)
-    ]
+    return [functions.function_graph(graph, name) for name in function_names(graph, node)]
 
 
-@tensorflow_internals.once_a_graph
+@graphs.once_a_graph
 def _marks(graph: Graph) -> bool:
     return any(
         CLUSTER_ATTR in node.attr
@@ -93,7 +91,7 @@ def _marks(graph: Graph) -> bool:
     )
 
 
-@tensorflow_internals.once_a_graph
+@graphs.once_a_graph
 def body_of_function(graph: Any) -> Region:
     """Return the region of a function body, where side effects run though no output needs them."""
     given = {tensor.op.name for tensor in graph.inputs}

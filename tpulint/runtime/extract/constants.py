@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.tensorflow_internals import graphs
 
 
 def constant_value(tensor: Tensor) -> Any:
@@ -30,7 +30,7 @@ def constant_value(tensor: Tensor) -> Any:
     compute = getattr(tf.raw_ops, op.type, None)
     if compute is None or any(argument is None for argument in inputs):
         return None
-    with tensorflow_internals.eager_mode():
+    with graphs.eager_mode():
         results = compute(**dict(_arguments(op, inputs)), **_attributes(op, compute))
     return tf.nest.flatten(results)[tensor.value_index].numpy()
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.extract.sizes import is_cut
+from tpulint.runtime.tensorflow_internals import functions
 
 _MARKS = (
     "_tpu_replicate",
@@ -78,7 +78,7 @@ def copy(
                     outside[tensor.name] = tensor
         # A constant from outside the region has no place in its order.
         node.input.extend(f"^{name}" for name in sorted(before.get(op.name, frozenset()) & own))
-    tensorflow_internals.share_functions(region.graph, graph_def.node)
+    functions.share_functions(region.graph, graph_def.node)
     kept = [op for op in ops if not (on_device and op.type in _DROPPED_ON_DEVICE)]
     wanted = [tensor.name for op in kept for tensor in op.outputs]
     results = tf.graph_util.import_graph_def(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.extract.bodies import FEEDS, bodies
 from tpulint.runtime.extract.region import Operation, Region
 from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.pods import devices
+from tpulint.runtime.tensorflow_internals.feeds import core_assignment_of, topology_of
 
 TAKES = frozenset({"InfeedDequeue", "InfeedDequeueTuple"})
 """Operations by which the device takes tuples from the host, for which it may have to wait."""
@@ -29,7 +30,7 @@ def core_number(task: int, ordinal: int) -> int:
 
 def cores_of_this_host() -> int:
     """Return the number of cores of each host."""
-    return tfi.cores_of_a_host(_CORES_PER_HOST)
+    return devices.cores_of_a_host(_CORES_PER_HOST)
 
 
 def cores_of_replicas(marked: Marked, logical_core: int) -> tuple[int, ...]:
@@ -37,8 +38,8 @@ def cores_of_replicas(marked: Marked, logical_core: int) -> tuple[int, ...]:
     assigned = marked.metadata.get_attr("device_assignment")
     if not assigned:
         return tuple(range(marked.num_replicas))
-    topology = tfi.topology_of(marked.metadata.get_attr("topology"))
-    cores = tfi.core_assignment_of(
+    topology = topology_of(marked.metadata.get_attr("topology"))
+    cores = core_assignment_of(
         assigned, marked.metadata.get_attr("num_cores_per_replica"), topology
     )
     return tuple(

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.extract.topological import in_order
+from tpulint.runtime.tensorflow_internals import graphs
 
 PLUMBING = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
 
@@ -169,9 +169,9 @@ def splits(op: Operation) -> bool:
 
 def loops_around(op: Operation) -> Iterator[Any]:
     """Return the loops around `op`, innermost first."""
-    context = tensorflow_internals.context_of(op)
-    for each in tensorflow_internals.contexts_outwards(context):
-        if tensorflow_internals.is_while(each):
+    context = graphs.context_of(op)
+    for each in graphs.contexts_outwards(context):
+        if graphs.is_while(each):
             yield each
 
 

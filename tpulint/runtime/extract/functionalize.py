@@ -11,21 +11,15 @@ from collections.abc import Container, Iterable, Sequence
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.arguments import argument_names, numbered_arguments
 from tpulint.runtime.extract.branches import ConditionalNodes, Group, groups
 from tpulint.runtime.extract.copying import copy
 from tpulint.runtime.extract.flat import Conditions, FlatNode, Level, is_merge
 from tpulint.runtime.extract.loops import Loop
 from tpulint.runtime.extract.order import order_accesses
-from tpulint.runtime.extract.region import (
-    Operation,
-    Region,
-    Tensor,
-    graph_nodes,
-    in_program_order,
-)
+from tpulint.runtime.extract.region import Operation, Region, Tensor, graph_nodes, in_program_order
 from tpulint.runtime.extract.unordered import Unordered, unordered
+from tpulint.runtime.tensorflow_internals import graphs, operations
 
 
 def functionalized(region: Region) -> tuple[Region, list[Unordered]]:
@@ -40,8 +34,8 @@ def functionalized(region: Region) -> tuple[Region, list[Unordered]]:
         if tensor.name in region.inputs
     }
     tensors |= {out.name: out for out in region.outputs if out.name in region.inputs}
-    graph = tensorflow_internals.plain_function_graph("functionalized")
-    with graph.as_default(), tensorflow_internals.control_flow_v2():
+    graph = graphs.plain_function_graph("functionalized")
+    with graph.as_default(), graphs.control_flow_v2():
         given = {name: _parameter(tensors[name]) for name in region.inputs}
         level = Level.of(region.ops, None)
         built = _Built(region, level, dict(given), {}, [])
@@ -66,7 +60,7 @@ def functionalized(region: Region) -> tuple[Region, list[Unordered]]:
 
 def _parameter(tensor: Tensor) -> Tensor:
     made = tf.compat.v1.placeholder(tensor.dtype.base_dtype, tensor.shape, tensor.op.name)
-    tensorflow_internals.copy_handle_data(tensor, made)
+    graphs.copy_handle_data(tensor, made)
     return made
 
 
@@ -114,7 +108,7 @@ class _Built:
 
     def image(self, name: str) -> Tensor:
         """Return the image of the region's tensor `name` in the graph that is being built."""
-        return tensorflow_internals.captured_here(self.tensors[name])
+        return graphs.captured_here(self.tensors[name])
 
     def _plain(self, group: Group) -> None:
         copied: list[Operation] = []
@@ -143,10 +137,10 @@ class _Built:
         copied = copy(self.region, ops, self.image, before, with_marks=True)
         for op in ops:
             image = copied.operations[op.name]
-            tensorflow_internals.set_original(image, op)
+            operations.set_original(image, op)
             waits_for = self._done_before(o for o in op.control_inputs if o.name not in own)
             if waits_for:
-                tensorflow_internals.add_control_inputs(image, waits_for)
+                operations.add_control_inputs(image, waits_for)
             self.done[op.name] = [image]
         self.tensors.update(copied.tensors)
 

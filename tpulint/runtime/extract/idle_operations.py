@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.bodies import bodies, body_of_function, is_call
 from tpulint.runtime.extract.kernels import needs_the_host
 from tpulint.runtime.extract.region import Operation, Region
+from tpulint.runtime.tensorflow_internals import graphs
 
 
 def holds_idle_host_operations(region: Region, op: Operation) -> bool:
@@ -19,7 +19,7 @@ def holds_idle_host_operations(region: Region, op: Operation) -> bool:
     return any(_has_idle_host_operations(body.graph) for body in bodies(region, op))
 
 
-@tensorflow_internals.once_a_graph
+@graphs.once_a_graph
 def _has_idle_host_operations(graph: Any) -> bool:
     body = body_of_function(graph)
     in_use = body.names | {tensor.op.name for tensor in graph.inputs}

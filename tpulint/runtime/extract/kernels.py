@@ -8,7 +8,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import UnsupportedOpError
 from tpulint.runtime.extract.bodies import (
     CASE,
@@ -21,7 +20,9 @@ from tpulint.runtime.extract.bodies import (
 )
 from tpulint.runtime.extract.refused_arrays import refused
 from tpulint.runtime.extract.region import NEVER_ON_DEVICE, NodeDef, Operation, Region
+from tpulint.runtime.pods import devices
 from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.tensorflow_internals import graphs, operations
 
 _ALWAYS = (
     WHILE | IF | CASE | COLLECTIVES | ONLY_OF_TPUS
@@ -97,10 +98,10 @@ def _kernels() -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
         return tf.constant(1.0) + 1.0
 
     # In this process, whose kernels they are, also where the program is connected to others.
-    with tensorflow_internals.eager_mode(), tf.device(tensorflow_internals.COORDINATORS_CPU):
+    with graphs.eager_mode(), tf.device(devices.COORDINATORS_CPU):
         registers_the_kernels.get_concrete_function()()  # also where functions run eagerly
     found: dict[str, list[list[tuple[str, frozenset[int]]]]] = {}
-    for kernel in tensorflow_internals.registered_kernels():
+    for kernel in operations.registered_kernels():
         if kernel.device_type == "XLA_CPU_JIT":
             found.setdefault(kernel.op, []).append(
                 [(row.name, frozenset(row.allowed_values.list.type)) for row in kernel.constraint]

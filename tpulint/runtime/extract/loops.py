@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.flat import PLUMBING, is_variable, splits
 from tpulint.runtime.extract.region import Operation, Tensor, needed
+from tpulint.runtime.tensorflow_internals import graphs
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Loop:
     @staticmethod
     def of(ops: Sequence[Operation], context: Any) -> Loop:
         """Return the parts of the loop `context`, whose operations are all in `ops`."""
-        own = [op for op in ops if tensorflow_internals.context_of(op) is context]
+        own = [op for op in ops if graphs.context_of(op) is context]
         merges = [op for op in own if is_variable(op)]
         (loop_cond,) = [op for op in own if op.type == "LoopCond"]
         switches = [

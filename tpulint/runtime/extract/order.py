@@ -25,7 +25,7 @@ from tpulint.runtime.extract.region import (
     in_program_order,
 )
 from tpulint.runtime.extract.segments import Side, side_of
-from tpulint.runtime.tensorflow_internals import add_control_inputs
+from tpulint.runtime.tensorflow_internals.operations import add_control_inputs
 
 _UNORDERED = frozenset(
     {"Assert", "VarHandleOp", "RandomStandardNormal", "RandomUniform", "RandomUniformInt"}

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.automatic import automatic
 from tpulint.runtime.extract.flat import is_flat
 from tpulint.runtime.extract.functionalize import functionalized
@@ -24,6 +23,7 @@ from tpulint.runtime.extract.region import (
 )
 from tpulint.runtime.extract.unordered import Unordered
 from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.tensorflow_internals import graphs
 
 _NOT_RUN = frozenset({"TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedOutput"})
 
@@ -56,7 +56,7 @@ class ReplicatedProgram:
 def extract(marked: Marked) -> ReplicatedProgram:
     """Return the program that `marked` describes."""
     if marked.mode != "graph":
-        tensorflow_internals.add_automatic_dependencies(marked.graph)
+        graphs.add_automatic_dependencies(marked.graph)
     nodes = graph_nodes(marked.graph)
     cluster = marked.cluster.encode()
 

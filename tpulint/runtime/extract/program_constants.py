@@ -14,12 +14,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.bodies import COLLECTIVES, FEEDS, ONLY_OF_TPUS, WHILE, bodies, is_call
 from tpulint.runtime.extract.copying import copy
 from tpulint.runtime.extract.effects import arguments
 from tpulint.runtime.extract.kernels import has_kernel
 from tpulint.runtime.extract.region import NEVER_ON_DEVICE, Graph, Operation, Region, Tensor
+from tpulint.runtime.tensorflow_internals import graphs
 
 _LARGEST = 1024
 """Elements of a tensor that is computed anew: shapes, axes and the like have few."""
@@ -182,7 +182,7 @@ def _of_another_region(scope: ConstantScope, tensor: Tensor) -> DeviceConstant |
     if tensor.name in scope.region.inputs:
         return None
     if op.type == "Placeholder":
-        outer = tensorflow_internals.captured_by(tensor)
+        outer = graphs.captured_by(tensor)
         return None if outer is None else constant(_scope_of(outer.graph), outer)
     if scope.region.cluster_of(op) is not None:
         return None

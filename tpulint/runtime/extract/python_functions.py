@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.errors import HostPythonError
 from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.region import Operation, Region
+from tpulint.runtime.pods import devices
 from tpulint.runtime.source_location import place_of_operation
 
 PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
@@ -19,12 +19,12 @@ def out_of_reach(region: Region, ops: Iterable[Operation]) -> HostPythonError | 
     None where the cores are this machine's: a Python function is in the process of the program
     (`tf.py_function`'s documentation), and the hosts of a pod run other processes.
     """
-    if tensorflow_internals.remote_host_of_core(0) is None:
+    if devices.remote_host_of_core(0) is None:
         return None
     op = _python_function(region, ops)
     if op is None:
         return None
-    job = tensorflow_internals.job_of_cores()
+    job = devices.job_of_cores()
     return HostPythonError(
         f"No registered '{op.type}' OpKernel on the hosts '/job:{job}': the host cluster runs "
         "there, and the Python function is in the process of the program",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.extract.feeds import cores_of_replicas
 from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.pods import devices
 
 
 def replica_names(marked: Marked) -> tuple[str, ...]:
@@ -14,5 +14,5 @@ def replica_names(marked: Marked) -> tuple[str, ...]:
 
 
 def _host_of(core: int) -> str:
-    host = tfi.remote_host_of_core(core)
+    host = devices.remote_host_of_core(core)
     return f" ({host})" if host else ""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.tensorflow_internals import operations
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,7 @@ class DynamicSize:
 
 def is_cut(op: Operation) -> bool:
     """Return whether `op` says the size of a dimension that is cut to it."""
-    return (
-        op.type == "XlaSetDynamicDimensionSize" and tensorflow_internals.compiler_compares_sizes()
-    )
+    return op.type == "XlaSetDynamicDimensionSize" and operations.compiler_compares_sizes()
 
 
 def cut_sizes(region: Region) -> Iterator[DynamicSize]:

@@ -15,8 +15,6 @@ OUTPUT_IDENTITY = "_tpu_output_identity"
 POST_DEVICE_REWRITE = "_post_device_rewrite"
 COMPILATION_STATUS = "_tpu_compilation_status"
 HOST_COMPUTE_CORE = "host_compute_core"
-
-
 _BOUNDARY = frozenset({"TPUReplicatedInput", "TPUReplicatedOutput"})
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import NestedClusterError
+from tpulint.runtime.tensorflow_internals import graphs, tpu
 
 _WITHOUT_TENSORS = (
     *(type(None), bool, int, float, str, bytes, np.ndarray, np.generic),
-    *(tf.Operation, tf.Variable, tfi.EagerTensor),
+    *(tf.Operation, tf.Variable, graphs.EagerTensor),
 )
 
 
@@ -54,19 +54,19 @@ class HostClusters:
             raise NestedClusterError("Cannot nest outside_compilation clusters")
         self.open = name or self.next_name()
         self.is_map = is_map
-        graph = tfi.default_graph()
-        device = tfi.device_of_graph(graph)
+        graph = graphs.default_graph()
+        device = graphs.device_of_graph(graph)
         if device.device_type == "TPU_REPLICATED_CORE" and device.device_index is not None:
             self.cores.append(f"{self.open}:{device.device_index}")
-        self._devices_inside = tfi.device_stack(graph)
-        tfi.set_device_stack(graph, self.outer_devices)
+        self._devices_inside = graphs.device_stack(graph)
+        graphs.set_device_stack(graph, self.outer_devices)
 
     def note_returned(self, result: Any) -> None:
         """Remember the tensors that a cluster's function returned."""
-        for value in tfi.nest.flatten(result, expand_composites=True):
+        for value in tpu.nest.flatten(result, expand_composites=True):
             if self.returned is None:
                 return
-            if tfi.is_symbolic_tensor(value):
+            if graphs.is_symbolic_tensor(value):
                 self.returned.add((id(value.graph), value.name))
             elif not isinstance(value, _WITHOUT_TENSORS):
                 self.returned = None
@@ -81,4 +81,4 @@ class HostClusters:
             raise ValueError("Attempted to exit outside_compilation scope when not in scope")
         self.open = None
         self.is_map = False
-        tfi.set_device_stack(tfi.default_graph(), self._devices_inside)
+        graphs.set_device_stack(graphs.default_graph(), self._devices_inside)

@@ -6,11 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import NestedComputationError
 from tpulint.runtime.mark import attributes, variables
 from tpulint.runtime.mark.clusters import HostClusters
 from tpulint.runtime.mark.gradients import GradientColocation
+from tpulint.runtime.tensorflow_internals import graphs, operations
 
 _NEVER_ON_A_TPU = frozenset({"Placeholder"})
 _NOT_READABLE_FROM_A_TPU = frozenset(
@@ -29,7 +29,7 @@ _NOT_READABLE_FROM_A_TPU = frozenset(
 _REPORTED = 5
 
 
-class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
+class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
     """A context that marks operations with the computation's name and the open host cluster.
 
     TensorFlow calls the methods in CamelCase. Those with a leading underscore at the end are
@@ -52,7 +52,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
     def Enter(self) -> None:
         # An empty stack is looked up again at each entry, as TensorFlow does.
         if not self.clusters.outer_devices:
-            self.clusters.outer_devices = tfi.device_stack(tfi.default_graph()).copy()
+            self.clusters.outer_devices = graphs.device_stack(graphs.default_graph()).copy()
         super().Enter()
 
     def AddOp(self, op: Any) -> None:
@@ -77,7 +77,7 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
         self._guard(op)
         self._tie_to_inside(op)
         names = [tensor.name for tensor in op.outputs]
-        for context in tfi.contexts_outwards(self):
+        for context in graphs.contexts_outwards(self):
             for name in names:
                 context.AddName(name)
         if self.outer_context:
@@ -163,11 +163,11 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
             self._unsupported.append(op)
 
     def _set_marks(self, op: Any) -> None:
-        tfi.set_attr(op, attributes.REPLICATE, self._mark)
+        operations.set_attr(op, attributes.REPLICATE, self._mark)
         if self.clusters.open:
-            tfi.set_attr(op, attributes.OUTSIDE, attributes.string_attr(self.clusters.open))
+            operations.set_attr(op, attributes.OUTSIDE, attributes.string_attr(self.clusters.open))
         if self.clusters.is_map:
-            tfi.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
+            operations.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
 
     def _guard(self, op: Any) -> None:
         # Compiled or replicated operations are gone when the step runs. One replica's host
@@ -179,14 +179,14 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
     def _tie_to_inside(self, op: Any) -> None:
         inside = [c for c in op.control_inputs if self._is_inside(c)]
         outside = [c for c in op.control_inputs if not self._is_inside(c)]
-        tfi.replace_control_inputs(op, inside)
+        operations.replace_control_inputs(op, inside)
         if op.inputs:
             for index, tensor in enumerate(op.inputs):
                 real = self.AddValue(tensor)
                 if real is not tensor:
-                    tfi.update_input(op, index, real)
+                    operations.update_input(op, index, real)
         elif not inside:
-            tfi.add_control_inputs(op, [self._pivot])
+            operations.add_control_inputs(op, [self._pivot])
         if outside:
             # A control edge from outside becomes a data edge through an Identity in here.
             # An operation without outputs cannot, and is dropped, as TensorFlow does.
@@ -194,10 +194,10 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
                 self.Enter()
                 outside = [tf.identity(c.outputs[0]).op for c in outside if c.outputs]
                 self.Exit()
-            tfi.add_control_inputs(op, outside)
+            operations.add_control_inputs(op, outside)
 
     def _is_inside(self, op: Any) -> bool:
-        return self in tfi.contexts_outwards(tfi.context_of(op))
+        return self in graphs.contexts_outwards(graphs.context_of(op))
 
     @property
     def _outside_compilation_counter(self) -> int:
@@ -223,13 +223,13 @@ class TPUReplicateContext(tfi.XLAControlFlowContext):  # type: ignore[misc]
         self.clusters.exit()
 
 
-tfi.register_replicate_context(TPUReplicateContext)
+graphs.register_replicate_context(TPUReplicateContext)
 
 
 def enclosing_context() -> tuple[TPUReplicateContext, Any] | None:
     """Return the TPU computation that is being built, and its graph, past nested functions."""
-    for graph in tfi.graphs_outwards(tfi.default_graph()):
-        for context in tfi.contexts_outwards(tfi.context_of(graph)):
+    for graph in graphs.graphs_outwards(graphs.default_graph()):
+        for context in graphs.contexts_outwards(graphs.context_of(graph)):
             if isinstance(context, TPUReplicateContext):
                 return context, graph
     return None

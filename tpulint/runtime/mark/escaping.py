@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import EscapedTensorError, as_fault
 from tpulint.runtime.mark import attributes
 from tpulint.runtime.source_location import is_of_gradient, place_of_operation
+from tpulint.runtime.tensorflow_internals import functions, graphs, tracebacks
 
 GUARDS = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
 """The operations by which TensorFlow 1 passes tensors into and out of branches and loops."""
@@ -35,7 +35,7 @@ def escapes_reported() -> Iterator[None]:
     except ValueError as error:
         if not _is_escape(error):
             raise
-        rule = _rule_of(error, tfi.default_graph())
+        rule = _rule_of(error, graphs.default_graph())
         if rule is None:
             raise
         raise as_fault(EscapedTensorError, error, rule=rule) from error
@@ -51,7 +51,7 @@ def check_flat(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
         if op.type in GUARDS or is_of_gradient(op):
             continue
         for tensor in op.inputs:
-            _check_is_inside(tensor, set(tfi.contexts_outwards(tfi.context_of(op))), op)
+            _check_is_inside(tensor, set(graphs.contexts_outwards(graphs.context_of(op))), op)
     for tensor in outputs:
         _check_is_inside(tensor, set(), tensor.op)
 
@@ -59,11 +59,11 @@ def check_flat(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
 def _check_is_inside(tensor: Any, around: set[Any], user: Any) -> None:
     left = [
         context
-        for context in tfi.contexts_outwards(tfi.context_of(tensor.op))
-        if context not in around and tfi.is_cond_or_while(context)
+        for context in graphs.contexts_outwards(graphs.context_of(tensor.op))
+        if context not in around and graphs.is_cond_or_while(context)
     ]
     if left and tensor.op.type not in GUARDS:
-        kind = "a loop" if tfi.is_while(left[-1]) else "a conditional"
+        kind = "a loop" if graphs.is_while(left[-1]) else "a conditional"
         raise EscapedTensorError(
             f"{tensor!r} is out of scope and cannot be used here: it was made in {kind}, and "
             f"{user.name} is outside it",
@@ -73,7 +73,7 @@ def _check_is_inside(tensor: Any, around: set[Any], user: Any) -> None:
 
 
 def _is_escape(error: ValueError) -> bool:
-    if isinstance(error, tfi.InaccessibleTensorError):
+    if isinstance(error, tracebacks.InaccessibleTensorError):
         return True
     text = str(error)
     return bool(_FLAT.match(text)) or "must be from the same graph as" in text
@@ -100,11 +100,13 @@ def rule_of_tensor(tensor: Any, used_in: Any) -> str | None:
     None for one that has left no branch, loop or function, but is of another program.
     """
     inner = tensor.graph
-    if not isinstance(inner, tfi.FuncGraph):
+    if not isinstance(inner, graphs.FuncGraph):
         return None
-    for outer in tfi.graphs_outwards(getattr(inner, "outer_graph", None)):
+    for outer in graphs.graphs_outwards(getattr(inner, "outer_graph", None)):
         if _is_around(outer, used_in):
-            held_by = [op for op in outer.get_operations() if inner in tfi.function_graphs(op)]
+            held_by = [
+                op for op in outer.get_operations() if inner in functions.function_graphs(op)
+            ]
             return "TPU207" if any(map(is_host, held_by)) else "TPU303"
         inner = outer
     return "TPU303"
@@ -116,14 +118,14 @@ def is_host(op: Any) -> bool:
 
 
 def _rule_in_flat_graph(graph: Any, made: str, used: str) -> str:
-    around = set(tfi.contexts_outwards(tfi.context_of(graph)))
+    around = set(graphs.contexts_outwards(graphs.context_of(graph)))
     operations = {op.name: op for op in graph.get_operations()}
     if used in operations:
-        around |= set(tfi.contexts_outwards(tfi.context_of(operations[used])))
+        around |= set(graphs.contexts_outwards(graphs.context_of(operations[used])))
     left = [
         context
-        for context in tfi.contexts_outwards(tfi.context_of(operations[made]))
-        if context not in around and tfi.is_cond_or_while(context)
+        for context in graphs.contexts_outwards(graphs.context_of(operations[made]))
+        if context not in around and graphs.is_cond_or_while(context)
     ]
     return _rule_of_context(left[-1]) if left else "TPU303"
 
@@ -133,11 +135,11 @@ def _rule_of_context(context: Any) -> str:
 
 
 def _is_inside(value: Any, graph: Any) -> bool:
-    return isinstance(value, tfi.FuncGraph) and _is_around(graph, value)
+    return isinstance(value, graphs.FuncGraph) and _is_around(graph, value)
 
 
 def _is_around(graph: Any, inner: Any) -> bool:
-    return any(graph is each for each in tfi.graphs_outwards(inner))
+    return any(graph is each for each in graphs.graphs_outwards(inner))
 
 
 def _frames(error: BaseException) -> Iterator[FrameType]:
@@ -153,5 +155,5 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
 def _tensors_in(frame: FrameType) -> Iterator[Any]:
     for value in list(frame.f_locals.values()):
         for each in value if isinstance(value, (list, tuple)) else [value]:
-            if tfi.is_symbolic_tensor(each):
+            if graphs.is_symbolic_tensor(each):
                 yield each

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.mark import attributes
+from tpulint.runtime.tensorflow_internals import graphs, operations
 
 
-class OutsideCompilationV2Context(tfi.ControlFlowContext):  # type: ignore[misc]
+class OutsideCompilationV2Context(graphs.ControlFlowContext):  # type: ignore[misc]
     """A context that only marks operations of a function's graph with a host cluster's name."""
 
     def __init__(self, cluster: str, is_map: bool = False) -> None:
@@ -30,15 +30,15 @@ class OutsideCompilationV2Context(tfi.ControlFlowContext):  # type: ignore[misc]
         raise NotImplementedError
 
     def _set_marks(self, op: Any) -> None:
-        tfi.set_attr(op, attributes.OUTSIDE, attributes.string_attr(self._name))
+        operations.set_attr(op, attributes.OUTSIDE, attributes.string_attr(self._name))
         if self._is_map:
-            tfi.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
+            operations.set_attr(op, attributes.MAP_OUTSIDE, attributes.bool_attr(True))
 
 
 def is_open() -> bool:
     """Return whether a host cluster is open in the default graph or one around it."""
     return any(
         isinstance(context, OutsideCompilationV2Context)
-        for graph in tfi.graphs_outwards(tfi.default_graph())
-        for context in tfi.contexts_outwards(tfi.context_of(graph))
+        for graph in graphs.graphs_outwards(graphs.default_graph())
+        for context in graphs.contexts_outwards(graphs.context_of(graph))
     )

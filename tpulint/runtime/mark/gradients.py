@@ -6,11 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import GradientColocationError
 from tpulint.runtime.mark import attributes
 from tpulint.runtime.mark.clusters import HostClusters
 from tpulint.runtime.mark.function_cluster import OutsideCompilationV2Context
+from tpulint.runtime.tensorflow_internals import graphs
 
 _NO_UID = "__unsupported__"
 
@@ -41,7 +41,7 @@ class GradientColocation:
         """
         if op is None:
             return
-        if tfi.context_of(tfi.default_graph()) is None:
+        if graphs.context_of(graphs.default_graph()) is None:
             self._enter_in_function(op, uid)
             return
         self._colocated.append(op)
@@ -70,7 +70,7 @@ class GradientColocation:
         """
         if op is None:
             return
-        if tfi.context_of(tfi.default_graph()) is None:
+        if graphs.context_of(graphs.default_graph()) is None:
             if self._function_context is not None:
                 raise GradientColocationError(
                     f"The gradient of {op.name} is taken in a function while the gradient of an"

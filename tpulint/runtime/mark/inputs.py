@@ -8,13 +8,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import (
     ArityError,
     InputsNotPerReplicaError,
     UnequalInputsError,
     as_fault,
 )
+from tpulint.runtime.tensorflow_internals import tpu
 
 Tensor = Any
 
@@ -39,7 +39,7 @@ class Inputs:
     def packed(self, tensors: list[Tensor]) -> list[Any]:
         """Return `tensors`, one for each flat input, in the inputs' structure, None restored."""
         given = [None if none else t for none, t in zip(self.is_none, tensors, strict=False)]
-        packed: list[Any] = tfi.nest.pack_sequence_as(self.structure, given, expand_composites=True)
+        packed: list[Any] = tpu.nest.pack_sequence_as(self.structure, given, expand_composites=True)
         return packed
 
 
@@ -61,13 +61,13 @@ def flattened(inputs: list[Any]) -> Inputs:
     """
     for replica in inputs[1:]:
         try:
-            tfi.nest.assert_same_structure(inputs[0], replica)
+            tpu.nest.assert_same_structure(inputs[0], replica)
         except (ValueError, TypeError) as error:
             raise as_fault(UnequalInputsError, error) from None
-    inputs = tfi.convert_variables_to_tensors(inputs)
-    flat = [tfi.nest.flatten(replica, expand_composites=True) for replica in inputs]
-    is_composite = tfi.nest.flatten(
-        tfi.nest.map_structure(lambda x: in_place_of_components(x, True, False), inputs[0])
+    inputs = tpu.convert_variables_to_tensors(inputs)
+    flat = [tpu.nest.flatten(replica, expand_composites=True) for replica in inputs]
+    is_composite = tpu.nest.flatten(
+        tpu.nest.map_structure(lambda x: in_place_of_components(x, True, False), inputs[0])
     )
     tensors = [
         [tf.constant(0) if x is None else tf.convert_to_tensor(x) for x in replica]
@@ -79,8 +79,8 @@ def flattened(inputs: list[Any]) -> Inputs:
 
 def in_place_of_components(value: Any, for_component: Any, otherwise: Any) -> Any:
     """Return `otherwise`, or for a composite `value` one `for_component` per component."""
-    if isinstance(value, tfi.CompositeTensor):
-        return (for_component,) * len(tfi.nest.flatten(value, expand_composites=True))
+    if isinstance(value, tpu.CompositeTensor):
+        return (for_component,) * len(tpu.nest.flatten(value, expand_composites=True))
     return otherwise
 
 
@@ -104,7 +104,7 @@ def check_arity(computation: Callable[..., Any], inputs: Inputs, infeed_queue: A
         AttributeError: as above, and an input has no `name` to be listed by (TensorFlow's
             own message cannot be put together then).
     """
-    needs = tfi.check_function_argument_count(computation, inputs.arity, infeed_queue)
+    needs = tpu.check_function_argument_count(computation, inputs.arity, infeed_queue)
     if needs is None:
         return
     message = (
@@ -131,7 +131,7 @@ def replicated(flat: list[list[Tensor]]) -> list[Tensor]:
     found = []
     for number, copies in enumerate(zip(*flat, strict=True)):
         try:
-            found.append(tfi.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}"))
+            found.append(tpu.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}"))
         except ValueError as error:
             raise as_fault(UnequalInputsError, error) from None
     return found

@@ -6,8 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.mark.request import ReplicateRequest
+from tpulint.runtime.tensorflow_internals import tpu
 
 
 def attributes_of(request: ReplicateRequest) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def attributes_of(request: ReplicateRequest) -> dict[str, Any]:
     found["step_marker_location"] = getattr(
         request.computation, "step_marker_location", "STEP_MARK_AT_ENTRY"
     )
-    options = request.xla_options or tfi.XLAOptions()
+    options = request.xla_options or tpu.XLAOptions()
     found["use_spmd_for_xla_partitioning"] = options.use_spmd_for_xla_partitioning
     if hasattr(options, "use_shardy_partitioner"):  # not in 2.12
         found["use_shardy_partitioner"] = options.use_shardy_partitioner

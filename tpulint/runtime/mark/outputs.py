@@ -8,9 +8,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import OutputOrderError
 from tpulint.runtime.mark import attributes
+from tpulint.runtime.tensorflow_internals import tpu
+from tpulint.runtime.tensorflow_internals.operations import set_attr
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ def processed(returned: Any, by_device: bool) -> Outputs:
         OutputOrderError: an operation comes before a tensor, or is in a nested structure.
         ValueError: a value is neither an operation nor convertible to a tensor.
     """
-    if tfi.is_flat(returned):
+    if tpu.is_flat(returned):
         return _flat(returned, by_device)
     return _nested(returned, by_device)
 
@@ -39,12 +40,12 @@ def processed(returned: Any, by_device: bool) -> Outputs:
 def _flat(returned: Any, by_device: bool) -> Outputs:
     # A flat return value comes back as a list, even a single one: TensorFlow's legacy.
     returned = () if returned is None else returned
-    structure = tfi.nest.flatten(returned, expand_composites=False)
-    values = tfi.nest.flatten(returned, expand_composites=True)
+    structure = tpu.nest.flatten(returned, expand_composites=False)
+    values = tpu.nest.flatten(returned, expand_composites=True)
     # Fetching any output must run the whole computation.
     values += (tf.no_op(),)
     try:
-        with tf.device(tfi.core(0)) if by_device else nullcontext():
+        with tf.device(tpu.core(0)) if by_device else nullcontext():
             values = [_tensor_or_operation(value) for value in values]
     except Exception as error:
         raise ValueError(
@@ -65,7 +66,7 @@ def _flat(returned: Any, by_device: bool) -> Outputs:
 
 
 def _nested(returned: Any, by_device: bool) -> Outputs:
-    values = tfi.nest.flatten(returned, expand_composites=True)
+    values = tpu.nest.flatten(returned, expand_composites=True)
     tensors = [None if value is None else _nested_output(value, by_device) for value in values]
     return Outputs(tensors, [], returned)
 
@@ -86,7 +87,7 @@ def _nested_output(value: Any, by_device: bool) -> Any:
             f'convertible to Tensors. Got error: "{error}"'
         ) from error
     tied = _tied(tensor, by_device)
-    with tf.device(tensor.device or tfi.core(0)) if by_device else nullcontext():
+    with tf.device(tensor.device or tpu.core(0)) if by_device else nullcontext():
         return tf.identity(tied)
 
 
@@ -98,7 +99,7 @@ def _tensor_or_operation(value: Any) -> Any:
 
 def _tied(tensor: Any, by_device: bool) -> Any:
     """Return `tensor` through an Identity, so that no input bypasses the computation."""
-    with tf.device(tensor.device or tfi.core(0)) if by_device else nullcontext():
+    with tf.device(tensor.device or tpu.core(0)) if by_device else nullcontext():
         tied = tf.identity(tensor)
-    tfi.set_attr(tied.op, attributes.OUTPUT_IDENTITY, attributes.bool_attr(True))
+    set_attr(tied.op, attributes.OUTPUT_IDENTITY, attributes.bool_attr(True))
     return tied

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import ControlFlowContextError
 from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
 from tpulint.runtime.mark.function_cluster import OutsideCompilationV2Context
+from tpulint.runtime.tensorflow_internals import graphs
 
 
 def in_function(build: Callable[[], Any], is_map: bool) -> Any:
@@ -34,9 +34,9 @@ def in_graph(build: Callable[[], Any], is_map: bool) -> Any:
         NestedClusterError: a host cluster is open.
         ControlFlowContextError: `build` changes the control-flow context.
     """
-    graph = tfi.default_graph()
-    before = tfi.context_of(graph)
-    inside = [c for c in tfi.contexts_outwards(before) if isinstance(c, TPUReplicateContext)]
+    graph = graphs.default_graph()
+    before = graphs.context_of(graph)
+    inside = [c for c in graphs.contexts_outwards(before) if isinstance(c, TPUReplicateContext)]
     with ExitStack() as leave:
         for context in inside:
             context.clusters.enter(is_map=is_map)
@@ -45,7 +45,7 @@ def in_graph(build: Callable[[], Any], is_map: bool) -> Any:
         for context in inside:
             context.clusters.note_returned(result)
         # Also where there is no computation around: a context may have been cleared before.
-        if tfi.context_of(graph) is not before:
+        if graphs.context_of(graph) is not before:
             raise ControlFlowContextError(
                 "Control-flow context cannot be different at start and end of an "
                 "outside_compilation scope"

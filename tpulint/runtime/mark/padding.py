@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import MaximumShapesError, as_fault
 from tpulint.runtime.mark import attributes
 from tpulint.runtime.mark.inputs import Inputs, in_place_of_components
+from tpulint.runtime.tensorflow_internals import operations, tpu
 
 Tensor = Any
 PaddingSpec = tf.compat.v1.tpu.PaddingSpec
@@ -36,13 +36,13 @@ def flat_maximum_shapes(inputs: Inputs, maximum_shapes: Any) -> list[Any]:
         MaximumShapesError: the structure is not that of a replica's inputs, or a shape is none.
     """
     try:
-        tfi.nest.assert_same_structure(inputs.structure, maximum_shapes, check_types=False)
+        tpu.nest.assert_same_structure(inputs.structure, maximum_shapes, check_types=False)
         given = zip(
-            tfi.nest.flatten(inputs.structure), tfi.nest.flatten(maximum_shapes), strict=False
+            tpu.nest.flatten(inputs.structure), tpu.nest.flatten(maximum_shapes), strict=False
         )
-        shapes = tfi.nest.flatten([in_place_of_components(x, None, s) for x, s in given])
+        shapes = tpu.nest.flatten([in_place_of_components(x, None, s) for x, s in given])
         shapes = [None if shape is None else tf.TensorShape(shape) for shape in shapes]
-        tfi.nest.assert_same_structure(inputs.flat[0], shapes, check_types=False)
+        tpu.nest.assert_same_structure(inputs.flat[0], shapes, check_types=False)
     except (ValueError, TypeError) as error:
         raise as_fault(MaximumShapesError, error) from None
     return shapes
@@ -107,7 +107,7 @@ def _needs_and_sizes(flat: list[list[Tensor]]) -> tuple[list[Any], list[list[Ten
                 # Lists compare by their first difference; TensorFlow compares them so.
                 largest[i] = max(shape, largest[i])
             size = tf.shape(tensor)
-            tfi.set_attr(size.op, attributes.POST_DEVICE_REWRITE, attributes.bool_attr(True))
+            operations.set_attr(size.op, attributes.POST_DEVICE_REWRITE, attributes.bool_attr(True))
             sizes[i].append(size)
     return needed, sizes
 
@@ -141,5 +141,5 @@ def _pad(tensor: Tensor, paddings: list[Any]) -> Tensor:
         )
     else:
         result = tf.pad(tensor, paddings)
-    tfi.set_attr(result.op, attributes.POST_DEVICE_REWRITE, attributes.bool_attr(True))
+    operations.set_attr(result.op, attributes.POST_DEVICE_REWRITE, attributes.bool_attr(True))
     return result

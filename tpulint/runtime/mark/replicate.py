@@ -11,7 +11,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.errors import (
     MaximumShapesError,
     NestedComputationError,
@@ -24,6 +23,7 @@ from tpulint.runtime.mark.marked import Marked, Mode
 from tpulint.runtime.mark.request import ReplicateRequest
 from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.source_location import is_called_by_strategy
+from tpulint.runtime.tensorflow_internals import graphs, operations, tpu
 
 _building = threading.local()
 
@@ -55,9 +55,9 @@ def mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
 
     They go into the default graph; for a function's graph, into a scratch graph inside it.
     """
-    graph = tfi.default_graph()
+    graph = graphs.default_graph()
     # A computation inside another fails on its first node: it needs no graph of its own.
-    if not isinstance(graph, tfi.FuncGraph) or enclosing_context():
+    if not isinstance(graph, graphs.FuncGraph) or enclosing_context():
         return _mark(request, mode)
     scratch = ScratchGraph(graph)
     with scratch.going_on():
@@ -75,14 +75,14 @@ def _mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
     flat, padded = _pad(request, flattened)
     fan_in = inputs.replicated(flat)
 
-    graph = tfi.default_graph()
-    is_function = isinstance(graph, tfi.FuncGraph)
+    graph = graphs.default_graph()
+    is_function = isinstance(graph, graphs.FuncGraph)
     cluster = graph.unique_name(f"cluster_{graph.name}" if is_function else "cluster")
     pivot = tf.no_op(name=f"{cluster}/pivot")
-    tfi.set_attr(pivot, attributes.PIVOT, attributes.string_attr(cluster))
+    operations.set_attr(pivot, attributes.PIVOT, attributes.string_attr(cluster))
     context = TPUReplicateContext(cluster, len(flat), pivot)
     with _entered(context):
-        info = tfi.tpu_ops.tpu_replicate_metadata(
+        info = tpu.tpu_ops.tpu_replicate_metadata(
             num_replicas=len(flat), use_tpu=request.use_tpu, **metadata_attributes
         )
         with _sharded(len(flat)), tf.control_dependencies([info]):
@@ -93,7 +93,7 @@ def _mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
         context.ExitResult(found.tensors)
     if context.clusters.cores:
         cores = attributes.string_list_attr(context.clusters.cores)
-        tfi.set_attr(info, attributes.HOST_COMPUTE_CORE, cores)
+        operations.set_attr(info, attributes.HOST_COMPUTE_CORE, cores)
     status = _compile_status(request, info, cluster)
     fan_out, results = _fan_out(found, len(flat))
     marked = Marked(
@@ -141,7 +141,7 @@ def _entered(context: TPUReplicateContext) -> Iterator[None]:
 def _sharded(num_replicas: int) -> Iterator[None]:
     with ExitStack() as leave:
         try:
-            leave.enter_context(tfi.shard_context(num_replicas))
+            leave.enter_context(graphs.shard_context(num_replicas))
         except NotImplementedError as error:
             raise as_fault(NestedComputationError, error) from None
         yield
@@ -155,10 +155,10 @@ def _arguments(
 ) -> list[Any]:
     """Return the arguments of the computation: tensors inside it."""
     tensors = list(fan_in)
-    options = request.xla_options or tfi.XLAOptions()
+    options = request.xla_options or tpu.XLAOptions()
     for dimension in padded if options.enable_xla_dynamic_padder else ():
         shape = tensors[dimension.input].shape
-        tensors[dimension.input] = tfi.set_dynamic_dimension_size(
+        tensors[dimension.input] = tpu.set_dynamic_dimension_size(
             tensors[dimension.input], dimension.dimension, tensors[dimension.size_input]
         )
         tensors[dimension.input].set_shape(shape)
@@ -167,7 +167,7 @@ def _arguments(
     tensors = [tf.identity(t, name=f"replicated_input_{i}") for i, t in enumerate(tensors)]
     for tensor, is_composite in zip(tensors, flattened.is_composite, strict=False):
         if not padded or is_composite:
-            tfi.set_attr(tensor.op, attributes.INPUT_IDENTITY, attributes.bool_attr(True))
+            operations.set_attr(tensor.op, attributes.INPUT_IDENTITY, attributes.bool_attr(True))
     args = flattened.packed(tensors)
     queue = request.infeed_queue
     if queue is not None:
@@ -180,12 +180,12 @@ def _arguments(
 def _returned(request: ReplicateRequest, args: list[Any]) -> Any:
     with variables.resource_variables_only(), escaping.escapes_reported():
         returned = request.computation(*args)
-    return tfi.convert_variables_to_tensors(returned)
+    return tpu.convert_variables_to_tensors(returned)
 
 
 def _is_partitioned(request: ReplicateRequest) -> bool:
     """Return whether XLA's SPMD partitioner places the outputs, not a device scope."""
-    options = request.xla_options or tfi.XLAOptions()
+    options = request.xla_options or tpu.XLAOptions()
     assignment = request.device_assignment
     return bool(
         options.use_spmd_for_xla_partitioning
@@ -198,8 +198,10 @@ def _compile_status(request: ReplicateRequest, info: Any, cluster: str) -> Any:
     with tf.control_dependencies([info]):
         if not request.use_tpu:
             return tf.no_op(name="compilation_status")
-        status = tfi.tpu_ops.tpu_compilation_result()
-        tfi.set_attr(status.op, attributes.COMPILATION_STATUS, attributes.string_attr(cluster))
+        status = tpu.tpu_ops.tpu_compilation_result()
+        operations.set_attr(
+            status.op, attributes.COMPILATION_STATUS, attributes.string_attr(cluster)
+        )
         return status
 
 
@@ -215,7 +217,7 @@ def _fan_out(found: outputs.Outputs, num_replicas: int) -> tuple[list[Any], list
             for replica in results:
                 replica.append(None)
             continue
-        copies = tfi.tpu_ops.tpu_replicated_output(tensor, num_replicas, name=f"output{number}")
+        copies = tpu.tpu_ops.tpu_replicated_output(tensor, num_replicas, name=f"output{number}")
         fan_out.append(copies[0].op)
         with tf.control_dependencies(found.operations):
             for i, replica in enumerate(results):

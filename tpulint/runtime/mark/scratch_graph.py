@@ -9,15 +9,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.mark.attributes import bool_attr
+from tpulint.runtime.tensorflow_internals import gradients, graphs, patching
 
 Graph = Any
 Operation = Any
 Tensor = Any
 
 
-class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
+class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
     """A FuncGraph inside the user's FuncGraph that continues from its current state.
 
     It draws names from the user's graph, and starts with its name scope, devices and control
@@ -51,15 +51,18 @@ class ScratchGraph(tfi.FuncGraph):  # type: ignore[misc]
             yield
 
     def capture(self, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
-        graph = None if tfi.is_eager_tensor(tensor) else tensor.graph
+        graph = None if graphs.is_eager_tensor(tensor) else tensor.graph
         if graph is self:
             return tensor
         if graph is not self.users_graph:
             with _as_if_here(self, self.users_graph):
                 tensor = self.users_graph.capture(tensor, name=name)
-        with self._naming(tensor.op.name if tensor.value_index == 0 else None), tfi.no_recording():
+        with (
+            self._naming(tensor.op.name if tensor.value_index == 0 else None),
+            gradients.no_recording(),
+        ):
             placeholder = super().capture(tensor, shape=shape)
-        tfi.same_on_tapes(placeholder, tensor)
+        gradients.same_on_tapes(placeholder, tensor)
         self.counterparts[placeholder.op.name] = tensor.op
         for users, ours in self._waits:
             # An operation with an input that was made in such a scope already waits through that.
@@ -102,24 +105,24 @@ def captured_by_scratch_graphs() -> contextlib.AbstractContextManager[None]:
 
     Otherwise a branch that takes a tensor of the user's twice would get two arguments.
     """
-    original = tfi.FuncGraph.capture
+    original = graphs.FuncGraph.capture
 
     @functools.wraps(original)
     def capture(graph: Graph, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
-        if not tfi.is_eager_tensor(tensor):
-            for around in tfi.graphs_outwards(graph.outer_graph):
+        if not graphs.is_eager_tensor(tensor):
+            for around in graphs.graphs_outwards(graph.outer_graph):
                 if isinstance(around, ScratchGraph) and tensor.graph is around.users_graph:
                     with tf.Graph.as_default(around):
                         tensor = around.capture(tensor)
         return original(graph, tensor, name=name, shape=shape)
 
-    return tfi.patched("tensorflow.python.framework.func_graph.FuncGraph.capture", capture)
+    return patching.patched("tensorflow.python.framework.func_graph.FuncGraph.capture", capture)
 
 
 @contextlib.contextmanager
 def _counting_seeds_on(users: Graph, scratch: Graph) -> Iterator[None]:
     """Give random operations in `scratch` the seeds that they would have got in `users`."""
-    counts = tfi.random_seed._graph_to_seed_dict
+    counts = graphs.random_seed._graph_to_seed_dict
     counts[scratch] = counts.get(users, 0)
     try:
         yield

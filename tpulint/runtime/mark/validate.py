@@ -11,13 +11,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
 from tpulint.runtime.emulate.system import current_system
 from tpulint.runtime.errors import DeviceAssignmentError, EscapedTensorError, joined
 from tpulint.runtime.mark import attributes, escaping
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.source_location import is_of_gradient, place_of_operation
+from tpulint.runtime.tensorflow_internals import functions, graphs
+from tpulint.runtime.tensorflow_internals.operations import operations_of
 
 _Refused = joined(DeviceAssignmentError, tf.errors.InvalidArgumentError)
 
@@ -104,7 +105,7 @@ def _check_cores(context: TPUReplicateContext, cores: int) -> None:
     for op in context.operations:
         if "TPU_REPLICATED_CORE" not in op.device:
             continue
-        device = tfi.DeviceSpec.from_string(op.device)
+        device = graphs.DeviceSpec.from_string(op.device)
         if (device.device_index or 0) >= cores:
             raise _Refused(
                 f"Invalid core ID: {device.device_index}. The valid core IDs are [0..{cores})",
@@ -142,7 +143,7 @@ def _takes_for_gradient(op: Any, tensor: Any) -> bool:
         return True
     takers = [
         (user, inner)
-        for graph in tfi.function_graphs(op)
+        for graph in functions.function_graphs(op)
         for outer, inner in graph.captures
         if outer is tensor
         for user in inner.consumers()
@@ -156,10 +157,10 @@ def _with_bodies(operations: Iterable[Any]) -> Iterator[Any]:
     while unread:
         op = unread.pop()
         yield op
-        for graph in [] if _is_host(op) else tfi.function_graphs(op):
+        for graph in [] if _is_host(op) else functions.function_graphs(op):
             if id(graph) not in seen:
                 seen.add(id(graph))
-                unread += tfi.operations_of(graph)
+                unread += operations_of(graph)
 
 
 def _is_host(op: Any) -> bool:

@@ -8,8 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime.emulate import cores
 from tpulint.runtime.emulate.system import current_system
+from tpulint.runtime.tensorflow_internals import graphs, tpu
 
 
 class ReplicatedHandles:
@@ -44,7 +45,7 @@ class ReplicatedHandles:
         assignment = _enclosing_device_assignment()
         if is_packed and current_system() is not None:
             # Nothing unpacks a handle here when the step is placed: see docs/emulator.md.
-            copies, is_packed = tfi.unpacked(copies), False
+            copies, is_packed = cores.unpacked(copies), False
         if assignment is not None and not is_packed:
             copies = _by_replica(copies, assignment)
         # The node belongs to the place around the computation, in the computation's graph.
@@ -52,17 +53,17 @@ class ReplicatedHandles:
         with graph.as_default():
             if isinstance(copies[0], tf.Variable):
                 copies = [copy.handle for copy in copies]
-            inside = tfi.context_of(graph)
-            tfi.set_context(graph, context.outer_context)
+            inside = graphs.context_of(graph)
+            graphs.set_context(graph, context.outer_context)
             try:
-                handle = tfi.tpu_ops.tpu_replicated_input(
+                handle = tpu.tpu_ops.tpu_replicated_input(
                     copies,
                     name=f"{name}/handle",
                     is_mirrored_variable=is_mirrored,
                     is_packed=is_packed,
                 )
             finally:
-                tfi.set_context(graph, inside)
+                graphs.set_context(graph, inside)
         self._handles[handle_id] = handle
         self.names[handle.op.name] = name
         return handle
@@ -80,8 +81,8 @@ def _enclosing_device_assignment() -> Any | None:
 
 
 def _graph_in(context: Any) -> Any:
-    for graph in tfi.graphs_outwards(tfi.default_graph()):
-        if context in tfi.contexts_outwards(tfi.context_of(graph)):
+    for graph in graphs.graphs_outwards(graphs.default_graph()):
+        if context in graphs.contexts_outwards(graphs.context_of(graph)):
             return graph
     raise ValueError(
         "get_replicated_var_handle() called without TPUReplicateContext. "
@@ -91,12 +92,14 @@ def _graph_in(context: Any) -> Any:
 
 def _by_replica(copies: Any, assignment: Any) -> list[Any]:
     """Return for each replica the copy that is on one of its cores."""
-    job = tfi.DeviceSpec.from_string(copies[0].device).job
-    by_device = {tfi.canonical_device(copy.device): copy for copy in copies}
+    job = graphs.DeviceSpec.from_string(copies[0].device).job
+    by_device = {graphs.canonical_device(copy.device): copy for copy in copies}
     found = []
     for replica in range(assignment.num_replicas):
         devices = (
-            tfi.canonical_device(assignment.tpu_device(replica=replica, logical_core=core, job=job))
+            graphs.canonical_device(
+                assignment.tpu_device(replica=replica, logical_core=core, job=job)
+            )
             for core in range(assignment.num_cores_per_replica)
         )
         device = next((device for device in devices if device in by_device), None)
@@ -115,7 +118,7 @@ def resource_variables_only() -> Iterator[None]:
 
     TensorFlow leaves the variable scope changed when the computation raises; here it is restored.
     """
-    scope = tfi.current_variable_scope()
+    scope = tpu.current_variable_scope()
     use_resource, users_getter = scope.use_resource, scope.custom_getter
 
     # TensorFlow passes its own getter by the name `getter`.

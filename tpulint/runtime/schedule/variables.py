@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals
 from tpulint.runtime.extract.effects import Touch, touches
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.extract.unsynchronized import unsynchronized_writes
 from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.options import Options
+from tpulint.runtime.tensorflow_internals import graphs
 
 _GLOBAL_STEP = re.compile(r"(^|/)(global_step|iterations?)(_\d+)?$")
 
@@ -59,7 +60,7 @@ class TouchedVariable:
             return False
         if self.device_writes and replicas > 1:
             return True
-        if tensorflow_internals.hosts_are_apart():
+        if devices.hosts_are_apart():
             return True
         return options.host_variables == "snapshot" and (self.device_writes or self.host_writes)
 
@@ -99,7 +100,7 @@ def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
     variables: list[TouchedVariable] = []
     for handle, accesses in by_handle.items():
         tensors = program.boundary[handle]
-        dtype = tensorflow_internals.variable_dtype(tensors[0])
+        dtype = graphs.variable_dtype(tensors[0])
         if dtype is None:  # a table's or an iterator's
             continue
         of_strategy = handle in program.of_strategy
@@ -120,8 +121,8 @@ def _names(marked: Marked) -> Mapping[int, str]:
     """Return the names of the variables whose handles the graph captures, by the handle's id."""
     return {
         id(variable.handle): variable.name.partition(":")[0]
-        for graph in tensorflow_internals.graphs_outwards(marked.graph)
-        for variable in tensorflow_internals.watched_variables(graph)
+        for graph in graphs.graphs_outwards(marked.graph)
+        for variable in graphs.watched_variables(graph)
     }
 
 

@@ -10,8 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals.devices import DeviceSpec, device_of_graph, no_colocation
-from tpulint.runtime.tensorflow_internals.graphs import default_graph
+from tpulint.runtime.tensorflow_internals.graphs import (
+    DeviceSpec,
+    default_graph,
+    device_of_graph,
+    no_colocation,
+)
 from tpulint.runtime.tensorflow_internals.modules import (
     AutomaticControlDependencies,
     eager_context,

@@ -1,23 +1,24 @@
-"""The functions that graphs call, including those of Python."""
+"""The functions that graphs call and hold, and how TensorFlow makes them out of graphs."""
 
 from __future__ import annotations
 
-import copy
-import functools
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
+from tpulint.runtime.tensorflow_internals.graphs import graphs_outwards
 from tpulint.runtime.tensorflow_internals.modules import (
     eager_context,
     function_def_to_graph,
-    gen_script_ops,
+    old_function,
     ops,
-    script_ops,
+    polymorphic_function,
 )
-from tpulint.runtime.tensorflow_internals.processes import on_coordinator
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 Graph = Any
 Tensor = Any
@@ -97,88 +98,188 @@ def _share_function(source: Graph, target: Graph, name: str) -> None:
     raise KeyError(name)
 
 
-@on_coordinator()
-def python_function(
-    function: Callable[..., Any], given: Sequence[Tensor], dtypes: Sequence[Any]
-) -> list[Tensor]:
-    """Return tensors of `dtypes` that `function` computes; it lives as long as this graph.
+ON_OP_DEVICE = "_OutputsOnOpDevice"
+_FUNCTIONS = "tensorflow.python.eager.polymorphic_function"
+_MUST_COMPILE = "_XlaMustCompile"
 
-    It is called in this process, on whatever host the operations around it are.
 
-    `tf.numpy_function` ties it to the outermost graph, which for a tf.function never goes.
+@contextlib.contextmanager
+def function_definitions_observed(
+    see: Callable[[str, Any, dict[str, Any]], None],
+) -> Iterator[None]:
+    """Call `see` with the name, the FuncGraph and the attributes of each function made.
+
+    It may change the attributes.
     """
-    made: list[Tensor] = tf.numpy_function(function, list(given), list(dtypes), stateful=True)
-    *_, outermost = graphs_outwards(ops.get_default_graph())
-    _keep(outermost._py_funcs_used_in_graph.pop())
-    return made
+    if not hasattr(polymorphic_function, "atomic_function"):  # 2.12
+        kind = polymorphic_function.monomorphic_function._EagerDefinedFunction
+        initialize = kind.__init__
 
+        def __init__(
+            self: Any, name: Any, graph: Any, inputs: Any, outputs: Any, attrs: Any
+        ) -> None:
+            see(_text(name), graph, {} if attrs is None else attrs)
+            initialize(self, name, graph, inputs, outputs, attrs)
 
-class OwnFunction:
-    """A Python function of tpulint's own that graphs call for what it does: it waits for nothing.
-
-    So it needs none of what TensorFlow does for the user's: its results are not converted (of one
-    bool that takes longer than most of these functions), and AutoGraph is not asked.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __call__(self, *values: Any) -> list[Any]:
-        self._function(*values)
-        return []
-
-
-@on_coordinator()
-def own_operation(function: Callable[..., Any], given: Sequence[Tensor]) -> Operation:
-    """Return an operation, of no results, that calls an `OwnFunction` in this process."""
-    own = OwnFunction(function)
-    _keep(own)
-    token = script_ops._py_funcs.insert(own)
-    return gen_script_ops.py_func(input=list(given), token=token, Tout=[])
-
-
-def _keep(function: Any) -> None:
-    """Let `function`, of Python, live as long as this graph.
-
-    With asynchronous execution that may be gone when it runs, so the outermost has to keep it.
-    """
-    here, *around = graphs_outwards(ops.get_default_graph())
-    is_async = eager_context.context().is_async()
-    graph = here if isinstance(here, FuncGraph) and not is_async else [here, *around][-1]
-    if not hasattr(graph, "_py_funcs_used_in_graph"):
-        graph._py_funcs_used_in_graph = []
-    graph._py_funcs_used_in_graph.append(function)
-
-
-class _EagerAround(script_ops.EagerFunc):  # type: ignore[misc]
-    """An EagerFunc whose call, with the tape of its gradient, is within another function's."""
-
-    _called: Callable[..., Any]
-
-    def __call__(self, device: Any, token: Any, args: Any) -> Any:
-        return self._called(device, *args)
-
-
-def _called(function: Any, token: bytes, device: Any, *args: Any) -> Any:
-    """Call `function`, keeping its tape under `token`, where the gradient looks for it."""
-    return function(device, token, args)
-
-
-def around_python_function(
-    token: bytes, around: Callable[[Callable[..., Any]], Callable[..., Any]]
-) -> bytes | None:
-    """Return the token of a Python function of the graph that runs `around(function of token)`.
-
-    None where the function no longer lives.
-    """
-    registered = script_ops._py_funcs.get(token.decode())
-    if registered is None:
-        return None
-    if isinstance(registered, script_ops.EagerFunc):
-        replaced = copy.copy(registered)
-        replaced.__class__ = _EagerAround
-        replaced._called = around(functools.partial(_called, registered, token))
+        target = f"{_FUNCTIONS}.monomorphic_function._EagerDefinedFunction.__init__"
+        place = patched(target, __init__)
     else:
-        replaced = around(registered)
-    _keep(replaced)
-    return bytes(script_ops._py_funcs.insert(replaced).encode())
+        atomic_function = polymorphic_function.atomic_function
+        make = atomic_function.from_func_graph
+
+        def from_func_graph(name: Any, graph: Any, attrs: Any, *args: Any, **kwargs: Any) -> Any:
+            see(_text(name), graph, {} if attrs is None else attrs)
+            return make(name, graph, attrs, *args, **kwargs)
+
+        place = patched(f"{_FUNCTIONS}.atomic_function.from_func_graph", from_func_graph)
+    with place:
+        yield
+
+
+def forget_jit_compile(attrs: dict[str, Any]) -> None:
+    """Let a function with these attributes run without being compiled as a whole."""
+    attrs.pop(_MUST_COMPILE, None)
+
+
+def functions_in(graph: Any) -> Iterable[str]:
+    """Return the names of the functions that `graph` has, including those that these call."""
+    return map(_text, graph._functions)
+
+
+def _text(name: Any) -> str:
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+_made = threading.local()
+
+
+class _Library:
+    """TensorFlow's C functions, as `old_function` sees them, with some of them replaced."""
+
+    def __init__(self, library: Any, **replaced: Any) -> None:
+        self._library = library
+        vars(self).update(replaced)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+
+@contextlib.contextmanager
+def functions_leave_out(find: Callable[[Graph], Iterable[Operation]]) -> Iterator[None]:
+    """Make such functions in the context of their graphs without the operations `find(graph)`.
+
+    A function runs all of its operations that have an effect, also those that nothing needs.
+    """
+    build = old_function.func_graph_from_py_func
+    make = old_function.c_api.TF_GraphToFunction_wrapper
+
+    def func_graph_from_py_func(*args: Any, **kwargs: Any) -> Any:
+        _made.graph = build(*args, **kwargs)
+        return _made.graph
+
+    def make_function(c_graph: Any, name: Any, append_hash: Any, ops: Any, *args: Any) -> Any:
+        if ops is None:
+            ops = _what_is_left(_made.graph, set(find(_made.graph)))
+        return make(c_graph, name, append_hash, ops, *args)
+
+    library = _Library(old_function.c_api, TF_GraphToFunction_wrapper=make_function)
+    module = old_function.__name__
+    with (
+        patched(f"{module}.func_graph_from_py_func", func_graph_from_py_func),
+        patched(f"{module}.c_api", library),
+    ):
+        yield
+
+
+def _what_is_left(graph: Graph, left_out: set[Operation]) -> list[Any] | None:
+    """Return the C operations of `graph` without `left_out`, or None for all."""
+    if not left_out or any(tensor.op in left_out for tensor in graph.outputs):
+        return None
+    apart = left_out | {tensor.op for tensor in graph.inputs}
+    return [op._c_op for op in graph.get_operations() if op not in apart]
+
+
+def wrapped(traced: Callable[..., Any], dtypes: Sequence[tf.DType]) -> Callable[..., Any]:
+    """Return the function that `traced` builds of tensors of `dtypes`, of any shapes.
+
+    `wrap_function` registers each function that `traced` calls with the eager context once more,
+    and never takes it out: it would stay there, as would all that was compiled of it. Here it goes
+    with the graph of the function.
+    """
+    built = tf.compat.v1.wrap_function(traced, [tf.TensorSpec(None, dtype) for dtype in dtypes])
+    context, names = eager_context.context(), tuple(built.graph._functions)
+    handle = id(context._context_handle)
+    weakref.finalize(built.graph, _unregister, context, handle, names).atexit = False
+    return built  # type: ignore[no-any-return]
+
+
+def _unregister(context: Any, handle: int, names: Sequence[str]) -> None:
+    """Take functions out of `context` once, unless it has been set up anew in between."""
+    for name in names:
+        if id(context._context_handle) == handle and context.has_function(name):
+            context.remove_function(name)
+
+
+_TOKEN = "token"
+
+
+def token_of(op: Any) -> str:
+    """Return the token of `op`, which calls a Python function."""
+    return str(op.get_attr(_TOKEN).decode())
+
+
+def tokens_in_session(session: Any, names: Sequence[str] | None = None) -> frozenset[str]:
+    """Return the tokens in the operations `names` of the graph of `session`, and before them.
+
+    Without `names` those of the whole graph.
+    """
+    graph = session.graph.as_graph_def()
+    nodes = {node.name: node for node in graph.node}
+    functions = {function.signature.name: function.node_def for function in graph.library.function}
+    needed = nodes.values() if names is None else _needed(nodes, names)
+    return _tokens(needed, lambda name: functions.get(name, ()))
+
+
+def tokens_in_function(name: str) -> frozenset[str]:
+    """Return the tokens in the function `name`, and in those that it calls."""
+    context = eager_context.context()
+
+    def nodes_of(function: str) -> Iterable[Any]:
+        has = context.has_function(function)
+        return context.get_function_def(function).node_def if has else ()
+
+    return _tokens(nodes_of(name), nodes_of)
+
+
+def _tokens(nodes: Iterable[Any], nodes_of: Callable[[str], Iterable[Any]]) -> frozenset[str]:
+    tokens: set[str] = set()
+    seen: set[str] = set()
+    unread = list(nodes)
+    while unread:
+        node = unread.pop()
+        if _TOKEN in node.attr:
+            tokens.add(node.attr[_TOKEN].s.decode())
+        for name in _functions(node):
+            if name not in seen:
+                seen.add(name)
+                unread.extend(nodes_of(name))
+    return frozenset(tokens)
+
+
+def _functions(node: Any) -> Iterator[str]:
+    yield node.op  # the name of a function, in calls of TensorFlow 1
+    for attr in node.attr.values():
+        yield from (function.name for function in attr.list.func)
+        if attr.HasField("func"):
+            yield attr.func.name
+
+
+def _needed(nodes: dict[str, Any], names: Sequence[str]) -> Iterator[Any]:
+    """Yield the NodeDefs of `names` and of all that they need."""
+    unread, seen = list(names), set(names)
+    while unread:
+        node = nodes[unread.pop()]
+        yield node
+        inputs = {name.removeprefix("^").partition(":")[0] for name in node.input} - seen
+        seen |= inputs
+        unread += inputs

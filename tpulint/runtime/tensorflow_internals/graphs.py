@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals.modules import (
     AutomaticControlDependencies,
+    control_flow_ops,
+    device_util,
+    eager_context,
     func_graph,
     handle_data_util,
     ops,
+    pydev,
+    tensorflow_tpu,
+    tpu_function,
+    tpu_replication,
 )
 from tpulint.runtime.tensorflow_internals.modules import random_seed as random_seed
+from tpulint.runtime.tensorflow_internals.patching import patched
 
 Graph = Any
 Tensor = Any
 
 # 2.12 has it in `ops`.
 _handle_data = getattr(handle_data_util, "get_handle_data", None) or ops.get_handle_data
-
 FuncGraph = func_graph.FuncGraph
 EagerTensor = ops.EagerTensor
 _Result = TypeVar("_Result")
@@ -122,3 +130,99 @@ def is_symbolic_tensor(value: Any) -> bool:
 def is_eager_tensor(value: Any) -> bool:
     """Return whether `value` is a tensor that has a value now."""
     return isinstance(value, ops.EagerTensor)
+
+
+ControlFlowContext = control_flow_ops.ControlFlowContext
+XLAControlFlowContext = control_flow_ops.XLAControlFlowContext
+shard_context = tpu_function.tpu_shard_context
+
+
+def register_replicate_context(context_class: type[Any]) -> None:
+    """Make `isinstance(c, TPUReplicateContext)` in TensorFlow's own code accept `context_class`.
+
+    TPUStrategy's variables find their context that way. TensorFlow's class is an ABC.
+    """
+    tpu_replication.TPUReplicateContext.register(context_class)
+    if hasattr(tensorflow_tpu, "TPUReplicateContext"):  # a second class of that name, in 2.12
+        tensorflow_tpu.TPUReplicateContext.register(context_class)
+
+
+def context_of(graph_or_op: Any) -> Any:
+    """Return the control-flow context of a graph now, or in which an operation was made."""
+    return graph_or_op._get_control_flow_context()
+
+
+def set_context(graph: Graph, context: Any) -> None:
+    """Put `graph` into `context`."""
+    graph._set_control_flow_context(context)
+
+
+def contexts_outwards(context: Any) -> Iterator[Any]:
+    """Yield `context` and the contexts around it in the same graph, innermost first."""
+    while context is not None:
+        yield context
+        context = context.outer_context
+
+
+def is_while(context: Any) -> bool:
+    """Return whether `context` is of a loop of TensorFlow 1."""
+    return bool(context.IsWhileContext())
+
+
+def is_cond_or_while(context: Any) -> bool:
+    """Return whether `context` is of a loop or of a branch of a conditional of TensorFlow 1."""
+    return bool(context.IsWhileContext() or context.IsCondContext())
+
+
+def control_flow_v2() -> AbstractContextManager[None]:
+    """Return a context in which `tf.cond` and `tf.while_loop` make operations of TensorFlow 2."""
+    return patched("tensorflow.python.ops.control_flow_util.ENABLE_CONTROL_FLOW_V2", True)
+
+
+DeviceSpec = pydev.DeviceSpec
+canonical_device = device_util.canonicalize
+
+
+def device_stack(graph: Graph) -> Any:
+    """Return the stack of device functions of `graph`, itself, not a copy."""
+    return graph._device_function_stack
+
+
+def set_device_stack(graph: Graph, stack: Any) -> None:
+    """Make `stack` the stack of device functions of `graph`."""
+    graph._device_function_stack = stack
+
+
+def device_of_graph(graph: Graph) -> Any:
+    """Return the DeviceSpec that an operation made now in `graph` would get."""
+    probe = _DeviceProbe()
+    graph._apply_device_functions(probe)
+    return DeviceSpec.from_string(probe.device)
+
+
+class _DeviceProbe:
+    """The part of an operation that device functions use."""
+
+    type = "FakeOp"
+    device = ""
+
+    def _set_device(self, device: Any) -> None:
+        self.device = device.to_string() if isinstance(device, DeviceSpec) else device
+
+    def _set_device_from_string(self, device: str) -> None:
+        self.device = device
+
+
+def no_colocation() -> Any:
+    """Return a scope in which operations are colocated with nothing."""
+    return ops.colocate_with(None, ignore_existing=True)
+
+
+def is_context_initialized() -> bool:
+    """Return whether TensorFlow has set up its devices, after which they cannot be configured."""
+    return bool(eager_context.context()._initialized)
+
+
+def eager_mode() -> Any:
+    """Return a context in which operations run at once, whatever graph is being built."""
+    return eager_context.eager_mode()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals.modules import tf2xla, tf_stack
+from tpulint.runtime.tensorflow_internals.modules import c_api, kernels, tf2xla, tf_stack
 
 Operation = Any
 Tensor = Any
@@ -123,3 +123,15 @@ def set_original(image: Operation, original: Operation) -> None:
     if not hasattr(graph, "_tpulint_originals"):
         graph._tpulint_originals = {}
     graph._tpulint_originals[image.name] = original
+
+
+def registered_kernels() -> Iterable[Any]:
+    """Return the KernelDefs of this process. XLA's are there once something has been compiled."""
+    kernel_defs: Iterable[Any] = kernels.get_all_registered_kernels().kernel
+    return kernel_defs
+
+
+def name_of(operation: Any) -> str:
+    """Return the name of a TF_Operation."""
+    name: str = c_api.TF_OperationName(operation)
+    return name

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals.functions import OwnFunction
-from tpulint.runtime.tensorflow_internals.modules import eager_context, execute, script_ops, session
+from tpulint.runtime.tensorflow_internals.functions import tokens_in_function, tokens_in_session
+from tpulint.runtime.tensorflow_internals.modules import eager_context, execute, pywrap_tfe, session
+from tpulint.runtime.tensorflow_internals.operations import name_of
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.session_graphs import name_of
-from tpulint.runtime.tensorflow_internals.tokens import tokens_in_function, tokens_in_session
-from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 _RUNS_FUNCTIONS = frozenset(
     {execute.quick_execute.__code__, execute.execute_with_cancellation.__code__}
 )
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_REPLACEMENTS = tuple(
+    os.path.join(_RUNTIME, name, "") for name in ("emulate", "tensorflow_internals")
+)
+"""The files whose functions stand in for TensorFlow's that run operations."""
 _RUNS_SESSIONS = session.BaseSession._call_tf_sessionrun.__code__
 _RUNS_CALLABLES = session.BaseSession._Callable.__call__.__code__
 
@@ -55,23 +57,6 @@ def num_threads() -> int:
 @functools.lru_cache(maxsize=1)
 def _num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def python_functions_run_by(run: Callable[..., Any]) -> AbstractContextManager[None]:
-    """Return a context in which operations call Python functions by `run(call, *args)`.
-
-    Not those of tpulint's own.
-    """
-    original = script_ops.FuncRegistry.__call__
-
-    @frames_hidden
-    @functools.wraps(original)
-    def __call__(self: Any, token: Any, device: Any, args: Any) -> Any:
-        if isinstance(self.get(token), OwnFunction):
-            return original(self, token, device, args)
-        return run(original, self, token, device, args)
-
-    return patched("tensorflow.python.ops.script_ops.FuncRegistry.__call__", __call__)
 
 
 def awaited_by_thread(thread: int) -> Awaited | None:
@@ -110,8 +95,8 @@ def python_functions_in_call(thread: int) -> frozenset[str] | None:
 
 def _innermost_frame(thread: int) -> FrameType | None:
     frame = sys._current_frames().get(thread)
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame = frame.f_back  # the emulator is in between (see cores)
+    while frame is not None and frame.f_code.co_filename.startswith(_REPLACEMENTS):
+        frame = frame.f_back  # the emulator is in between (see emulate.cores)
     return frame
 
 
@@ -137,3 +122,84 @@ def _probe_sessions() -> None:
 def _computed() -> Any:
     """Return a tensor that TensorFlow cannot fold. Op determinism asks for the seed."""
     return tf.raw_ops.RandomUniform(shape=[1], dtype=tf.float32, seed=1)
+
+
+@contextlib.contextmanager
+def cancellable_calls() -> Iterator[Callable[[], None]]:
+    """Yield a function that cancels all functions of TensorFlow that are running.
+
+    Those that are called afterwards run.
+    """
+    calls = _Calls()
+    run = pywrap_tfe.TFE_Py_Execute
+    run_cancellable = pywrap_tfe.TFE_Py_ExecuteCancelable
+
+    def execute(
+        handle: Any, device: Any, operation: Any, inputs: Any, attrs: Any, outputs: Any
+    ) -> Any:
+        context = eager_context.context()
+        # A call of an asynchronous executor returns before it has run.
+        if context.is_async() or not context.has_function(operation):
+            return run(handle, device, operation, inputs, attrs, outputs)
+        # TensorFlow cancels the manager of a call that fails: each call needs its own.
+        manager = pywrap_tfe.TFE_NewCancellationManager()
+        return execute_cancellable(handle, device, operation, inputs, attrs, manager, outputs)
+
+    def execute_cancellable(
+        handle: Any,
+        device: Any,
+        operation: Any,
+        inputs: Any,
+        attrs: Any,
+        manager: Any,
+        outputs: Any,
+    ) -> Any:
+        with calls.cancellable_by(manager):
+            return run_cancellable(handle, device, operation, inputs, attrs, manager, outputs)
+
+    with (
+        patched("tensorflow.python.pywrap_tfe.TFE_Py_Execute", execute),
+        patched("tensorflow.python.pywrap_tfe.TFE_Py_ExecuteCancelable", execute_cancellable),
+    ):
+        yield calls.cancel
+
+
+class _Calls:
+    """The cancellation managers of the calls that run now, in any thread."""
+
+    def __init__(self) -> None:
+        self._managers: dict[object, Any] = {}
+        """By call, as several may share one of the user's. It has no lock: a single operation on a
+        dict is atomic in CPython."""
+
+    @contextlib.contextmanager
+    def cancellable_by(self, manager: Any) -> Iterator[None]:
+        """Let `cancel` cancel the call that is made in the context through `manager`."""
+        call = object()
+        try:
+            self._managers[call] = manager
+            yield
+        finally:
+            self._managers.pop(call, None)
+
+    def cancel(self) -> None:
+        """Cancel the calls that run now."""
+        for manager in tuple(self._managers.values()):
+            pywrap_tfe.TFE_CancellationManagerStartCancel(manager)
+
+
+def close_sessions_of_thread(thread: int) -> None:
+    """Close the sessions that the Python thread of that number runs, which ends their steps."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code.co_filename == session.__file__:
+            caller = frame.f_locals.get("self")  # a session, or a result of `make_callable`
+            running: Any = caller if _is_session(caller) else getattr(caller, "_session", None)
+            if _is_session(running):
+                running.close()
+                return
+        frame = frame.f_back
+
+
+def _is_session(value: Any) -> bool:
+    return isinstance(value, session.BaseSession)

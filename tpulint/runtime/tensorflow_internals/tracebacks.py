@@ -9,12 +9,12 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from tpulint.runtime.tensorflow_internals.modules import tf_stack, traceback_utils
+from tpulint.runtime.tensorflow_internals.modules import errors_impl, tf_stack, traceback_utils
 from tpulint.runtime.tensorflow_internals.patching import patched
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -113,3 +113,27 @@ def _runtime_files() -> frozenset[str]:
 def shows_all_frames() -> bool:
     """Return whether tracebacks are asked for with tpulint's own frames."""
     return bool(os.environ.get("TPULINT_TRACEBACK"))
+
+
+InaccessibleTensorError = errors_impl.InaccessibleTensorError
+
+
+def errors_become(
+    name: str, *finders: Callable[[str], Exception | None]
+) -> AbstractContextManager[None]:
+    """Return a context in which another error is raised in place of TensorFlow's error `name`.
+
+    It is the first result, of the message, that is not None of `finders`, which must be of a
+    subclass of that error.
+    """
+    kind = getattr(errors_impl, name)
+
+    def __new__(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
+        if cls is kind and len(args) > 2:
+            for each in finders:
+                found = each(str(args[2]))
+                if found is not None:
+                    return found
+        return Exception.__new__(cls, *args)
+
+    return patched(f"tensorflow.python.framework.errors_impl.{name}.__new__", __new__)

@@ -1,31 +1,19 @@
-"""The hosts of an emulated pod: tasks of a job, which this process or others run."""
+"""The hosts of an emulated pod: tasks of a job, to which the program connects."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals.emulated_placement import PLACED
-from tpulint.runtime.tensorflow_internals.modules import (
-    constant_op,
-    eager_context,
-    functional_ops,
-    ops,
-)
+from tpulint.runtime.errors import HostOnlyInputError
+from tpulint.runtime.pods.devices import COORDINATOR, current_pod, on_pod
+from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.tensorflow_internals.modules import dataset_ops, device_util, eager_context
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.pods import (
-    COORDINATOR,
-    current_pod,
-    is_there,
-    names_only_host,
-    on_pod,
-)
-from tpulint.runtime.tensorflow_internals.processes import run_by
 
 _CONTEXT = "tensorflow.python.eager.context.Context"
 
@@ -115,61 +103,59 @@ def device_scope_restored() -> Iterator[None]:
         context._set_device(*scope)
 
 
+_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+
+
 @contextlib.contextmanager
-def hosts_placed() -> Iterator[None]:
-    """Let the process that is a host of the pod run what is placed there, in the context.
+def pipelines_of_hosts_seen(see: Callable[[Any, str], None]) -> Iterator[None]:
+    """Call `see` with each dataset that is going to run on a host of the pod, and with the host.
 
-    The program sees the device scopes that it enters; TensorFlow's C++ sees where it runs.
+    TensorFlow calls the method that is replaced just before it makes an iterator.
     """
-    kind = eager_context.Context
-    name_of, set_device = kind.device_name, kind._set_device
-    copy, remote_call = ops.EagerTensor._copy_nograd, functional_ops.remote_call
-    constant = constant_op.convert_to_eager_tensor
+    real = dataset_ops.DatasetV2._apply_debug_options
 
-    def device_name(self: Any) -> Any:
-        name: str | None = name_of.fget(self)
-        asked_for: str = self.device_spec.to_string() if name else ""
-        is_of_host = bool(name) and (current_pod().is_connected or names_only_host(asked_for))
-        return asked_for if is_of_host else name
+    def _apply_debug_options(self: Any) -> Any:
+        host = device_util.current() or self._variant_tensor.device
+        if on_pod(host):
+            see(self, host)
+        return real(self)
 
-    def _set_device(self: Any, name: Any, spec: Any) -> None:
-        set_device(self, run_by(name) if is_there(name) else name, spec)
-
-    def convert_to_eager_tensor(value: Any, ctx: Any, dtype: Any = None) -> Any:
-        asked_for = ctx.device_name
-        if not is_there(asked_for):
-            return constant(value, ctx, dtype)
-        found = constant(value, _ContextHere(run_by(asked_for)), dtype)
-        if found is not value:
-            setattr(found, PLACED, asked_for)
-        return found
-
-    def _copy_nograd(self: Any, ctx: Any = None, device_name: Any = None) -> Any:
-        asked_for = device_name or eager_context.context().device_name
-        return copy(self, ctx, run_by(asked_for) if is_there(asked_for) else device_name)
-
-    def call(target: Any, *args: Any, **kwargs: Any) -> Any:
-        value = tf.get_static_value(target) if isinstance(target, tf.Tensor) else target
-        name = value.decode() if isinstance(value, bytes) else value
-        here = run_by(name) if isinstance(name, str) and on_pod(name) else target
-        return remote_call(here, *args, **kwargs)
-
-    framework = "tensorflow.python.framework"
-    with (
-        patched(f"{_CONTEXT}.device_name", property(device_name)),
-        patched(f"{_CONTEXT}._set_device", _set_device),
-        patched(f"{framework}.constant_op.convert_to_eager_tensor", convert_to_eager_tensor),
-        patched(f"{framework}.ops.EagerTensor._copy_nograd", _copy_nograd),
-        patched("tensorflow.python.ops.functional_ops.remote_call", call),
-    ):
+    target = "tensorflow.python.data.ops.dataset_ops.DatasetV2._apply_debug_options"
+    with patched(target, _apply_debug_options):
         yield
 
 
-@dataclass(frozen=True)
-class _ContextHere:
-    """The part of TensorFlow's context that makes a constant, on a device that it knows."""
+def python_operation(dataset: Any) -> Any:
+    """Return an operation of `dataset`, or of what it is made of, that calls Python, or None."""
+    datasets, graphs = [dataset], []
+    while datasets:
+        each = datasets.pop()
+        datasets += each._inputs()
+        graphs += [function.function.graph for function in each._functions()]
+    seen: set[int] = set()
+    while graphs:
+        graph = graphs.pop()
+        if id(graph) in seen:
+            continue
+        seen.add(id(graph))
+        for op in graph.get_operations():
+            if op.type in _PYTHON:
+                return op
+        inner = (getattr(function, "graph", None) for function in graph._functions.values())
+        graphs += [each for each in inner if each is not None]
+    return None
 
-    device_name: str
 
-    def ensure_initialized(self) -> None:
-        eager_context.context().ensure_initialized()
+def refuse_python(dataset: Any, host: str) -> None:
+    """Raise an error if `dataset`, which runs on `host`, calls Python of the program.
+
+    Raises:
+        HostOnlyInputError: it does, by `py_function`, `numpy_function` or `from_generator`.
+    """
+    op = python_operation(dataset)
+    if op is not None:
+        raise HostOnlyInputError(
+            f"No registered '{op.type}' OpKernel on '{host}': the pipeline runs on a host of the "
+            "TPU, and the Python function is in the process of the program",
+            place=place_of_operation(op),
+        )

@@ -1,4 +1,4 @@
-"""The placement of graph operations meant for emulated devices: this host's CPU."""
+"""What is placed on emulated devices: it runs on the CPU of this process or of a host."""
 
 from __future__ import annotations
 
@@ -6,17 +6,30 @@ import contextlib
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals.modules import ops, session
+from tpulint.runtime.pods.devices import (
+    current_pod,
+    is_there,
+    names_only_host,
+    on_pod,
+    run_by,
+    run_here,
+)
+from tpulint.runtime.tensorflow_internals.modules import (
+    constant_op,
+    eager_context,
+    functional_ops,
+    ops,
+    session,
+)
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.processes import run_by, run_here
 
 PLACED = "_tpulint_core"
 """The attribute of an operation or tensor that holds the device that was asked for."""
-
 _VERSION = "_tpulint_placed"
 _PLACING = threading.Lock()
 _FIRST_TASK = re.compile(r"/job:(?!localhost(/|$))[^/]+(/replica:0)?(/task:0)?(?=/device|$)")
@@ -91,3 +104,66 @@ def _place(op: tf.Operation, asked_for: str, device: str) -> None:
     if device != asked_for:
         setattr(op, PLACED, asked_for)
         op._set_device_from_string(device)
+
+
+_CONTEXT = "tensorflow.python.eager.context.Context"
+
+
+@contextlib.contextmanager
+def hosts_placed() -> Iterator[None]:
+    """Let the process that is a host of the pod run what is placed there, in the context.
+
+    The program sees the device scopes that it enters; TensorFlow's C++ sees where it runs.
+    """
+    kind = eager_context.Context
+    name_of, set_device = kind.device_name, kind._set_device
+    copy, remote_call = ops.EagerTensor._copy_nograd, functional_ops.remote_call
+    constant = constant_op.convert_to_eager_tensor
+
+    def device_name(self: Any) -> Any:
+        name: str | None = name_of.fget(self)
+        asked_for: str = self.device_spec.to_string() if name else ""
+        is_of_host = bool(name) and (current_pod().is_connected or names_only_host(asked_for))
+        return asked_for if is_of_host else name
+
+    def _set_device(self: Any, name: Any, spec: Any) -> None:
+        set_device(self, run_by(name) if is_there(name) else name, spec)
+
+    def convert_to_eager_tensor(value: Any, ctx: Any, dtype: Any = None) -> Any:
+        asked_for = ctx.device_name
+        if not is_there(asked_for):
+            return constant(value, ctx, dtype)
+        found = constant(value, _ContextHere(run_by(asked_for)), dtype)
+        if found is not value:
+            setattr(found, PLACED, asked_for)
+        return found
+
+    def _copy_nograd(self: Any, ctx: Any = None, device_name: Any = None) -> Any:
+        asked_for = device_name or eager_context.context().device_name
+        return copy(self, ctx, run_by(asked_for) if is_there(asked_for) else device_name)
+
+    def call(target: Any, *args: Any, **kwargs: Any) -> Any:
+        value = tf.get_static_value(target) if isinstance(target, tf.Tensor) else target
+        name = value.decode() if isinstance(value, bytes) else value
+        here = run_by(name) if isinstance(name, str) and on_pod(name) else target
+        return remote_call(here, *args, **kwargs)
+
+    framework = "tensorflow.python.framework"
+    with (
+        patched(f"{_CONTEXT}.device_name", property(device_name)),
+        patched(f"{_CONTEXT}._set_device", _set_device),
+        patched(f"{framework}.constant_op.convert_to_eager_tensor", convert_to_eager_tensor),
+        patched(f"{framework}.ops.EagerTensor._copy_nograd", _copy_nograd),
+        patched("tensorflow.python.ops.functional_ops.remote_call", call),
+    ):
+        yield
+
+
+@dataclass(frozen=True)
+class _ContextHere:
+    """The part of TensorFlow's context that makes a constant, on a device that it knows."""
+
+    device_name: str
+
+    def ensure_initialized(self) -> None:
+        eager_context.context().ensure_initialized()

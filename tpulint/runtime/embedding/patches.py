@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime.pods.devices import current_pod
 from tpulint.runtime.tensorflow_internals.modules import (
     tpu_embedding,
     tpu_embedding_configuration_pb2,
@@ -18,7 +19,6 @@ from tpulint.runtime.tensorflow_internals.modules import (
     tpu_embedding_v3,
 )
 from tpulint.runtime.tensorflow_internals.patching import patched
-from tpulint.runtime.tensorflow_internals.pods import current_pod
 
 _TPU = "tensorflow.python.tpu"
 _CLASS = tpu_embedding_v2.TPUEmbedding

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from tpulint.runtime import tensorflow_internals as tfi
+from tpulint.runtime import python_functions
 
 
 def test_only_the_users_functions_count_as_those_that_hold_a_thread() -> None:
@@ -21,10 +21,10 @@ def test_only_the_users_functions_count_as_those_that_hold_a_thread() -> None:
 
     @tf.function
     def step() -> Any:
-        tfi.own_operation(lambda value: noted.append(int(value)), [tf.constant(3)])
+        python_functions.own_operation(lambda value: noted.append(int(value)), [tf.constant(3)])
         return tf.numpy_function(lambda: 1.0, [], tf.float64)
 
-    with tfi.python_functions_run_by(run):
+    with python_functions.python_functions_run_by(run):
         assert float(step()) == 1.0
     assert noted == [3]
     assert len(held) == 1
@@ -37,7 +37,7 @@ def test_what_it_raises_ends_the_step(in_function: bool) -> None:
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="no such thing"):
         if in_function:
-            tf.function(lambda: tfi.own_operation(fail, []) and None)()
+            tf.function(lambda: python_functions.own_operation(fail, []) and None)()
         else:
             with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-                session.run(tfi.own_operation(fail, []))
+                session.run(python_functions.own_operation(fail, []))

@@ -1,0 +1,339 @@
+"""Sessions: what they place, how long they live, and the hosts of a pod that serve them."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import tensorflow as tf
+
+from tpulint.runtime.pods.devices import (
+    COORDINATORS_CPU,
+    LOCAL,
+    current_pod,
+    has_workers,
+    is_master,
+    run_there,
+    spec_of,
+)
+from tpulint.runtime.tensorflow_internals.modules import (
+    c_api,
+    c_api_util,
+    config_pb2,
+    eager_context,
+    ops,
+    session,
+)
+from tpulint.runtime.tensorflow_internals.operations import name_of
+from tpulint.runtime.tensorflow_internals.patching import patched
+from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
+
+SERVED = "_tpulint_served"
+"""The attribute of a session that holds whether a host of the emulated pod serves it."""
+_alive: weakref.WeakSet[Any] = weakref.WeakSet()
+_kept: collections.deque[tuple[Any, ...]] = collections.deque(maxlen=8)
+
+
+def sessions_place_only_what_they_run() -> AbstractContextManager[None]:
+    """Return a context in which new sessions leave operations that they do not run unplaced.
+
+    A session places its whole graph, and would refuse one that holds marked nodes: some have no
+    kernel. What a session would ask of the emulated pod's hosts, it asks of this process, unless
+    they are processes of their own.
+    """
+    original = session.BaseSession.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        served = is_master(target)
+        if served and not has_workers():
+            target = ""
+        is_local = not target  # a server does not have the option
+        if is_local and (config is None or isinstance(config, config_pb2.ConfigProto)):
+            own = config_pb2.ConfigProto()
+            own.CopyFrom(config if config is not None else eager_context.context().config)
+            own.graph_options.place_pruned_graph = True
+            config = own
+        setattr(self, SERVED, served)
+        original(self, target, graph, config)
+        _alive.add(self)
+
+    return patched("tensorflow.python.client.session.BaseSession.__init__", __init__)
+
+
+def is_on_emulated_tpu(of: Any) -> bool:
+    """Return whether the session `of` sees the cores of the emulated TPU."""
+    return not current_pod().is_remote or getattr(of, SERVED, False)
+
+
+def sessions_outlive_failed_calls() -> AbstractContextManager[None]:
+    """Return a context in which `close` only marks the sessions of `keep_sessions` as closed."""
+    original = session.BaseSession.close
+
+    @functools.wraps(original)
+    def close(self: Any) -> None:
+        if any(self in kept for kept in _kept):
+            self._closed = True
+        else:
+            original(self)
+
+    return patched("tensorflow.python.client.session.BaseSession.close", close)
+
+
+def keep_sessions() -> None:
+    """Keep the open sessions after the program has closed or dropped them, for a while.
+
+    A function call that cannot be instantiated reports it while it holds a mutex of its kernel
+    (PartitionedCallOp::ComputeAsync in partitioned_function_ops.cc). A session that is closed
+    before the mutex is released deletes it too, and the process is aborted. The next failures
+    let go of the session, and with its last reference TensorFlow deletes it.
+    """
+    _kept.append(tuple(each for each in _alive if not each._closed))
+
+
+class SessionGraph:
+    """A growing copy of the nodes of `source` that a session runs, each changed by `place`."""
+
+    def __init__(self, source: Any, place: Callable[[Any], None]) -> None:
+        self.graph = tf.Graph()
+        self._source = source
+        self._place = place
+        self._operations: dict[str, Any] = {}
+        self._functions: set[str] = set()
+        self._read: tuple[int, Any, dict[str, Any]] = (-1, None, {})
+        self._lock = threading.Lock()
+
+    def grow(self, names: Iterable[str]) -> None:
+        """Add the operations `names` and all that they need, if they are not here.
+
+        Raises:
+            KeyError: the program's graph has none of that name.
+        """
+        with self._lock:
+            missing = [name for name in names if name not in self._operations]
+            if missing:
+                self._add(self._needed(missing))
+
+    def _needed(self, names: list[str]) -> list[Any]:
+        """Return the NodeDefs of `names` and of those before them that are not here yet."""
+        nodes = self._nodes()
+        found: dict[str, Any] = {}
+        while names:
+            name = names.pop()
+            if name not in found and name not in self._operations:
+                found[name] = nodes[name]
+                names.extend(_node(given) for given in nodes[name].input)
+        return list(found.values())
+
+    def _nodes(self) -> dict[str, Any]:
+        """Return the NodeDefs of the program's graph as it is now, by name."""
+        version, _, nodes = self._read
+        if version != self._source.version:
+            graph_def = self._source.as_graph_def()
+            nodes = {node.name: node for node in graph_def.node}
+            self._read = (self._source.version, graph_def, nodes)
+        return nodes
+
+    def _add(self, nodes: list[Any]) -> None:
+        part = tf.compat.v1.GraphDef(versions=self._read[1].versions)
+        new = {node.name for node in nodes}
+        options = c_api_util.ScopedTFImportGraphDefOptions()
+        # Groups are known by their names: what they are named after need not be here.
+        c_api.TF_ImportGraphDefOptionsSetValidateColocationConstraints(options.options, False)
+        for each in nodes:
+            node = part.node.add()
+            node.CopyFrom(each)
+            self._place(node)
+            c_api.TF_ImportGraphDefOptionsAddReturnOperation(options.options, node.name)
+            for given in node.input:
+                if _node(given) not in new:
+                    self._map(options.options, given)
+        self._add_functions(part.library)
+        made = _imported(self.graph, part, options.options)
+        self._operations.update(zip((node.name for node in nodes), made, strict=True))
+
+    def _map(self, options: Any, given: str) -> None:
+        """Let an input of the nodes that are added be an output that is here."""
+        here = self._operations[_node(given)]
+        if given.startswith("^"):
+            c_api.TF_ImportGraphDefOptionsRemapControlDependency(options, given[1:], here)
+        else:
+            name, _, index = given.partition(":")
+            place = int(index or 0)
+            output = c_api_util.tf_output(here, place)
+            c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, place, output)
+
+    def _add_functions(self, library: Any) -> None:
+        """Add to `library` the functions of the program's graph that are not here."""
+        theirs = self._read[1].library
+        for function in theirs.function:
+            if function.signature.name not in self._functions:
+                library.function.add().CopyFrom(function)
+        added = {function.signature.name for function in library.function}
+        library.gradient.extend(one for one in theirs.gradient if one.function_name in added)
+        self._functions |= added
+
+
+def _imported(graph: Any, part: Any, options: Any) -> list[Any]:
+    """Import the GraphDef `part` into `graph`, and return the TF_Operations for which it asks."""
+    given = c_api.TF_NewBufferFromString(part.SerializeToString())
+    try:
+        with graph._c_graph.get() as c_graph:
+            results = c_api.TF_GraphImportGraphDefWithResults(c_graph, given, options)
+    finally:
+        c_api.TF_DeleteBuffer(given)
+    held = c_api_util.ScopedTFImportGraphDefResults(results)
+    return list(c_api.TF_ImportGraphDefResultsReturnOperations(held.results))
+
+
+def _node(given: str) -> str:
+    """Return the name of the node that the input `given` of a NodeDef is of."""
+    return given.removeprefix("^").partition(":")[0]
+
+
+OWN_SCOPE = "tpulint/"
+"""The name scope of what is built beside the user's nodes."""
+_GRAPH = "_tpulint_session_graph"
+_SESSION = "tensorflow.python.client.session.BaseSession"
+_PERHAPS_LOST = (
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.InternalError,
+    tf.errors.UnavailableError,
+)
+"""The errors of a step that has lost a host, whichever of its parts fails first."""
+
+
+@contextlib.contextmanager
+def sessions_on_workers(
+    reach: Callable[[Sequence[str], int], str],
+    answers: Callable[[str], bool],
+    lost_host: Callable[[], str | None],
+) -> Iterator[None]:
+    """Let sessions on a host of the pod in the context run on all hosts, if those are processes.
+
+    `reach` is called with their addresses and the port of this process's server, and returns the
+    address of that as they see it; it raises an UnavailableError if one of them does not answer.
+    `lost_host()` is the address of one that answers no more, if there is one.
+
+    A TPU of one host is this machine's, whatever its address is: a session runs here if nobody
+    `answers` at its target, for which TensorFlow would wait for ever.
+    """
+    kind = session.BaseSession
+    initialize, run = kind.__init__, kind._call_tf_sessionrun
+    make_callable, set_up = kind._make_callable_from_options, kind.partial_run_setup
+
+    def place(node: Any) -> None:
+        if node.name.startswith(OWN_SCOPE) and not node.device:
+            node.device = COORDINATORS_CPU
+        elif spec_of(node.device).job != LOCAL:
+            node.device = run_there(node.device)
+
+    @functools.wraps(initialize)
+    def __init__(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        self._session = None  # until it is made, which can fail
+        if not (is_master(target) and current_pod().workers):
+            initialize(self, _target_of_somebody(target, answers), graph, config)
+            return
+        theirs = ops.get_default_graph() if graph is None else graph
+        served = SessionGraph(theirs, place)
+        setattr(self, _GRAPH, served)
+        initialize(self, _server().target, served.graph, _config(config, reach))
+        self._graph, self._target = theirs, tf.compat.as_bytes(target)
+        setattr(self, SERVED, True)
+
+    @frames_hidden
+    def _call_tf_sessionrun(
+        self: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any
+    ) -> Any:
+        served = getattr(self, _GRAPH, None)
+        if served is not None:
+            # TensorFlow passes on their names only, which are those of the session's graph, too.
+            served.grow(map(name_of, [*(one.oper for one in (*feeds, *fetches)), *targets]))
+            self._extend_graph()
+        try:
+            return run(self, options, feeds, fetches, targets, metadata)
+        except _PERHAPS_LOST as error:
+            address = lost_host() if served is not None else None
+            if address is None:
+                raise
+            message = f"The host of the pod at {address} does not answer"
+            raise tf.errors.UnavailableError(None, None, message) from error
+
+    def _make_callable_from_options(self: Any, options: Any) -> Any:
+        served = getattr(self, _GRAPH, None)
+        if served is not None:
+            names = [*options.feed, *options.fetch, *options.target]
+            served.grow([name.partition(":")[0] for name in names])
+        return make_callable(self, options)
+
+    def partial_run_setup(self: Any, fetches: Any, feeds: Any = None) -> Any:
+        if hasattr(self, _GRAPH):
+            message = "partial runs are not emulated where the hosts of a pod are processes"
+            raise tf.errors.UnimplementedError(None, None, message)
+        return set_up(self, fetches, feeds)
+
+    with (
+        patched(f"{_SESSION}.__init__", __init__),
+        patched(f"{_SESSION}._call_tf_sessionrun", _call_tf_sessionrun),
+        patched(f"{_SESSION}._make_callable_from_options", _make_callable_from_options),
+        patched(f"{_SESSION}.partial_run_setup", partial_run_setup),
+    ):
+        yield
+
+
+def _target_of_somebody(target: Any, answers: Callable[[str], bool]) -> Any:
+    """Return the target of a session, or that of this process where it is the TPU's."""
+    protocol, _, address = tf.compat.as_str(target or "").partition("://")
+    has_port = address.rpartition(":")[2].isdecimal()
+    if protocol != "grpc" or not has_port or is_master(target) or answers(address):
+        return target
+    if not current_pod().is_remote:
+        return ""
+    message = (
+        f"Nobody answers at {address}: the pod's hosts are at {', '.join(current_pod().masters)}"
+    )
+    raise tf.errors.FailedPreconditionError(None, None, message)
+
+
+@functools.cache
+def _server() -> Any:
+    """Return the server of this process. TensorFlow cannot end it."""
+    os.environ.setdefault("GRPC_FAIL_FAST", "true")  # or it waits for hosts that are gone
+    own = "tpulint_program"  # the name that a session gives it has to be another one
+    return tf.distribute.Server({own: ["localhost:0"]}, job_name=own, task_index=0)
+
+
+def _config(given: Any, reach: Callable[[Sequence[str], int], str]) -> Any:
+    """Return the ConfigProto `given` for a session of this process and all hosts of the pod.
+
+    They share their devices: so each can run functions of which parts are on others. Grappler is
+    left out: that of 2.12 moves calls out of the loops that their arguments are in.
+    """
+    config = config_pb2.ConfigProto()
+    config.CopyFrom(eager_context.context().config if given is None else given)
+    config.MergeFrom(
+        config_pb2.ConfigProto(
+            share_cluster_devices_in_session=True,
+            graph_options={"rewrite_options": {"disable_meta_optimizer": True}},
+        )
+    )
+    config.ClearField("cluster_def")
+    port = int(_server().target.rpartition(":")[2])
+    pod = current_pod()
+    try:
+        tasks = {LOCAL: [reach(pod.workers, port)], pod.job: pod.workers}
+    except tf.errors.UnavailableError as error:
+        # After that one a MonitoredSession would try again, for ever.
+        raise tf.errors.FailedPreconditionError(None, None, error.message) from None
+    for name, addresses in tasks.items():
+        job = config.cluster_def.job.add(name=name)
+        job.tasks.update(enumerate(addresses))
+    return config
