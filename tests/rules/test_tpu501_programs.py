@@ -250,6 +250,31 @@ def step(x, batched):
     return found_tpu_or_gpu(x)
 """
     + TRAINED,
+    "tests for GPUs, by their words and not by their lines": STRATEGY
+    + """
+from library import settings
+
+def step(x):
+    if (
+        settings.kinds(
+            1,
+        )
+        and
+        settings.ready
+        and settings.gpus > 0
+    ):
+        tf.as_string(x)
+    if settings.ready:  # what a gpu is for
+        tf.as_string(x)  # error: TPU501
+    if settings.ready() and not settings.gpus():
+        tf.as_string(x)  # error: TPU501
+    if not (settings.ready() and not settings.gpus()):
+        tf.as_string(x)
+    if settings.gpus() != 0:
+        tf.as_string(x)
+    return x
+"""
+    + TRAINED,
     "a loop over the GPUs, of which a TPU's host has none": STRATEGY
     + """
 def step(x):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.arity import call_method
+from tpulint.analysis.domain.branch_tests import asks_about
 from tpulint.analysis.domain.context import COND, DATA, FUNCTION, GUESSES, UNSEEN_CALLER, WHILE
 from tpulint.analysis.domain.effects import DECORATED, GRAPH
 from tpulint.analysis.domain.events import Computation, Context
@@ -11,6 +12,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import Bound, Choice, Partial, Value
 from tpulint.finding import Certainty
+from tpulint.knowledge import naming
 from tpulint.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
 from tpulint.syntax.statement_nodes import Import, ImportFrom
 
@@ -30,6 +32,15 @@ def is_eager(program: Program, computation: Computation) -> bool:
         return False
     unseen = any(scope.kind == UNSEEN_CALLER for scope in context.scopes)
     return not unseen or _shows_eager(program, context)
+
+
+def asks_for_eager(context: Context) -> bool:
+    """Return whether a test asks for eager code, or for what kind of value something is.
+
+    A test of a kind that ends in an error otherwise is none: only the one kind gets there.
+    """
+    forks = context._replace(conditions=context.forks)
+    return asks_about(context, naming.EAGER) or asks_about(forks, naming.KIND_OF_VALUE)
 
 
 def is_built_in_graph(computation: Computation) -> bool:

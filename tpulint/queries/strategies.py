@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
+from tpulint.analysis.domain.branch_tests import asks_about
 from tpulint.analysis.domain.context import COMPUTATION, DATA, WITH
 from tpulint.analysis.domain.effects import CROSS_REPLICA
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.values import Opaque, Strategy, Value
-from tpulint.analysis.domain.written_tests import tests
+from tpulint.knowledge import naming
 from tpulint.queries.device_code import LEADS_OUT
-
-ASKS_WHERE = re.compile(r"replica_context|has_strategy")
 
 
 def strategy_of(receiver: Value | None) -> Strategy | None:
@@ -31,4 +28,4 @@ def is_on_replica(context: Context) -> bool:
     entered = {each.effect for each in within if each.kind == WITH}
     if entered & {CROSS_REPLICA, *LEADS_OUT} or any(each.kind == DATA for each in within):
         return False
-    return not any(ASKS_WHERE.search(text) for text, _ in tests(context))
+    return not asks_about(context, naming.REPLICA)

@@ -9,11 +9,13 @@ conditions the place is reached.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol, TypeVar
 
+from tpulint.analysis.domain.frozen import frozen
 from tpulint.analysis.domain.site import CallStep, Site
+from tpulint.syntax.nodes import Expression
 
 A = TypeVar("A", bound="TestedValue")
 Self = TypeVar("Self", bound="BaseContext")
@@ -116,6 +118,12 @@ class TestedValue(Protocol):
     def path(self) -> str: ...
 
     @property
+    def parent(self) -> TestedValue | None: ...
+
+    @property
+    def compared(self) -> str | None: ...
+
+    @property
     def negates(self) -> TestedValue | None: ...
 
     def contradicts(self: A, other: A, /) -> bool: ...
@@ -123,21 +131,23 @@ class TestedValue(Protocol):
     def is_left_by(self: A, denied: Iterable[A], /) -> bool: ...
 
 
-class ConditionKey(NamedTuple):
+@frozen
+class ConditionKey:
     """The identity of a Python test: equal keys are the same test, with the same answer.
 
     kind: VALUE, NAME, PLACE, ... `identity` tells tests of one kind apart: a site, a name, an id.
     answer: the value that is tested, of kind VALUE. call_chain: the calls that led to the test,
-    of kind PLACE: asked in another call, it may be answered otherwise. on_tpu: what it gives on
-    a TPU, of kind PLACE, where its words say so. answers: how many there are, of kind CALLEE.
+    of kind PLACE: asked in another call, it may be answered otherwise. answers: how many there
+    are, of kind CALLEE. test: the expression that is tested, of the kinds that are known by
+    their place, of which it is no second identity.
     """
 
     kind: str
     identity: object
     answer: TestedValue | None = None
     call_chain: tuple[CallStep, ...] = ()
-    on_tpu: bool | None = None
     answers: int = 2
+    test: Expression | None = field(default=None, compare=False, repr=False)
 
 
 class BaseContext(NamedTuple):
@@ -187,7 +197,7 @@ class BaseContext(NamedTuple):
             opposite = key.answer.negates
             key, branch = ConditionKey(VALUE, id(opposite), opposite), not branch
         if key.kind == PLACE:
-            key = ConditionKey(PLACE, key.identity, key.answer, self.call_chain, key.on_tpu)
+            key = replace(key, call_chain=self.call_chain)
         conditions = self.conditions | {(key, branch)}
         rest = self.muted, self.run, self.assumed
         return type(self)(self.scopes, self.call_chain, conditions, *rest)

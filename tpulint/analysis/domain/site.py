@@ -12,7 +12,7 @@ from tpulint.syntax.prefilter import builds_computations, makes_tpu_strategy
 
 
 class Module:
-    """`filename` as the run names it; `sites` and `headers` by place, as they were asked for."""
+    """`filename` as the run names it; `sites` by place, as they were asked for."""
 
     def __init__(self, filename: str, path: str, text: str, facts: ir.ModuleSummary) -> None:
         self.filename = filename
@@ -22,7 +22,6 @@ class Module:
         self.reported = True
         self.pieces = pieces_of(text, facts)
         self.sites: dict[int, Site] = {}
-        self.headers: dict[int, str] = {}
         self._written: dict[frozenset[str], frozenset[str]] = {}
 
     @cached_property

@@ -6,10 +6,10 @@ several strategies it calls the TPU's.
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.branch_tests import is_for_another
 from tpulint.analysis.domain.context import VALUE, BaseContext, ConditionKey
 from tpulint.analysis.domain.objects import Function, function_of
 from tpulint.analysis.domain.values import NONE, Bound, Choice, Strategy, Value
-from tpulint.analysis.domain.written_tests import is_for_another
 
 
 def callees(context: BaseContext, choice: Choice) -> list[Value]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.branch_tests import answer_on_tpu
 from tpulint.analysis.domain.context import (
     ALTERNATIVE,
     COND,
@@ -29,7 +30,6 @@ from tpulint.analysis.interpreter.conditions import (
 from tpulint.analysis.interpreter.entered import Entered
 from tpulint.analysis.interpreter.expressions import value
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.analysis.interpreter.tpu_flags import says_tpu
 from tpulint.knowledge.seam import PREDICTION
 from tpulint.syntax.nodes import Block, Expression, Node, parts
 from tpulint.syntax.statement_nodes import (
@@ -54,7 +54,7 @@ def if_(frame: Frame, node: If) -> bool:
     if known is not None:
         return _settled(frame, node, known)
     computation = frame.context.computation
-    on_tpu = says_tpu(node.test) if computation is not None else None
+    on_tpu = answer_on_tpu(node.test) if computation is not None else None
     if on_tpu is not None:
         return frame.block(node.body if on_tpu else node.orelse)
     if computation is not None and is_host_mode(test, computation.host_modes):

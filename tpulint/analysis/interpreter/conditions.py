@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.branch_tests import answer_on_tpu
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE, ConditionKey
 from tpulint.analysis.domain.objects import Class, Function, Instance, Mapping, Sequence
@@ -17,7 +18,6 @@ from tpulint.analysis.domain.values import (
     Value,
     options,
 )
-from tpulint.analysis.interpreter.tpu_flags import says_tpu
 from tpulint.knowledge.seam import PREDICTION, TRAINING
 from tpulint.syntax.expression_nodes import Attribute, BoolOperation, CallNode, Compare, Name, Not
 from tpulint.syntax.nodes import Expression
@@ -67,17 +67,16 @@ def is_left_to_predictions(value: Value, branch: bool, modes: frozenset[str]) ->
 def condition_key(value: Value, node: Expression, site: Site) -> ConditionKey:
     """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
-        return ConditionKey(STATE, site)
+        return ConditionKey(STATE, site, test=node)
     if isinstance(value, Opaque) and _compares(value):
         return ConditionKey(VALUE, id(value), value)
-    asked = says_tpu(node)
-    if asked is None and guards_creation(node):
-        return ConditionKey(GUARD, site)
+    if answer_on_tpu(node) is None and guards_creation(node):
+        return ConditionKey(GUARD, site, test=node)
     if isinstance(value, Opaque):
         return ConditionKey(VALUE, id(value), value)
     if isinstance(value, External):
         return ConditionKey(NAME, value.path)
-    return ConditionKey(PLACE, site, on_tpu=asked)
+    return ConditionKey(PLACE, site, test=node)
 
 
 def _compares(value: Opaque) -> bool:

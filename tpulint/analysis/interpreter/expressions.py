@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tpulint.analysis.domain.branch_tests import answer_on_tpu
 from tpulint.analysis.domain.context import COND, LOOP, Scope
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import Function, Mapping, Sequence, TraceTimeValue
@@ -27,7 +28,6 @@ from tpulint.analysis.interpreter import (
 from tpulint.analysis.interpreter.conditions import condition_key, truth
 from tpulint.analysis.interpreter.definitions import named_defaults
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.analysis.interpreter.tpu_flags import says_tpu
 from tpulint.syntax.expression_nodes import (
     Attribute,
     Await,
@@ -162,7 +162,7 @@ def _conditional(frame: Frame, node: Conditional) -> Value:
     test = value(frame, node.test)
     known = truth(test)
     if known is None and frame.context.computation is not None:
-        known = says_tpu(node.test)
+        known = answer_on_tpu(node.test)
     if known is not None:
         return value(frame, node.body if known else node.orelse)
     site = frame.site(node.place)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from tpulint.analysis.domain.branch_tests import is_for_another
 from tpulint.analysis.domain.context import WITH, Scope
 from tpulint.analysis.domain.effects import NOT_A_TPUS, SCOPE
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Strategy, Value
-from tpulint.analysis.domain.written_tests import is_for_another
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.tracing import trace

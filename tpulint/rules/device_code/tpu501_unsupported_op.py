@@ -6,14 +6,15 @@ import os
 import re
 from collections.abc import Iterator
 
+from tpulint.analysis.domain.branch_tests import asks_about, is_for, is_for_gpu
 from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context, Tensor
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
-from tpulint.analysis.domain.written_tests import is_for_debugging, is_for_gpu, tests
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty, Severity
+from tpulint.knowledge import naming
 from tpulint.knowledge.operations import BuiltOperation
 from tpulint.queries.device_code import certainty, compiled_calls, is_compiled, placed_softly
 from tpulint.queries.targets import operation_built
@@ -47,7 +48,7 @@ class UnsupportedOp(Rule):
             if not is_left_out(built, call, computation, emptied):
                 sure = certainty(program, computation, call.context)
                 if not _surely(built, call, program, computation):
-                    if built.writer and asks_for_summaries(call.context):
+                    if built.writer and asks_about(call.context, naming.SUMMARIES):
                         continue
                     sure = Certainty.POSSIBLE
                 what = " or ".join(f"`{each}`" for each in built.operations)
@@ -85,7 +86,7 @@ def _surely(
     built: BuiltOperation, call: ApiCall, program: Program, computation: Computation
 ) -> bool:
     """Return whether the operation is there for sure, and has no kernel in any release."""
-    if is_for_debugging(call.context):
+    if is_for(call.context, naming.DEBUGGING):
         return False
     if built.writer and not has_writer(program, computation):
         return False  # without a default writer a summary builds nothing
@@ -118,11 +119,6 @@ def has_writer(program: Program, computation: Computation) -> bool:
         for each in computation.calls
         if isinstance(each.receiver, (Tensor, ExternalObject))
     )
-
-
-def asks_for_summaries(context: Context) -> bool:
-    """Return whether a test on the way asks if summaries are written: they are not on a TPU."""
-    return any("summar" in text for text, _ in tests(context))
 
 
 def folders_that_empty(program: Program) -> Iterator[str]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall, Argument, Computation
+from tpulint.analysis.domain.branch_tests import asks_about, is_for_gpu, leaves_tpu
+from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Const, External, Value
-from tpulint.analysis.domain.written_tests import is_for_gpu, leaves_tpu
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
-from tpulint.knowledge import names, seam
+from tpulint.knowledge import names, naming, seam
 from tpulint.knowledge.operations import builds, dtypes, lacks
-from tpulint.queries.branch_tests import asks_for_dtype, is_handler
 from tpulint.queries.device_code import certainty, compiled_calls, placed_softly
 from tpulint.queries.processes import may_share_a_process, starts_of
 from tpulint.rules.base import Report, Rule, register
@@ -75,7 +74,7 @@ def _check_calls(program: Program, report: Report) -> None:
     for computation, call in compiled_calls(program):
         for argument, dtype in asked_dtypes(call):
             lacking = dtype not in dtypes()
-            if not lacking and asks_for_dtype(call.context):
+            if not lacking and asks_about(call.context, naming.DTYPE):
                 continue
             sure = certainty(program, computation, call.context)
             site = call.site if argument is None else argument.site
@@ -172,13 +171,18 @@ def named(value: Value) -> str | None:
     return name if name in SLOW or name in ("string", "complex128") else None
 
 
+def _is_in_handler(context: Context) -> bool:
+    """Return whether `context` is in an `except`: it runs where what was tried has failed."""
+    return any(key.kind == "except" for key, _ in context.conditions)
+
+
 def check_policies(program: Program, report: Report) -> None:
     """Keras' mixed precision in float16, in a program that makes a TPU's strategy."""
     trainings = {start for each, start in starts_of(program.computations) if _is_a_tpus(each)}
     if not trainings:
         return
     for call, start in starts_of(each for each in program.all_calls() if _sets_mixed(each)):
-        if is_handler(call.context) or asks_for_dtype(call.context):
+        if _is_in_handler(call.context) or asks_about(call.context, naming.DTYPE):
             continue
         if is_for_gpu(call.context) or leaves_tpu(call.context):
             continue

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from tpulint.analysis.domain.branch_tests import asks_about
 from tpulint.analysis.domain.context import WHILE, Scope
 from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
+from tpulint.knowledge import naming
 from tpulint.knowledge.operations import builds
-from tpulint.queries.branch_tests import asks_for_shape
 from tpulint.queries.device_code import device_calls, placed_softly
 from tpulint.queries.premises import certainty_at
 from tpulint.queries.strategy_scopes import is_guessed
@@ -28,7 +29,11 @@ class HostTransferInLoop(Rule):
     def check(self, program: Program, report: Report) -> None:
         for cluster in program.clusters():
             loop = loop_around(cluster.context) if cluster.parent is None else None
-            if cluster.computation is None or loop is None or asks_for_shape(cluster.context):
+            if (
+                cluster.computation is None
+                or loop is None
+                or asks_about(cluster.context, naming.SHAPE)
+            ):
                 continue
             report(
                 cluster.named.span,
@@ -49,7 +54,7 @@ def check_what_is_moved(program: Program, report: Report) -> None:
     """Soft placement lets operations without a kernel run on the host: each is a host cluster."""
     for computation, call in device_calls(program):
         built, loop = builds(call.path), loop_around(call.context)
-        if built is None or loop is None or asks_for_shape(call.context):
+        if built is None or loop is None or asks_about(call.context, naming.SHAPE):
             continue
         if not placed_softly(program, computation):
             continue

@@ -12,7 +12,7 @@ from tpulint.finding import DEVICE_LANE, Certainty, Severity
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.knowledge.trace_time import FIXED
-from tpulint.queries.branch_tests import asks_for_eager
+from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.queries.premises import certainty_of_trace
 from tpulint.rules.base import Report, Rule, register
 

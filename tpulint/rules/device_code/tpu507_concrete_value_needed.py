@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import CALLED, DATA, GUESSES
+from tpulint.analysis.domain.branch_tests import asks_about
+from tpulint.analysis.domain.context import CALLED, COMPUTATION, DATA, GUESSES, TRY
 from tpulint.analysis.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
 from tpulint.diagnostics.trace_steps import path_to_site
 from tpulint.finding import Certainty, Severity
+from tpulint.knowledge import naming
 from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.knowledge.trace_time import CONVERTED, METHODS, NUMPY_FUNCTIONS
-from tpulint.queries.branch_tests import asks_for_eager, asks_for_shape, is_tried
 from tpulint.queries.device_code import is_compiled
+from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.queries.premises import certainty_of_trace
 from tpulint.rules.base import Report, Rule, register
 
@@ -63,7 +65,12 @@ def may_run_eagerly(program: Program, computation: Computation) -> bool:
 
 def is_allowed(context: Context) -> bool:
     """Return whether a test on the way asks for eager code, or for a shape that may be static."""
-    return asks_for_eager(context) or asks_for_shape(context)
+    return asks_for_eager(context) or asks_about(context, naming.SHAPE)
+
+
+def is_tried(context: Context) -> bool:
+    """Return whether `context` is in the body of a `try` that is part of the device code."""
+    return any(scope.kind == TRY for scope in context.since(COMPUTATION))
 
 
 def report_test(computation: Computation, test: Effect, report: Report) -> None:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.arity import signature_of
+from tpulint.analysis.domain.branch_tests import words_of
 from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence, function_of
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Partial, Value, options
-from tpulint.analysis.domain.written_tests import tests
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes.estimators import for_tpus
 from tpulint.diagnostics.trace_steps import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
+from tpulint.knowledge import naming
 from tpulint.knowledge.seam import GIVES_ONE_TENSOR
 from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report, Rule, register
 
 PAIRS = {"eval_metrics": 4, "host_call": 7}  # arguments of TPUEstimatorSpec
-EVALUATION = re.compile(r"EVAL\b|['\"]eval['\"]")
-OTHER_MODE = re.compile(r"(?:TRAIN|PREDICT|INFER)\b|['\"](?:train|predict|infer)['\"]")
-NEGATED = re.compile(r"!=|\bnot\b")
 
 
 @register
@@ -156,18 +153,15 @@ def plain_specifications(program: Program) -> Iterator[tuple[Computation, ApiCal
 
 def is_evaluated(computation: Computation, context: Context) -> bool | None:
     """Return whether an evaluation gets there for sure; None where it does not."""
-    sure = not context.is_guess
-    outside = set(tests(computation.context))
-    for text, taken in tests(context):
-        if (text, taken) in outside:
-            continue
-        asked = taken is (NEGATED.search(text) is None)
-        if EVALUATION.search(text) and not OTHER_MODE.search(text):
-            if not asked:
-                return None
-        elif OTHER_MODE.search(text) and not EVALUATION.search(text):
-            if asked:
-                return None
-        else:
-            sure = False
-    return sure
+    is_certain = not context.is_guess
+    for key, branch in context.conditions - computation.context.conditions:
+        words = list(words_of(key))
+        modes = {
+            (naming.EVALUATION.is_in(word.text), branch is word.is_affirmed)
+            for word in words
+            if naming.EVALUATION.is_in(word.text) or naming.OTHER_MODE.is_in(word.text)
+        }
+        if modes in ({(True, False)}, {(False, True)}):
+            return None  # a test of one mode, and this branch is not for evaluations
+        is_certain = is_certain and (len(modes) == 1 or not words)
+    return is_certain

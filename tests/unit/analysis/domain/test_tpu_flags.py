@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.analysis.interpreter.tpu_flags import says_tpu
+from tpulint.analysis.domain.branch_tests import answer_on_tpu
 from tpulint.syntax.lazy_module import summarize
 from tpulint.syntax.statement_nodes import If
 
@@ -47,7 +47,7 @@ NEITHER = (
 def answer(test: str) -> bool | None:
     (statement,) = summarize(f"if {test}:\n    pass\n").body
     assert isinstance(statement, If)
-    return says_tpu(statement.test)
+    return answer_on_tpu(statement.test)
 
 
 @pytest.mark.parametrize("test", YES)

@@ -1,0 +1,256 @@
+"""What the Python tests on the way to a place ask for, by the words in their expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import NamedTuple
+
+from tpulint.analysis.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
+from tpulint.analysis.domain.values import Strategy
+from tpulint.knowledge import naming
+from tpulint.knowledge.naming import NamePattern
+from tpulint.syntax.expression_nodes import (
+    Attribute,
+    BoolOperation,
+    CallArgument,
+    CallNode,
+    Compare,
+    Comparison,
+    Constant,
+    Name,
+    Not,
+    Subscript,
+    last_name,
+)
+from tpulint.syntax.nodes import Expression, Node, parts
+
+NEGATIVE = frozenset(["NotEqual", "IsNot", "NotIn"])
+NOTHING = (None, 0, False)  # what is compared with one of these is asked to be absent
+
+
+class Word(NamedTuple):
+    """A dotted name or a quoted string constant in a test.
+
+    is_affirmed: the test asks that it holds. In `not use_gpu` it asks that it does not.
+    """
+
+    text: str
+    is_affirmed: bool
+
+
+def words(test: Node, is_affirmed: bool = True) -> Iterator[Word]:
+    """Yield the words of a test in source order."""
+    path = dotted_path(test)
+    if path is not None:
+        yield Word(path, is_affirmed)
+        return
+    match test:
+        case Constant(value=str() as text):
+            yield Word(repr(text), is_affirmed)
+        case Not(operand=operand):
+            yield from words(operand, not is_affirmed)
+        case Compare(comparisons=comparisons):
+            is_denied = any(_denies(each) for each in comparisons)
+            for part in parts(test):
+                yield from words(part, is_affirmed is not is_denied)
+        case Attribute(base=base, name=name):
+            yield from words(base, is_affirmed)
+            yield Word(name, is_affirmed)
+        case CallArgument(keyword=str() as keyword, value=value):
+            yield Word(keyword, is_affirmed)
+            yield from words(value, is_affirmed)
+        case _:
+            for part in parts(test):
+                yield from words(part, is_affirmed)
+
+
+def dotted_path(node: Node) -> str | None:
+    """Return a name with its attributes as it is written; None for any other expression."""
+    if isinstance(node, Name):
+        return node.id
+    base = dotted_path(node.base) if isinstance(node, Attribute) else None
+    return f"{base}.{node.name}" if base is not None and isinstance(node, Attribute) else None
+
+
+def _denies(comparison: Comparison) -> bool:
+    """Return whether a comparison asks that its left side is absent or another one."""
+    right = comparison.right
+    is_with_nothing = isinstance(right, Constant) and any(right.value is each for each in NOTHING)
+    if comparison.op in NEGATIVE:
+        return not is_with_nothing
+    if comparison.op == "LessThan":
+        return isinstance(right, Constant) and right.value == 1
+    return is_with_nothing and comparison.op in ("Equal", "Is", "LessThanEqual")
+
+
+def asked(context: BaseContext) -> Iterator[tuple[Word, object]]:
+    """Yield the words of all tests on the way to `context`, each with the branch taken."""
+    for key, branch in context.conditions:
+        for word in words_of(key):
+            yield word, branch
+
+
+def words_of(key: ConditionKey) -> Iterator[Word]:
+    """Yield the words of one condition; none where it is no test in the source."""
+    if key.answer is not None:
+        yield from _words_of_value(key.answer)
+    elif key.kind == NAME:
+        yield Word(str(key.identity), True)
+    elif key.test is not None:
+        yield from words(key.test)
+
+
+def _words_of_value(value: TestedValue) -> Iterator[Word]:
+    """Yield what an unknown value is called in the source, and what it is compared with."""
+    if value.compared is None or value.parent is None:
+        yield Word(value.path, True)
+        return
+    is_affirmed = value.compared not in map(repr, NOTHING)
+    yield Word(value.parent.path, is_affirmed)
+    yield Word(value.compared, is_affirmed)
+
+
+def asks_about(context: BaseContext, pattern: NamePattern) -> bool:
+    """Return whether a test on the way to `context` has a word like this, whatever it answers."""
+    return any(pattern.is_in(word.text) for word, _ in asked(context))
+
+
+def is_for(context: BaseContext, pattern: NamePattern) -> bool:
+    """Return whether a test on the way to `context` asks for such a word, and finds it."""
+    return any(
+        pattern.is_in(word.text) and branch is word.is_affirmed for word, branch in asked(context)
+    )
+
+
+def is_for_gpu(context: BaseContext) -> bool:
+    """Return whether the way to `context` is a GPU's, by a test or a function that is named so."""
+    if any(
+        naming.GPU.is_in(call.name) and not naming.TPU.is_in(call.name)
+        for call in context.call_chain
+    ):
+        return True
+    return is_for(context, naming.GPU)
+
+
+def answer_on_tpu(test: Node) -> bool | None:
+    """Return what a test gives where a TPU is used; None where it asks something else.
+
+    While a TPU computation is built, the other branch of `if use_tpu:` is no device code, and
+    neither is that of `if use_gpu:`.
+    """
+    match test:
+        case Not(operand=operand):
+            answer = answer_on_tpu(operand)
+            return None if answer is None else not answer
+        case BoolOperation(op=op, items=items):
+            return _answer_of_several(op, [answer_on_tpu(item) for item in items])
+        case Compare(left=left, comparisons=comparisons):
+            return _answer_of_comparison(left, comparisons)
+    name = _flag_name(test)
+    if naming.GPU_FLAG.is_whole(name):
+        return False
+    return True if naming.TPU_FLAG.is_whole(name) else None
+
+
+def _answer_of_several(op: str, answers: list[bool | None]) -> bool | None:
+    """Return the answer of `and`, which one no settles, or of `or`, which one yes settles."""
+    settling = op == "or"
+    if settling in answers:
+        return settling
+    return None if None in answers else not settling
+
+
+def _answer_of_comparison(left: Expression, comparisons: list[Comparison]) -> bool | None:
+    """Answer `params["strategy"] == "tpu"` and `tpu_name is not None`."""
+    match comparisons:
+        case [Comparison(op="IsNot" | "Is" as op, right=Constant(value=None))]:
+            return op == "IsNot" if naming.TPU_NAME.is_whole(_flag_name(left)) else None
+        case [Comparison(op="Equal", right=Constant(value="tpu"))]:
+            return True
+        case [Comparison(op="NotEqual", right=Constant(value="tpu"))]:
+            return False
+    return None
+
+
+def _flag_name(node: Node) -> str:
+    """Return the last name of `use_tpu`, `FLAGS.use_tpu`, `params.get("use_tpu")` and the like."""
+    match node:
+        case Subscript(index=Constant(value=str() as text)):
+            return text
+        case CallNode(callee=callee, arguments=arguments):
+            if _flag_name(callee) != "get" or not arguments:
+                return _flag_name(callee)
+            key = arguments[0].value
+            return key.value if isinstance(key, Constant) and isinstance(key.value, str) else ""
+    return last_name(node) if isinstance(node, Expression) else ""
+
+
+def leaves_tpu(context: BaseContext) -> bool:
+    """Return whether a test on the way to `context` is answered otherwise on a TPU."""
+    return any(_on_tpu(key) is (not branch) for key, branch in context.conditions)
+
+
+def _on_tpu(key: ConditionKey) -> bool | None:
+    """Return what a condition gives on a TPU; None where its words ask for something else."""
+    if key.answer is not None:
+        is_flag = naming.TPU_FLAG.is_whole(key.answer.path.rpartition(".")[2])
+        return True if is_flag or key.answer.compared == repr("tpu") else None
+    if key.kind == NAME:
+        return True if naming.TPU_FLAG.is_whole(str(key.identity).rpartition(".")[2]) else None
+    return answer_on_tpu(key.test) if key.test is not None else None
+
+
+def is_for_another(context: BaseContext, strategy: Strategy) -> bool:
+    """Return whether the tests on the way to `context` leave the TPU's strategy aside, or may."""
+    if leaves_tpu(context):
+        return True
+    if strategy.made is None:
+        return is_for_gpu(context)
+    used = (VALUE, id(strategy.used), False)
+    if any((key.kind, key.identity, branch) == used for key, branch in context.conditions):
+        return True
+    return (
+        strategy.made.excludes(context)
+        or is_for_gpu(context)
+        or _are_answered_differently(strategy.made, context)
+    )
+
+
+def _are_answered_differently(left: BaseContext, right: BaseContext) -> bool:
+    """Return whether tests that read alike are answered differently on the way to both.
+
+    They are no single condition, for they are at two places; but their author means the same.
+    """
+    answers = dict(_spellings(left))
+    return any(answers.get(test, branch) is not branch for test, branch in _spellings(right))
+
+
+def _spellings(context: BaseContext) -> Iterator[tuple[Hashable, object]]:
+    """Yield the tests on the way as they are written, without `not`, with the answers to that."""
+    for key, branch in context.conditions:
+        if key.answer is not None:
+            yield key.answer.path, branch
+        elif key.kind == NAME:
+            yield str(key.identity), branch
+        elif key.test is not None:
+            test: Node = key.test
+            while isinstance(test, Not):
+                test, branch = test.operand, not branch
+            yield _without_places(test), branch
+
+
+def _without_places(node: Node) -> Hashable:
+    """Return what a node says, wherever it is written: a path, or a class with its fields."""
+    path = dotted_path(node)
+    if path is not None:
+        return path
+    fields = (getattr(node, name) for name in node.__slots__ if name != "place")
+    return type(node).__name__, *map(_field_without_places, fields)
+
+
+def _field_without_places(field: object) -> Hashable:
+    if isinstance(field, Node):
+        return _without_places(field)
+    if isinstance(field, list):
+        return tuple(map(_field_without_places, field))
+    return field if isinstance(field, Hashable) else repr(field)

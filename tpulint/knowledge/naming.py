@@ -1,0 +1,94 @@
+"""Heuristics on names: what the analysis takes from the words that a program chooses.
+
+A fact about a program is read from its tree. Where the tree cannot say it, because a flag, a
+package or a function is not seen, a name is the last hint. Each hint is one row here, with the
+reason why nothing better is known; no other module matches names by patterns. A hint makes a rule
+silent, or a finding possible. It makes no finding definite, but for `TPU_FLAG`: that a program
+that asks for a TPU runs on one is the premise of all rules.
+
+A row is applied to one word: a dotted name (`FLAGS.use_tpu`), or a constant string with its quotes
+(`'gpu'`), see `analysis.domain.branch_tests.words`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class NamePattern(NamedTuple):
+    """A pattern of names, and the reason for guessing by it."""
+
+    pattern: re.Pattern[str]
+    reason: str
+
+    def is_in(self, word: str) -> bool:
+        """Return whether a part of `word` looks like this."""
+        return self.pattern.search(word) is not None
+
+    def is_whole(self, word: str) -> bool:
+        """Return whether all of `word` looks like this."""
+        return self.pattern.fullmatch(word) is not None
+
+
+def _row(pattern: str, reason: str) -> NamePattern:
+    return NamePattern(re.compile(pattern), reason)
+
+
+# Flags and machines. The flag of a command line is not seen, and neither is its default's change.
+TPU_FLAG = _row(
+    r"_*(?:(?:use|uses|using|is|is_on|on|with|run_on|running_on|enable|has|have|found)_tpus?"
+    r"|tpus?_(?:devices|cores|available|enabled))",
+    "a flag that is true where a TPU is used: its value comes from a command line",
+)
+TPU_NAME = _row(
+    r"_*tpu_(?:name|address|worker)",
+    "the name of a TPU, None where none is used: it comes from a command line",
+)
+GPU_FLAG = _row(
+    r"_*(?:use|uses|using|with|run_on|running_on)_gpus?",
+    "a flag that is false where a TPU is used: its value comes from a command line",
+)
+TPU = _row(r"(?i)tpu", "a name with a TPU in it: what is for GPUs and for TPUs is no GPU's")
+GPU = _row(
+    r"(?i)(?<![a-z])(?:gpus?|cuda|nccl|mirrored(?:strategy)?|horovod)(?![a-z])",
+    "a test or function for GPUs: no TPU gets there, but the number of GPUs is not seen",
+)
+DEBUGGING = _row(
+    r"(?i)debug(?!ging\.)|vlog|verbos",
+    "a test for debugging: it is false in the runs that count, but its flag is not seen",
+)
+
+# What a test asks for, where it is a call of unseen code or the attribute of an unseen value.
+DTYPE = _row(
+    r"(?i)float16|float64|fp16|fp64|half|double|lossscale|loss_scale|mixed|precision|policy|dtype",
+    "a test of a dtype or a policy: what it guards may be meant for that dtype alone",
+)
+SHAPE = _row(
+    r"(?i)static|shape|dynamic|fully_defined|unroll",
+    "a test of a static shape: a loop there may be unrolled by Python",
+)
+EAGER = _row(
+    r"eager|is_tensor|is_symbolic|ndarray|numpy",
+    "a test whether code runs eagerly, or a value is concrete",
+)
+KIND_OF_VALUE = _row(
+    r"hasattr|isinstance",
+    "a test of what kind of value is given: another kind may never get there",
+)
+REPLICA = _row(
+    r"replica_context|has_strategy",
+    "a test whether a replica runs this: the branch is then chosen for who runs it",
+)
+SUMMARIES = _row(
+    r"summar",
+    "a test whether summaries are written: programs answer no on a TPU",
+)
+EVALUATION = _row(
+    r"EVAL\b|['\"]eval['\"]",
+    "a test of an Estimator's mode: `mode` may have come by way of unseen code",
+)
+OTHER_MODE = _row(
+    r"(?:TRAIN|PREDICT|INFER)\b|['\"](?:train|predict|infer)['\"]",
+    "a test of another mode of an Estimator",
+)
