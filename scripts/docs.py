@@ -20,7 +20,7 @@ from scripts.package_picture import mermaid  # noqa: E402
 from tpulint.cli.options import parser  # noqa: E402
 from tpulint.codes import CODES, FAMILIES  # noqa: E402
 from tpulint.config.keys import KEYS  # noqa: E402
-from tpulint.output.settings import toml  # noqa: E402
+from tpulint.output.reference import toml  # noqa: E402
 
 BEGIN, END = "<!-- demo: written by scripts/docs.py -->", "<!-- end of demo -->"
 KEYS_BEGIN, KEYS_END = "<!-- keys: written by scripts/docs.py -->", "<!-- end of keys -->"

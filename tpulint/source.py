@@ -70,7 +70,7 @@ class Source:
 
 def shown_line(line: str) -> str:
     """Return a line of a notebook's text without what is there for IPython's syntax."""
-    from tpulint.notebook.cells import restored
+    from tpulint.notebook import restored
 
     return restored(line)
 
@@ -116,7 +116,7 @@ def _source_of(filename: str, data: bytes) -> Source:
 
 
 def _notebook(filename: str, data: bytes) -> Source:
-    from tpulint.notebook.document import BrokenNotebook, read_notebook
+    from tpulint.notebook import BrokenNotebook, read_notebook
 
     try:
         text, cells, problems = read_notebook(data)

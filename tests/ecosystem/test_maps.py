@@ -12,8 +12,7 @@ from tests.ecosystem.corpus import bring
 from tests.unit.map.drawn import context_of, of_file
 from tpulint.map.computation import MOST
 from tpulint.map.pictures import load
-from tpulint.map.pictures.drawing import Drawing
-from tpulint.map.pictures.layout import drawing
+from tpulint.map.pictures.layout import Drawing, drawing
 
 pytestmark = pytest.mark.ecosystem
 

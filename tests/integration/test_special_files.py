@@ -15,8 +15,7 @@ from tests.integration.conftest import ROOT
 from tests.integration.programs import NESTED
 from tpulint.disk import CONFIGURATION_LIMIT_BYTES, SOURCE_LIMIT_BYTES
 from tpulint.pipeline import per_file
-from tpulint.server.project import ServerProject
-from tpulint.server.settings import ClientSettings
+from tpulint.server.project import ClientSettings, ServerProject
 
 MEMORY_BYTES = 3 * 1024**3
 DEADLINE = 60  # seconds

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tpulint.cli.main import main
-from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
+from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
 from tpulint.pipeline import driver
 from tpulint.pipeline.analysis import Analysis

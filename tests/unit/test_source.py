@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tpulint.notebook.document import write_notebook
+from tpulint.notebook import write_notebook
 from tpulint.source import Source, UnreadableSource, read_source
 
 
@@ -164,6 +164,6 @@ def test_odd_cells_are_left_out() -> None:
 
 
 def test_libcst_is_not_needed() -> None:
-    modules = "tpulint.source, tpulint.notebook.document"
+    modules = "tpulint.source, tpulint.notebook"
     program = f"import sys, {modules}; sys.exit('libcst' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0

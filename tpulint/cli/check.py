@@ -3,27 +3,106 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from tpulint.cli.report import out, overwrite, report, status, write_file, write_messages
+from tpulint.cli.report import (
+    out,
+    overwrite,
+    print_messages,
+    report,
+    status,
+    write_file,
+    write_messages,
+)
 from tpulint.cli.request import request_of
 from tpulint.codes import CODES
 from tpulint.config import ConfigError
+from tpulint.config.files import FILES
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.check_result import CheckResult
 from tpulint.pipeline.failure import FileFailure
+from tpulint.pipeline.program_inputs import names_in, required
 from tpulint.pipeline.progress import Progress, TerminalProgress
 from tpulint.pipeline.request import one_a_folder
 from tpulint.pipeline.resolve import begun
+from tpulint.pipeline.stamps import stamp
 
 if TYPE_CHECKING:
     from tpulint.diagnostics.fix import Fixed
     from tpulint.source import Source
+
+
+# `--watch`: check again whenever a file or a configuration changes, until Ctrl-C.
+
+PAUSE = 0.5  # seconds
+CLEAR = "\x1bc"
+
+State = Mapping[str, str | None]
+
+
+def watch(options: argparse.Namespace, check: Callable[[argparse.Namespace], int]) -> int:
+    """Check, wait for a change, and check again; only Ctrl-C ends it."""
+    gc.enable()  # this process does not end with the check
+    files = WatchedFiles(options)
+    while True:
+        before = files.state()
+        if sys.stdout.isatty():
+            sys.stdout.write(CLEAR)
+        try:
+            check(options)
+        except ConfigError as error:
+            print_messages([str(error)])
+        sys.stdout.flush()
+        print("tpulint: watching for changes (Ctrl-C ends)", file=sys.stderr, flush=True)
+        wait_for_change(files, before)
+
+
+def wait_for_change(files: WatchedFiles, before: State) -> None:
+    pause = PAUSE
+    while True:
+        time.sleep(pause)
+        begun = time.monotonic()
+        if files.state() != before:
+            return
+        pause = max(PAUSE, 10 * (time.monotonic() - begun))
+
+
+class WatchedFiles:
+    """The files that a check can depend on, found again in each turn."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._paths = with_configurations([])
+
+    def state(self) -> State:
+        """Return the stamp of each file; of the last ones, while none can be found."""
+        try:
+            task = driver.discover(request_of(self._options))
+            self._paths = with_configurations([*task.filenames, *task.context])
+        except ConfigError:
+            pass
+        return {path: stamp(path) for path in self._paths}
+
+
+def with_configurations(files: Sequence[str]) -> list[str]:
+    """Return the files, their requirements, and every place for one of their configurations."""
+    folders: set[str] = set()
+    for folder in {os.getcwd(), *(os.path.dirname(os.path.abspath(each)) for each in files)}:
+        while folder not in folders:
+            folders.add(folder)
+            folder = os.path.dirname(folder)
+    return [
+        *files,
+        *(os.path.join(folder, name) for folder in folders for name in FILES),
+        *(os.path.join(folder, name) for folder in folders for name in required(names_in(folder))),
+    ]
 
 
 # `tpulint check`: from the options to a request, and from its result to the output.
@@ -34,8 +113,6 @@ def check(options: argparse.Namespace) -> int:
     if options.show_settings:
         return show_settings(options)
     if options.watch:
-        from tpulint.cli.watch import watch
-
         return watch(options, check_once)
     return check_once(options)
 
@@ -105,7 +182,7 @@ def show_files(options: argparse.Namespace, task: driver.Task) -> int:
 
 def show_settings(options: argparse.Namespace) -> int:
     """--show-settings: every key for the first file, with where its value comes from."""
-    from tpulint.output.settings import settings
+    from tpulint.output.reference import settings
 
     options.show_settings = False
     task = driver.discover(request_of(options))
@@ -132,7 +209,7 @@ def write_baseline(options: argparse.Namespace, result: CheckResult) -> int:
 
 
 def add_suppressions(options: argparse.Namespace, result: CheckResult) -> int:
-    from tpulint.diagnostics.annotate import annotate
+    from tpulint.diagnostics.suppress import annotate
 
     added = 0
     annotated = annotate(result.findings, result.sources, options.add_suppressions)

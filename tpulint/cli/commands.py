@@ -12,9 +12,8 @@ import re
 import sys
 
 from tpulint.cache_dir import clear, is_ours
-from tpulint.cli.overrides import closest
 from tpulint.cli.report import colored, out, print_messages, write_file
-from tpulint.cli.request import request_of_file
+from tpulint.cli.request import closest, request_of_file
 from tpulint.config import ConfigError
 from tpulint.disk import OWN_FILE_LIMIT_BYTES, read_regular
 from tpulint.output.merged import Unmergeable, merged

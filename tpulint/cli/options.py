@@ -345,7 +345,7 @@ def run_map(options: argparse.Namespace) -> int:
 
 
 def run_rule(options: argparse.Namespace) -> int:
-    from tpulint.output.rule_page import rule_page
+    from tpulint.output.reference import rule_page
 
     if options.all == (options.code is not None):
         raise ConfigError("rule: give one CODE, or --all")
@@ -367,12 +367,12 @@ def run_server(options: argparse.Namespace) -> int:
 
 def run_config(options: argparse.Namespace) -> int:
     if options.schema:
-        from tpulint.config.schema import schema_text
+        from tpulint.config.keys import schema_text
 
         sys.stdout.write(schema_text())
         return 0
-    from tpulint.cli.overrides import closest
-    from tpulint.output.settings import settings
+    from tpulint.cli.request import closest
+    from tpulint.output.reference import settings
 
     if not os.path.lexists(options.path):
         raise ConfigError(f"{options.path}: no such file or directory")
@@ -389,7 +389,7 @@ def run_clean(options: argparse.Namespace) -> int:
 
 
 def run_completion(options: argparse.Namespace) -> int:
-    from tpulint.cli.completion import completion
+    from tpulint.cli.parser import completion
 
     sys.stdout.write(completion(parser(), options.shell))
     return 0

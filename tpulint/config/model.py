@@ -6,9 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tpulint.config.cache_url import is_shared
 from tpulint.config.keys import DEFAULT_EXCLUDE, KEYS
-from tpulint.config.readers import ConfigError, nearest
+from tpulint.config.readers import ConfigError, is_shared, nearest
 from tpulint.finding import Certainty
 
 CACHE = ".tpulint_cache"

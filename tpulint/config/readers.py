@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from tpulint.codes import CODES, NAMES, codes_of
-from tpulint.config.cache_url import is_shared, missing_package
 from tpulint.finding import Certainty
 
 TARGET = re.compile(r"1\.15|2\.x|2\.\d+")
@@ -90,3 +89,26 @@ def nearest(word: str, known: list[str], least: float = 0.5) -> str:
 
     near = difflib.get_close_matches(word, known, 1, least)
     return f"; did you mean '{near[0]}'?" if near else ""
+
+
+# A cache that several machines share: a URL of fsspec in the place of a directory.
+
+
+def is_shared(place: str) -> bool:
+    """Return whether a cache is a URL, as fsspec understands them, and not a directory."""
+    return "://" in place or "::" in place
+
+
+def missing_package(url: str) -> str | None:
+    """Return what is wrong with a URL before anything is asked of it; None if nothing is."""
+    try:
+        from fsspec import get_filesystem_class
+        from fsspec.core import split_protocol
+    except ImportError:
+        return f"{url!r} needs fsspec: pip install 'tpulint[shared-cache]'"
+    for link in url.split("::"):
+        try:
+            get_filesystem_class(split_protocol(link)[0] or link)
+        except (ImportError, ValueError) as error:
+            return f"{url!r}: {error}"
+    return None

@@ -118,7 +118,7 @@ def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, Sequence[Fix]]:
 
 def parses(source: Source, data: bytes) -> bool:
     """Return whether CPython and, if it could read the file before, libcst can parse `data`."""
-    from tpulint.diagnostics.fixes.source_tree import tree_of
+    from tpulint.diagnostics.source_tree import tree_of
     from tpulint.source import UnreadableSource, read_source
     from tpulint.syntax.parse import try_parse
 
@@ -166,7 +166,7 @@ def row_starts(text: str) -> list[int]:
 
 
 def edited_notebook(source: Source, edits: Sequence[Edit]) -> bytes | None:
-    from tpulint.notebook.document import write_notebook
+    from tpulint.notebook import write_notebook
 
     cells: dict[int, str] = {}
     starts = row_starts(source.text)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import Access, Cluster, Computation, Context
+from tpulint.analysis.domain.context import Scope
+from tpulint.analysis.domain.events import Access, ApiCall, Cluster, Computation, Context
 from tpulint.analysis.domain.objects import ExternalObject, Function, Instance
 from tpulint.analysis.domain.site import CallStep, Site
 from tpulint.analysis.domain.values import Bound, External, Partial, Value
@@ -145,3 +146,33 @@ def alone(computation: Computation, access: Access) -> tuple[Step, ...]:
 
 def verb(access: Access) -> str:
     return "writes" if access.mode == "write" else "reads"
+
+
+# The steps that lead the device to a finding.
+
+
+def device_step(site: Site, message: str) -> Step:
+    return Step(DEVICE_LANE, site.span, message)
+
+
+def device_path(computation: Computation, context: Context, *last: Step) -> tuple[Step, ...]:
+    """Return the entry point, the calls down to `context`, then `last`."""
+    way = calls(DEVICE_LANE, computation.context, context, skip=1)
+    return (entry(computation), *way, *last)
+
+
+def path_to_site(
+    computation: Computation, context: Context, site: Site, message: str
+) -> tuple[Step, ...]:
+    """Return the entry point, the calls down to `context`, then what happens at `site`."""
+    return device_path(computation, context, device_step(site, message))
+
+
+def path_to_collective(
+    computation: Computation, call: ApiCall, scopes: tuple[Scope, ...]
+) -> tuple[Step, ...]:
+    """Return the conditions on the way to a collective, and the wait."""
+    decides = "decides whether the rest is reached"
+    waits = device_step(call.site, f"`{call.last}` waits for every replica")
+    conditions = [device_step(scope.site, decides) for scope in scopes]
+    return device_path(computation, call.context, *conditions, waits)

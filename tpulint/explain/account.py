@@ -13,15 +13,26 @@ from tpulint.analysis.domain.events import Cluster, Computation
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.codes import RULES
 from tpulint.config import ConfigError
+from tpulint.config.files import Closest
 from tpulint.disk import DISK
-from tpulint.explain import way_in
-from tpulint.explain.events import Recorded, Recorder, by_place, events_in, in_words
+from tpulint.explain.events import (
+    Looks,
+    Recorded,
+    Recorder,
+    Resolution,
+    by_place,
+    events_in,
+    in_words,
+)
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
-from tpulint.explain.rules import Looks, Resolution
+from tpulint.knowledge.seam import SIGNS
 from tpulint.pipeline import driver
 from tpulint.pipeline.batch import Batch, Job
+from tpulint.pipeline.discover import ignored, ignores_above, with_ignore_file
+from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.request import Request
 from tpulint.source import Source, UnreadableSource, read_source
+from tpulint.syntax.prefilter import passes
 
 # `tpulint explain`: what the analysis saw in a file, or at one of its lines.
 
@@ -33,7 +44,7 @@ def explain(request: Request, row: int | None) -> Explanation:
     task = driver.discover(request)
     (filename,) = task.filenames
     path = os.path.abspath(filename)
-    reasons = way_in.left_out(path, request.closest_or_one())
+    reasons = left_out(path, request.closest_or_one())
     try:
         source = read_source(filename, DISK.read(filename))
         rows = _rows(source, row)
@@ -94,7 +105,7 @@ class _Account:
         batch, prefiltered, jobs = driver.programs_around(task, self.source.filename)
         batch = batch._replace(codes=frozenset(RULES))  # one that is not selected looks, too
         self.looks.findings += driver.analyze_names(batch, prefiltered).findings
-        self.reasons.append(way_in.prefilter(self.source.data, batch.settings.wrappers))
+        self.reasons.append(prefilter(self.source.data, batch.settings.wrappers))
         for job in jobs:
             built = driver.read_program(batch, job, self.recorder)
             self.looks.findings += built.findings
@@ -102,12 +113,12 @@ class _Account:
                 self.reasons += map(str, built.program.failures)
                 self._look_at(built.program, job, batch)
         if not self.read:
-            self.reasons.append(way_in.not_reached(self.path, jobs, self.recorder.passed))
+            self.reasons.append(not_reached(self.path, jobs, self.recorder.passed))
 
     def _look_at(self, program: Program, job: Job, batch: Batch) -> None:
         if any(each.path == self.path for each in program.modules):
             self.read = True
-            self.reasons.append(way_in.program_of(job, len(program.modules)))
+            self.reasons.append(program_of(job, len(program.modules)))
         here = events_in(program, self.path, self.rows if self.row is not None else None)
         self.events += here
         results = driver.rule_results(program, batch)
@@ -253,3 +264,49 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
     except (tokenize.TokenError, SyntaxError):
         pass
     return found
+
+
+# The reason why a file is part of an analysis, or is not.
+
+ROOTS = 3  # of a program, in an account
+
+
+def left_out(path: str, closest: Closest) -> list[str]:
+    """Return why a check of the folder around the absolute `path` leaves it out."""
+    found = []
+    if closest.excludes(path):
+        config = closest.of_file(path)
+        where = os.path.relpath(config.file) if config.file else "default"
+        found.append(f"excluded by the {where} configuration, unless it is named")
+    folder = os.path.dirname(path)
+    if ignored(with_ignore_file(folder, [".gitignore"], ignores_above(folder)), path):
+        found.append("ignored by git, so left out unless it is named")
+    return found
+
+
+def prefilter(data: bytes, wrappers: Sequence[str]) -> str:
+    """Return the prefilter's answer."""
+    if not passes(data, wrappers):
+        return "prefilter: nothing in its bytes names the seam, so only an import leads to it"
+    sign = next((each.decode() for each in SIGNS if each in data), None)
+    return f"prefilter: it names the seam{f' ({sign})' if sign else ''}"
+
+
+def program_of(job: Job, modules: int) -> str:
+    """Return which program it is that reads the file."""
+    roots = ", ".join(job.seeds[:ROOTS]) + (", ..." if len(job.seeds) > ROOTS else "")
+    return f"read in the program of {roots} ({modules} module{'s' if modules != 1 else ''} read)"
+
+
+def not_reached(path: str, jobs: Sequence[Job], passed: set[str]) -> str:
+    """Return why a file that can be parsed was not read."""
+    if passed:
+        names = ", ".join(sorted(passed))
+        return (
+            f"not reached: {names} of it is called on the host only, where a module is read "
+            "only if it can change a finding"
+        )
+    if jobs:
+        return "not reached: a program imports it, but no name that was read leads into it"
+    project = os.path.relpath(project_of(path) or os.path.dirname(path))
+    return f"not reached: no file of its project, {project}, names the seam and imports it"

@@ -28,8 +28,7 @@ from tpulint.analysis.domain.values import Value, options
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.knowledge.operations import builds
-from tpulint.map.lanes import EventBoxes, OpenBox, Regions, segment_node, timeline
-from tpulint.map.part import Part
+from tpulint.map.lanes import EventBoxes, OpenBox, Part, Regions, segment_node, timeline
 from tpulint.map.pictures.model import (
     CLUSTER,
     ENTRY,

@@ -13,7 +13,7 @@ from tpulint.config import ConfigError
 from tpulint.config.readers import nearest
 from tpulint.disk import DISK
 from tpulint.map.computation import map_of
-from tpulint.map.part import Definition, Part, definitions
+from tpulint.map.lanes import Definition, Part, definitions
 from tpulint.map.pictures.model import ComputationMap, ProgramMap
 from tpulint.pipeline import driver
 from tpulint.pipeline.request import Request

@@ -12,16 +12,16 @@ from tpulint.output.context import RenderContext
 Format = Callable[[Sequence[Finding], RenderContext], str]
 FORMATS = {
     "full": "tpulint.output.full",
-    "concise": "tpulint.output.concise",
-    "grouped": "tpulint.output.grouped",
+    "concise": "tpulint.output.lines",
+    "grouped": "tpulint.output.lines",
     "json": "tpulint.output.json",
     "jsonl": "tpulint.output.json",
     "sarif": "tpulint.output.sarif",
-    "github": "tpulint.output.github",
-    "gitlab": "tpulint.output.gitlab",
-    "junit": "tpulint.output.junit",
-    "pylint": "tpulint.output.pylint",
-    "rdjson": "tpulint.output.rdjson",
+    "github": "tpulint.output.lines",
+    "gitlab": "tpulint.output.code_review",
+    "junit": "tpulint.output.code_review",
+    "pylint": "tpulint.output.lines",
+    "rdjson": "tpulint.output.code_review",
     "html": "tpulint.output.html",
 }
 DEFAULT = "full"

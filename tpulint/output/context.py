@@ -88,7 +88,7 @@ class RenderContext(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def rows_on_disk(source: Source) -> Mapping[tuple[int | None, int], int]:
-    from tpulint.notebook.document import file_rows
+    from tpulint.notebook import file_rows
 
     return {(cell, row): on_disk for (cell, row), on_disk in file_rows(source.data).items()}
 

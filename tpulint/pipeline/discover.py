@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.config.closest import Closest
+from tpulint.config.files import Closest
 from tpulint.disk import (
     CONFIGURATION_LIMIT_BYTES,
     NotRegularFileError,

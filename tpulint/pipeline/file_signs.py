@@ -17,7 +17,7 @@ from tpulint.analysis.names.target_release import keeps_keras_2
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.imports import Written, statements
 from tpulint.analysis.soft_placement import SIGN, is_script, placement_in
-from tpulint.diagnostics.suppression_prefilter import may_name_own_codes
+from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.syntax.prefilter import names_a_tpu, passes
 
 

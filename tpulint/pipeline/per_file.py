@@ -13,8 +13,8 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.config.closest import Closest
-from tpulint.diagnostics.rule_selection import RuleSelection
+from tpulint.config.files import Closest
+from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import read_regular
 from tpulint.finding import Finding
 from tpulint.pipeline import driver

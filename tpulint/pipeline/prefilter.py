@@ -14,7 +14,7 @@ from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.imports import statements
 from tpulint.disk import DISK
 from tpulint.finding import Finding, Location, Span
-from tpulint.notebook.document import BrokenNotebook, python_cells
+from tpulint.notebook import BrokenNotebook, python_cells
 from tpulint.pipeline.failure import ProgramFailure, describe
 from tpulint.pipeline.file_signs import FileSigns, signs_in
 from tpulint.source import UnreadableSource

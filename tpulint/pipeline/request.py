@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.config import Config
-from tpulint.config.closest import Closest
-from tpulint.diagnostics.rule_selection import RuleSelection, selected
+from tpulint.config.files import Closest
+from tpulint.diagnostics.resolve import RuleSelection, selected
 
 if TYPE_CHECKING:
     from tpulint.analysis.options import Settings

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tpulint.analysis.names.target_release import Targets
 from tpulint.codes import CODES
 from tpulint.config import Config, find_config
-from tpulint.config.closest import Closest
+from tpulint.config.files import Closest
 from tpulint.finding import Certainty, Finding, Span
 from tpulint.pipeline import driver
 from tpulint.pipeline.analysis import Analysis

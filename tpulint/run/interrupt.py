@@ -17,8 +17,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from tpulint.run.failure import say, stack_of
 from tpulint.run.program import INTERRUPTED
-from tpulint.run.tracebacks import say, stack_of
 
 if TYPE_CHECKING:
     from tpulint.runtime.run_statistics import Watch

@@ -17,8 +17,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
-from tpulint.notebook.cells import MARK
-from tpulint.run.tracebacks import clean, say, shows_all, words_of_our_own
+from tpulint.notebook import MARK
+from tpulint.run.failure import clean, say, shows_all, words_of_our_own
 from tpulint.source import Source, UnreadableSource, read_source
 
 # A Python program, run in this process as `python SCRIPT ARGS` or `python -m MODULE ARGS` would.

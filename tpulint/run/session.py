@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint.run.failure import missing_estimator, unconnected
+from tpulint.run.failure import clean, missing_estimator, say, unconnected
 from tpulint.run.interrupt import Interrupts
 from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
-from tpulint.run.tracebacks import clean, say
 
 if TYPE_CHECKING:
     from tpulint.run.explain import Explained

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
-from tpulint.diagnostics.annotate import BEYOND, comment
 from tpulint.diagnostics.fix import apart, apply
-from tpulint.diagnostics.suppress import read_comments
+from tpulint.diagnostics.suppress import BEYOND, comment, read_comments
 from tpulint.finding import Applicability, Edit, Finding, Fix, Span
 from tpulint.server.diagnostics import diagnostic_of, findings_of
+from tpulint.server.documents import meet, range_in
 from tpulint.server.language_server import Document, Server
-from tpulint.server.places import meet, range_in
 from tpulint.source import Source, shown_line
 
 FIX_ALL = "source.fixAll.tpulint"

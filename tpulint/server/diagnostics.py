@@ -10,9 +10,8 @@ from pygls.capabilities import get_capability
 
 from tpulint.codes import CODES
 from tpulint.finding import Certainty, Finding, Severity
-from tpulint.server.documents import DocumentPlace, Documents
+from tpulint.server.documents import DocumentPlace, Documents, Units, path_of, range_in
 from tpulint.server.language_server import Server
-from tpulint.server.places import Units, path_of, range_in
 from tpulint.server.project import ServerProject, Snapshot
 from tpulint.source import Source
 

@@ -13,11 +13,9 @@ from pygls.lsp.server import LanguageServer
 from tpulint import __version__
 from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.warm_programs import ReadProgram
-from tpulint.server.documents import SYNC, DocumentPlace, Documents
-from tpulint.server.places import Units, units_of
-from tpulint.server.project import ServerProject, Snapshot
+from tpulint.server.documents import SYNC, DocumentPlace, Documents, Units, units_of
+from tpulint.server.project import ClientSettings, ServerProject, Snapshot
 from tpulint.server.schedule import AnalysisSchedule, Scheduled, Worker
-from tpulint.server.settings import ClientSettings
 from tpulint.source import Source, UnreadableSource, read_source
 
 T = TypeVar("T")

@@ -1,16 +1,135 @@
-"""Start the language server, and end it without waiting for anything."""
+"""The language server: what it does when something changes, how it starts, and how it ends."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from functools import partial
 
 from lsprotocol import types
+from pygls.capabilities import get_capability
 
-from tpulint.server import actions, diagnostics, hints, hover, watching
+from tpulint.config.readers import ConfigError
+from tpulint.server import actions, diagnostics, hints
 from tpulint.server.language_server import Server
+from tpulint.server.project import is_configuration, settings_of
 from tpulint.server.schedule import collect_by_hand
+
+# Documents, files, folders and settings that change.
+
+PATTERNS = (
+    "**/*.{py,pyi,ipynb}",
+    "**/{.gitignore,Pipfile,README.md}",
+    "**/*.{toml,cfg,txt,in,yml,yaml}",
+)
+
+
+def register_watching(server: Server) -> None:
+    server.feature(types.INITIALIZE)(initialize)
+    server.feature(types.INITIALIZED)(initialized)
+    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(changed_text)
+    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(changed_text)
+    server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(closed)
+    server.feature(types.TEXT_DOCUMENT_DID_SAVE)(saved)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(changed_notebook)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(changed_notebook)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(changed_notebook)
+    server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(changed_files)
+    server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(changed_folders)
+    server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(changed_settings)
+
+
+def initialize(ls: Server, params: types.InitializeParams) -> None:
+    take_settings(ls, params.initialization_options)
+
+
+async def initialized(ls: Server, params: types.InitializedParams) -> None:
+    """Read the folders, and ask the client to say when a file changes."""
+    ls.every_folder()
+    way = "workspace.did_change_watched_files.dynamic_registration"
+    if not get_capability(ls.client_capabilities, way):
+        return
+    watchers = [types.FileSystemWatcher(glob_pattern=each) for each in PATTERNS]
+    options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
+    method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+    registration = types.Registration(id="files", method=method, register_options=options)
+    await ls.client_register_capability_async(types.RegistrationParams([registration]))
+    ls.schedule.watched = True
+
+
+def changed_text(
+    ls: Server,
+    params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams,
+) -> None:
+    ls.change(params.text_document.uri)
+
+
+def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    """Take the disk's text again, and take away what was pushed."""
+    uri = params.text_document.uri
+    path = ls.documents.path(uri)
+    if path is not None:
+        root = ls.root_of(path)
+        if root in ls.scheduled:
+            ls.schedule.change(ls.scheduled[root])
+    if get_capability(ls.client_capabilities, "text_document.diagnostic") is None:
+        ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
+
+
+def saved(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
+    path = ls.documents.path(params.text_document.uri)
+    if path is not None:
+        look_at(ls, path)
+
+
+def changed_notebook(
+    ls: Server,
+    params: types.DidOpenNotebookDocumentParams
+    | types.DidChangeNotebookDocumentParams
+    | types.DidCloseNotebookDocumentParams,
+) -> None:
+    path = ls.documents.path(params.notebook_document.uri)
+    if path is not None:
+        ls.schedule.change(ls.scheduled_of(path))
+
+
+def changed_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    """Look at the disk again; after a change of the configuration, start from scratch."""
+    paths = [path for each in params.changes if (path := ls.documents.path(each.uri))]
+    for path in paths:
+        look_at(ls, path)
+
+
+def look_at(ls: Server, path: str) -> None:
+    """Note that a file on the disk has changed, came or went."""
+    above = is_configuration(path)
+    for root, scheduled in ls.scheduled.items():
+        inside = path == root or path.startswith(os.path.join(root, ""))
+        # A configuration counts for what is below it, a project in its folder included.
+        if above and (inside or root.startswith(os.path.join(os.path.dirname(path), ""))):
+            ls.schedule.change(scheduled, partial(scheduled.project.configure, ls.settings))
+        elif inside:
+            ls.schedule.change(scheduled, scheduled.project.look_again)
+
+
+def changed_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
+    ls.change_folders()
+
+
+def changed_settings(ls: Server, params: types.DidChangeConfigurationParams) -> None:
+    if params.settings:  # some clients send nothing: there is nothing to change
+        take_settings(ls, params.settings)
+        ls.configure()
+
+
+def take_settings(ls: Server, given: object) -> None:
+    """Take the client's settings, or say what is wrong with them."""
+    try:
+        ls.settings = settings_of(given)
+    except ConfigError as error:
+        message = f"tpulint: settings: {error}"
+        ls.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
 
 
 def serve(port: int | None = None) -> int:
@@ -33,8 +152,11 @@ def serve(port: int | None = None) -> int:
 def made() -> Server:
     """Return a server with all features."""
     server = Server()
-    for feature in (actions, diagnostics, hover, hints, watching):
-        feature.register(server)
+    register_watching(server)
+    actions.register(server)
+    diagnostics.register(server)
+    hints.register_hover(server)
+    hints.register_hints(server)
     server.feature(types.SHUTDOWN)(shut_down)
     server.feature(types.EXIT)(leave)
     return server

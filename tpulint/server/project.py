@@ -12,11 +12,14 @@ from typing import NamedTuple
 
 from tpulint.analysis.names.target_release import FILES as REQUIREMENTS
 from tpulint.analysis.names.target_release import README
-from tpulint.config.closest import Closest
+from tpulint.config import Config, overridden
 from tpulint.config.files import FILES as CONFIGURATIONS
-from tpulint.diagnostics.rule_selection import RuleSelection
+from tpulint.config.files import Closest
+from tpulint.config.model import read
+from tpulint.config.readers import ConfigError
+from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import MEBIBYTE, limit_of
-from tpulint.explain.way_in import left_out
+from tpulint.explain.account import left_out
 from tpulint.finding import Finding
 from tpulint.pipeline import driver
 from tpulint.pipeline.cache_place import cache_place
@@ -26,8 +29,53 @@ from tpulint.pipeline.request import Request, codes_by
 from tpulint.pipeline.stamps import stamp
 from tpulint.pipeline.warm import Superseded, Warm
 from tpulint.pipeline.warm_programs import ReadProgram
-from tpulint.server.settings import ClientSettings
 from tpulint.source import Source
+
+# The client's settings: `initializationOptions`, and `workspace/didChangeConfiguration`.
+
+SECTION = "tpulint"
+
+
+class ClientSettings(NamedTuple):
+    """certainty: over that of every configuration file. code_lens, inlay_hints: shown or not."""
+
+    certainty: str | None = None
+    code_lens: bool = True
+    inlay_hints: bool = True
+
+    def over(self, config: Config) -> Config:
+        """Return the configuration with the client's values laid over it."""
+        if self.certainty is None:
+            return config
+        value = read("certainty", self.certainty)
+        return overridden(config, "certainty", value, "the editor's settings")
+
+
+def settings_of(given: object) -> ClientSettings:
+    """Return the settings in what a client sends, which may hold them in a section.
+
+    Raises ConfigError for values that make no sense; unknown keys are other versions' keys.
+    """
+    table = given if isinstance(given, Mapping) else {}
+    for section in ("settings", SECTION):
+        inner = table.get(section)
+        table = inner if isinstance(inner, Mapping) else table
+    certainty = table.get("certainty") or None
+    if certainty is not None:
+        read("certainty", certainty)
+    return ClientSettings(
+        certainty,
+        switch(table, "codeLens"),
+        switch(table, "inlayHints"),
+    )
+
+
+def switch(table: Mapping[str, object], key: str) -> bool:
+    value = table.get(key, True)
+    if not isinstance(value, bool):
+        raise ConfigError(f"{SECTION}.{key}: must be true or false")
+    return value
+
 
 IGNORES = (".gitignore",)
 

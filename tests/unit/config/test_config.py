@@ -9,12 +9,10 @@ import jsonschema
 import pytest
 
 from tpulint.config import Config, ConfigError, find_config, from_table, load_config
-from tpulint.config.closest import Closest
-from tpulint.config.files import parse_toml
-from tpulint.config.keys import KEYS
-from tpulint.config.schema import schema
+from tpulint.config.files import Closest, parse_toml
+from tpulint.config.keys import KEYS, schema
 from tpulint.finding import Certainty
-from tpulint.output.settings import settings
+from tpulint.output.reference import settings
 
 EVERYTHING = """
 [tool.tpulint]

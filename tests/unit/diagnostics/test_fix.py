@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from tpulint.diagnostics.annotate import annotate
 from tpulint.diagnostics.fix import ROUNDS, apply, difference, edited, fix_all
+from tpulint.diagnostics.suppress import annotate
 from tpulint.finding import Applicability, Edit, Finding, Fix, Location, Span
 from tpulint.source import Source, read_source
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tpulint.codes import CODES
-from tpulint.diagnostics.rule_selection import RuleSelection, selected
+from tpulint.diagnostics.resolve import RuleSelection, selected
 
 
 def test_everything_by_default() -> None:

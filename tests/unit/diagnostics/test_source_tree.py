@@ -9,7 +9,7 @@ import pytest
 
 from tests.rules.analysis import findings, program
 from tpulint.diagnostics.fix import edited_text
-from tpulint.diagnostics.fixes.source_tree import changes, tree_of
+from tpulint.diagnostics.source_tree import changes, tree_of
 from tpulint.finding import Edit, Location
 
 PATTERN = "match x:\n    case {}:\n        f(x)\n"

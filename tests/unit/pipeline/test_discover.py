@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tpulint.config import Config
-from tpulint.config.closest import Closest
+from tpulint.config.files import Closest
 from tpulint.pipeline.discover import Discovery, discover
 
 

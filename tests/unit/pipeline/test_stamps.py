@@ -14,8 +14,7 @@ from tpulint.config import Config
 from tpulint.finding import Certainty
 from tpulint.pipeline import driver
 from tpulint.pipeline.stamps import TICK, stamp
-from tpulint.server.project import ServerProject
-from tpulint.server.settings import ClientSettings
+from tpulint.server.project import ClientSettings, ServerProject
 
 EARLIER = time.time() - 100
 FAULT = "import tensorflow as tf\ndef step(x):\n    return tf.io.decode_raw(x, tf.float32)\n"

@@ -24,7 +24,7 @@ def test_the_extension_offers_the_settings_of_the_server() -> None:
     }
     documented = (ROOT / "docs/editors.md").read_text(encoding="utf-8").partition("## Settings")[2]
     sent = (EXTENSION / "command.js").read_text(encoding="utf-8")
-    source = (ROOT / "tpulint/server/settings.py").read_text(encoding="utf-8")
+    source = (ROOT / "tpulint/server/project.py").read_text(encoding="utf-8")
     for key in keys - OWN:
         assert f"| `{key}` |" in documented
         assert f'"{key}"' in sent

@@ -13,7 +13,7 @@ from tpulint.analysis.resolver.imports import (
     imported_names,
     statements,
 )
-from tpulint.notebook.document import BrokenNotebook, python_cells
+from tpulint.notebook import BrokenNotebook, python_cells
 
 NOTEBOOK = ".ipynb"
 NOTHING = Asked()

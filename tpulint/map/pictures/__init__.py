@@ -1,4 +1,4 @@
-"""The map of a TPU program: its model, the one layout of its pictures, and a renderer a format."""
+"""The map of a TPU program: its model, its layout, and a renderer per format."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tpulint.map.pictures.model import ProgramMap
 from tpulint.output.context import RenderContext
 
 Renderer = Callable[[ProgramMap, RenderContext], str]
-FORMATS = ("text", "mermaid", "svg", "html")
+# The module that holds `render_FORMAT`.
+FORMATS = {"text": "text", "mermaid": "text", "svg": "svg", "html": "html"}
 
 
 def load(name: str) -> Renderer:
-    """Return the renderer of the format `name`; its module is imported only now."""
-    module = importlib.import_module(f"tpulint.map.pictures.{name}")
-    return cast(Renderer, module.render)
+    """Return the renderer of the format `name`, whose module is imported only now."""
+    module = importlib.import_module(f"tpulint.map.pictures.{FORMATS[name]}")
+    return cast(Renderer, getattr(module, f"render_{name}"))

@@ -66,7 +66,7 @@ for (const figure of document.querySelectorAll("figure")) {
 """
 
 
-def render(found: ProgramMap, context: RenderContext) -> str:
+def render_html(found: ProgramMap, context: RenderContext) -> str:
     """Return the page."""
     sources = Sources(context)
     sections = [

@@ -7,8 +7,7 @@ from xml.sax.saxutils import escape as escaped
 from xml.sax.saxutils import quoteattr
 
 from tpulint.finding import Span
-from tpulint.map.pictures.drawing import Arrow, Box, Drawing, Words
-from tpulint.map.pictures.layout import drawing
+from tpulint.map.pictures.layout import Arrow, Box, Drawing, Words, drawing
 from tpulint.map.pictures.model import ComputationMap, ProgramMap
 from tpulint.output.context import RenderContext
 
@@ -80,7 +79,7 @@ Link = Callable[[Span], "str | None"]
 SEPARATION = 24.0
 
 
-def render(found: ProgramMap, context: RenderContext) -> str:
+def render_svg(found: ProgramMap, context: RenderContext) -> str:
     """Return the pictures of all computations below each other."""
     drawings = [drawing(each, context) for each in found.computations]
     width = max((each.width for each in drawings), default=400.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.clusters import called_in_place
+from tpulint.diagnostics.fixes import called_in_place
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.queries.nesting import (
     OPENED_BY_CALL,

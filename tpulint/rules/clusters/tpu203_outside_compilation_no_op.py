@@ -9,7 +9,7 @@ from tpulint.analysis.domain.effects import NOT_A_TPUS
 from tpulint.analysis.domain.events import Cluster, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.clusters import called_in_place
+from tpulint.diagnostics.fixes import called_in_place
 from tpulint.finding import Applicability, Severity
 from tpulint.rules.base import Report, Rule, register
 

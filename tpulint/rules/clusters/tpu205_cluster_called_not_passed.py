@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Argument, Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE
-from tpulint.diagnostics.fixes.clusters import function_passed
+from tpulint.diagnostics.fixes import function_passed
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.queries.host_functions import called_in_place
 from tpulint.rules.base import Report, Rule, register

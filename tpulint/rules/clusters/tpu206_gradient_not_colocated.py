@@ -11,7 +11,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import distinguished, tensors
 from tpulint.analysis.domain.values import UNKNOWN, Const
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.replicated import colocated
+from tpulint.diagnostics.fixes import colocated
 from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
 from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report, Rule, register

@@ -9,7 +9,7 @@ from tpulint.analysis.domain.effects import CLEARS, INIT_SCOPE
 from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
-from tpulint.diagnostics.trace_steps import device_path, device_step
+from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Certainty, Severity, Step
 from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report, Rule, register

@@ -6,7 +6,7 @@ from tpulint.analysis.domain.context import COND, LOOP, WHILE, Scope
 from tpulint.analysis.domain.events import Computation, Use
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics.culprits import Culprit, in_calls
-from tpulint.diagnostics.trace_steps import device_path, device_step
+from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
 from tpulint.queries.premises import certainty_of_trace
 from tpulint.rules.base import Report, Rule, register

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.program import Program
-from tpulint.diagnostics.trace_steps import path_to_collective
+from tpulint.diagnostics.traces import path_to_collective
 from tpulint.finding import Certainty, Severity
 from tpulint.queries.collectives import deciding, differs, under_control
 from tpulint.rules.base import Report, Rule, register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Choice
-from tpulint.diagnostics.trace_steps import path_to_collective
+from tpulint.diagnostics.traces import path_to_collective
 from tpulint.finding import Certainty, Severity
 from tpulint.queries.collectives import deciding, differs, under_control
 from tpulint.queries.premises import certainty_at

@@ -12,7 +12,7 @@ from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
-from tpulint.diagnostics.trace_steps import path_to_site
+from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.knowledge import naming
 from tpulint.knowledge.operations import BuiltOperation

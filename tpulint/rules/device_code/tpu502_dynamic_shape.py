@@ -12,7 +12,7 @@ from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import NONE, Choice, External, Opaque, Value
 from tpulint.diagnostics.culprits import in_argument
-from tpulint.diagnostics.trace_steps import path_to_site
+from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.queries.device_code import certainty, compiled_calls
 from tpulint.rules.base import Report, Rule, register

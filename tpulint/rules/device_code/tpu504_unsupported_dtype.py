@@ -9,7 +9,7 @@ from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Conte
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Const, External, Value
-from tpulint.diagnostics.trace_steps import path_to_site
+from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.knowledge import names, naming, seam
 from tpulint.knowledge.operations import builds, dtypes, lacks

@@ -7,7 +7,7 @@ from tpulint.analysis.domain.context import WHILE, Scope
 from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.trace_steps import path_to_site
+from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.knowledge import naming
 from tpulint.knowledge.operations import builds

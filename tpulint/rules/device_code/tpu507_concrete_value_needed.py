@@ -7,7 +7,7 @@ from tpulint.analysis.domain.context import CALLED, COMPUTATION, DATA, GUESSES, 
 from tpulint.analysis.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
-from tpulint.diagnostics.trace_steps import path_to_site
+from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.knowledge import naming
 from tpulint.knowledge.strategies import RUNS_EAGERLY

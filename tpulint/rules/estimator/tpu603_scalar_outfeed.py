@@ -9,7 +9,7 @@ from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_argument
-from tpulint.diagnostics.fixes.estimators import with_batch_dimension
+from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
 from tpulint.queries.estimators import broadcasts
 from tpulint.queries.host_calls import host_calls

@@ -12,8 +12,8 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Choice, External, Value
-from tpulint.diagnostics.fixes.estimators import in_cross_shard_optimizer
-from tpulint.diagnostics.trace_steps import device_path, device_step
+from tpulint.diagnostics.fixes import in_cross_shard_optimizer
+from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.knowledge import seam
 from tpulint.knowledge.seam import is_tensorflow

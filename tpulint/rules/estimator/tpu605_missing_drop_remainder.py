@@ -8,7 +8,7 @@ from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Strategy
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.estimators import of_one_size
+from tpulint.diagnostics.fixes import of_one_size
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.queries.inference_loops import is_for_inference
 from tpulint.queries.input_pipelines import (

@@ -12,8 +12,8 @@ from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Partial, Value, options
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.estimators import for_tpus
-from tpulint.diagnostics.trace_steps import device_path, device_step
+from tpulint.diagnostics.fixes import for_tpus
+from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.knowledge import naming
 from tpulint.knowledge.seam import GIVES_ONE_TENSOR

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.names.target_release import Target
-from tpulint.diagnostics.broken_requirements import grouped
-from tpulint.diagnostics.renames import advice, rename, shown
+from tpulint.diagnostics.absent_names import advice, grouped, rename, shown
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.knowledge import names
 from tpulint.queries.absent_names import Absent, absent, first_with, newest

@@ -48,7 +48,7 @@ class DeprecatedName(Rule):
 
 
 def _fix(entry: Computation, name: Argument) -> Fix | None:
-    from tpulint.diagnostics.fixes.calls import without_keyword
+    from tpulint.diagnostics.call_edits import without_keyword
 
     edits = without_keyword(entry.call.site, name.keyword)
     if edits is None:

@@ -11,7 +11,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Opaque, Value
 from tpulint.diagnostics.culprits import Culprit, in_argument
-from tpulint.diagnostics.trace_steps import device_path, device_step
+from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Certainty, Severity, Step
 from tpulint.queries.entry_calls import SIGNATURES, replicas
 from tpulint.queries.premises import certainty_at

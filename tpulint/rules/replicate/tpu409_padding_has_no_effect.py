@@ -46,7 +46,7 @@ class PaddingHasNoEffect(Rule):
 
 
 def fix(entry: Computation, spec: Argument) -> Fix | None:
-    from tpulint.diagnostics.fixes.calls import without_keyword
+    from tpulint.diagnostics.call_edits import without_keyword
 
     edits = without_keyword(entry.call.site, spec.keyword)
     return None if edits is None else Fix(Applicability.SAFE, "drop `padding_spec`", edits)

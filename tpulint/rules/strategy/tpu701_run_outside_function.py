@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.strategies import step_compiled
+from tpulint.diagnostics.fixes import step_compiled
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.queries.eager_calls import is_eager, is_traced_function
 from tpulint.rules.base import Report, Rule, register

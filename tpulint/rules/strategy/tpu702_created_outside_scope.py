@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.names.requirements import allowed
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.strategies import in_scope
+from tpulint.diagnostics.fixes import in_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.strategy_scopes import Outside, Scopes

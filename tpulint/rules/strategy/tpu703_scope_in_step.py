@@ -9,7 +9,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Strategy
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.strategies import without_scope
+from tpulint.diagnostics.fixes import without_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
 from tpulint.queries.strategies import is_on_replica, strategy_of

@@ -12,7 +12,7 @@ from tpulint.analysis.domain.objects import ExternalObject, Instance
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const, Strategy, Value
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.strategies import not_eager
+from tpulint.diagnostics.fixes import not_eager
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity, Step
 from tpulint.knowledge.seam import STRATEGY_RUN, is_tensorflow
 from tpulint.knowledge.strategies import KERAS_RUNS, RUNS_EAGERLY

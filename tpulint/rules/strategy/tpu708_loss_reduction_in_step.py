@@ -11,7 +11,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.names.requirements import allowed
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.trace_steps import device_path, device_step
+from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.knowledge import seam
 from tpulint.knowledge.keras import KERAS_3

@@ -11,8 +11,8 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.strategies import in_scope
-from tpulint.diagnostics.trace_steps import path_to_site
+from tpulint.diagnostics.fixes import in_scope
+from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.knowledge.strategies import (
     EMBEDDING,

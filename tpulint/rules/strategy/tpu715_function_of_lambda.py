@@ -19,7 +19,7 @@ from tpulint.analysis.domain.objects import RENAMED, TracedCall
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.lambdas import named
+from tpulint.diagnostics.fixes import named
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.queries.eager_calls import may_be_other_function, may_be_tpus

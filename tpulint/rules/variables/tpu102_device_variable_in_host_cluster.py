@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Access, Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes.conflict import pass_by_value
+from tpulint.diagnostics.fixes import pass_by_value
 from tpulint.finding import Applicability, Certainty, Fix, Severity
 from tpulint.queries.premises import certainty_at
 from tpulint.queries.touches import is_sure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.notebook.cells import Cell, python_cell
+from tpulint.notebook import Cell, python_cell
 
 
 @pytest.mark.parametrize(

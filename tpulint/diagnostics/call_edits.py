@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.diagnostics.fixes.source_tree import Edits, replaced, tree_of
+from tpulint.diagnostics.source_tree import Edits, replaced, tree_of
 from tpulint.finding import Span
 
 COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))

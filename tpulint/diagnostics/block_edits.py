@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from tpulint.analysis.domain.site import Module, Site
-from tpulint.diagnostics.fixes.source_tree import Edits, SourceTree, tree_of, within
+from tpulint.diagnostics.source_tree import Edits, SourceTree, tree_of, within
 
 Statements = Sequence[cst.BaseStatement]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tpulint.notebook.document import file_rows
+from tpulint.notebook import file_rows
 
 CELLS = [
     {"cell_type": "markdown", "metadata": {"source": ["no\n"]}, "source": ["# x\n", "y"]},

@@ -1,1 +1,0 @@
-"""Edits that repair a fault: of a call, an argument, a decorator, a block."""

@@ -1,0 +1,150 @@
+"""Reports that code review services read: GitLab's, reviewdog's and JUnit's."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+
+from tpulint.codes import CODES, HOME
+from tpulint.finding import Finding, Location, Severity, Span
+from tpulint.output.context import RenderContext
+from tpulint.output.sarif import line_hash
+from tpulint.output.text import shown
+
+# GitLab's code quality report.
+
+
+def gitlab(findings: Sequence[Finding], context: RenderContext) -> str:
+    seen: Counter[str] = Counter()
+    rows = [item(finding, seen, context) for finding in findings]
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+
+
+def item(finding: Finding, seen: Counter[str], context: RenderContext) -> dict[str, object]:
+    severe = CODES[finding.code].severity is Severity.ERROR
+    return {
+        "check_name": finding.code,
+        "description": f"{finding.code}: {finding.message}",
+        "severity": "major" if severe else "minor",
+        "fingerprint": line_hash(finding, seen, context),
+        "location": {
+            "path": finding.span.filename,
+            **rows_of(finding.span, context),
+        },
+    }
+
+
+def rows_of(span: Span, context: RenderContext) -> dict[str, object]:
+    """Return the place in the file; of a notebook, the rows of its JSON."""
+    first, last = (context.file_row(span.filename, each.row) for each in (span.start, span.end))
+    if context.is_notebook(span.filename):
+        return {"lines": {"begin": first, "end": last}}
+    return {
+        "positions": {
+            "begin": {"line": first, "column": span.start.column},
+            "end": {"line": last, "column": span.end.column},
+        }
+    }
+
+
+# reviewdog's diagnostic format: its columns count the bytes of UTF-8.
+
+
+def rdjson(findings: Sequence[Finding], context: RenderContext) -> str:
+    whole = {
+        "diagnostics": [diagnostic(finding, context) for finding in findings],
+        "severity": "WARNING",
+        "source": {"name": "tpulint", "url": HOME},
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def diagnostic(finding: Finding, context: RenderContext) -> dict[str, object]:
+    """One finding; a notebook's has rows only, and no suggestion, as its text is JSON's."""
+    code = CODES[finding.code]
+    item: dict[str, object] = {
+        "code": {"url": code.url, "value": finding.code},
+        "location": location(finding.span, context),
+        "message": finding.message,
+        "severity": code.severity.value.upper(),
+    }
+    if finding.trace:
+        item["relatedLocations"] = [
+            {
+                "location": location(step.span, context),
+                "message": f"{step.lane}: {step.message}",
+            }
+            for step in finding.trace
+        ]
+    if finding.fix is not None and not context.is_notebook(finding.span.filename):
+        item["suggestions"] = [
+            {
+                "range": range_of(Span(finding.span.filename, edit.start, edit.end), context),
+                "text": edit.content,
+            }
+            for edit in finding.fix.edits
+        ]
+    return item
+
+
+def location(span: Span, context: RenderContext) -> dict[str, object]:
+    return {"path": span.filename, "range": range_of(span, context)}
+
+
+def range_of(span: Span, context: RenderContext) -> dict[str, object]:
+    return {
+        "start": position_of(span, span.start, context),
+        "end": position_of(span, span.end, context),
+    }
+
+
+def position_of(span: Span, location: Location, context: RenderContext) -> dict[str, int]:
+    row = context.file_row(span.filename, location.row)
+    if context.is_notebook(span.filename):
+        return {"line": row}
+    before = context.line(span.filename, location.row)[: location.column - 1]
+    return {"line": row, "column": len(before.encode("utf-8", "surrogatepass")) + 1}
+
+
+# JUnit XML: a test suite a file, a failed test case a finding.
+
+
+def junit(findings: Sequence[Finding], context: RenderContext) -> str:
+    total = str(len(findings))
+    root = ElementTree.Element(
+        "testsuites", name="tpulint", tests=total, failures=total, errors="0"
+    )
+    for filename, group in groupby(findings, key=lambda finding: finding.span.filename):
+        found = list(group)
+        number = str(len(found))
+        suite = ElementTree.SubElement(
+            root, "testsuite", name=shown(filename), tests=number, failures=number, errors="0"
+        )
+        for finding in found:
+            add_case(suite, finding, context)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
+
+
+def add_case(suite: ElementTree.Element, finding: Finding, context: RenderContext) -> None:
+    start = finding.span.start
+    case = ElementTree.SubElement(
+        suite,
+        "testcase",
+        name=f"{finding.code} {CODES[finding.code].name}",
+        classname=shown(finding.span.filename),
+        file=shown(finding.span.filename),
+        line=str(context.file_row(finding.span.filename, start.row)),
+    )
+    if not context.is_notebook(finding.span.filename):
+        case.set("column", str(start.column))
+    failure = ElementTree.SubElement(
+        case, "failure", type=finding.certainty.value, message=shown(finding.message)
+    )
+    lines = [f"{context.short(finding.span)}: {finding.code} {finding.message}"]
+    for step in finding.trace:
+        lines.append(f"  {step.lane}: {context.short(step.span)}: {step.message}")
+    failure.text = "\n".join(shown(line) for line in lines)
