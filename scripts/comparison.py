@@ -102,14 +102,14 @@ def examples() -> Iterator[tuple[str, dict[str, Block]]]:
             yield each.code, {"faulty": faulty, "twin": next(filter(is_sound, later))}
 
 
-HEAD = """# What other checkers say
+HEAD = """# Comparison with other checkers
 
-Written by `scripts/comparison.py`. {count} faults, one of each rule, were given to other checkers,
-each with its corrected twin. A cell holds what a checker says of the line at fault and not of the
-twin; it is empty where it says nothing. Of {count} they catch: {counts}.
+{count} faults, one per rule, were checked by other tools, together with their corrected twins. A
+cell shows what a tool reports at the faulty line but not in the twin. An empty cell means that it
+reports nothing. Of {count} faults, they catch: {counts}. `scripts/comparison.py` measures it.
 
-They look at one file, or at types; what runs on which side of a TPU program is not in the types.
-Use them beside tpulint: ruff and mypy find what tpulint does not look for.
+These tools check one file or types, and types do not say which part of a TPU program runs where.
+Use them together with tpulint: ruff and mypy find what tpulint does not look for.
 
 | fault | {names} |
 """

@@ -59,9 +59,8 @@ def rules() -> str:
     lines = [
         "# Rules",
         "",
-        "Written by `scripts/docs.py`; each code leads to its page. Some findings of a rule have a",
-        "fix where the column says so: `--fix` applies the safe ones, which keep the meaning, and",
-        "`--unsafe-fixes` the others too.",
+        "Each code links to its page. The column `fix` shows which rules offer a fix. `--fix`",
+        "applies the safe ones, and `--unsafe-fixes` the others as well.",
     ]
     for prefix, family in FAMILIES.items():
         rows = [
@@ -71,7 +70,12 @@ def rules() -> str:
             if row.code.startswith(prefix)
         ]
         if rows:
-            lines += ["", f"## {prefix}xx: {family.title}", "", "| code | name | | fix | reports |"]
+            lines += [
+                "",
+                f"## {prefix}xx: {family.title}",
+                "",
+                "| code | name | severity | fix | reports |",
+            ]
             lines += ["|---|---|---|---|---|", *rows]
     return "\n".join(lines) + "\n"
 
@@ -91,9 +95,9 @@ def keys() -> str:
     blocks = []
     for key in KEYS.values():
         default = "not set" if key.default is None else f"`{toml(key.default)}`"
-        scope = "the files it is closest to" if key.scope == "file" else "the run as a whole"
+        scope = "per file" if key.scope == "file" else "the whole run"
         blocks.append(
-            f"### `{key.name}`\n\n{key.text}\n\n- default: {default}\n- counts for: {scope}\n\n"
+            f"### `{key.name}`\n\n{key.text}\n\n- default: {default}\n- scope: {scope}\n\n"
             f"```toml\n{key.example}\n```"
         )
     return "\n\n".join(blocks)

@@ -18,23 +18,24 @@ _HEAD = """\
 
 <!-- Made by scripts/gallery.py; `make gallery` renews it. -->
 
-Programs of released packages, their files unmodified, and five of our own that do what the guides
-of TensorFlow and Keras do, trained for 20 steps under `tpulint run` on small data that is made for
-them. A program passes if it ends with exit status 0 and its loss is that of a run without a TPU,
-within 1e-4 (relative):
+These are unmodified programs of released packages, and five programs of our own that follow the
+guides of TensorFlow and Keras. Each trains for 20 steps under `tpulint run`, on small data made
+for it. A program passes if it exits with 0 and its loss equals that of a reference run without a
+TPU, within a relative error of 1e-4. The reference runs are:
 
-- a program of a strategy runs under `MirroredStrategy` on as many virtual CPU devices;
-- of a TPUEstimator the mean over replicas is computed by hand (`scripts/gallery_by_hand.py`): a
-  tower over each shard of the batch, in one graph, from the same initial checkpoint;
-- Mesh TensorFlow has its own way to compute a mesh on one CPU (`scripts/gallery_mesh.py` asks for
-  it where the program does not). Nothing in these programs orders the increment of the global step
-  and its reading for the learning rate; both runs do the increment first, as XLA compiles it.
+- for programs with a strategy, `MirroredStrategy` on as many virtual CPU devices;
+- for a `TPUEstimator`, the mean over replicas, computed by `scripts/gallery_by_hand.py` with one
+  tower per shard of the batch, in one graph, from the same initial checkpoint;
+- for Mesh TensorFlow, its own implementation of a mesh on one CPU (`scripts/gallery_mesh.py`
+  selects it if the program does not). Nothing in these programs orders the increment of the
+  global step and its reading for the learning rate. Both runs increment first, as XLA compiles
+  it.
 
-`scripts/gallery_launch.py` starts both runs: it fixes the seeds, keeps the examples in their order
-and lets dropout drop nothing. On several hosts (`tpulint run --hosts`) each host reads its part of
-the same batches, and the run without a TPU reads the examples in the order in which the replicas of
-the pod get them. Seconds are those of the run on the emulated TPU, imports and compilation
-included, on two cores that were busy with other work.
+`scripts/gallery_launch.py` starts both runs. It fixes the seeds, keeps the order of the examples
+and disables dropout. With several hosts (`tpulint run --hosts`), each host reads its part of the
+same batches; the reference run reads the examples in the order in which the replicas of the pod
+receive them. Seconds are those of the emulated run, with imports and compilation, on two busy
+cores.
 
 | program | trains with | release | TensorFlow | replicas | hosts | seconds | loss | verdict |
 |---|---|---|---|---|---|---|---|---|

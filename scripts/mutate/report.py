@@ -11,15 +11,15 @@ from tpulint.finding import Certainty
 INTRODUCTION = """\
 # Recall on seeded faults
 
-Written by `make mutate`. Each mutant is a file of the pinned corpus with one fault, at a site that
-CPython's `ast` finds: a statement that makes a `TPUEstimatorSpec`, the function that a
-`strategy.run` names, an optimizer, a batch. Tests are left out, and what no TPU refuses: the
-batches of what only predicts, which TPUEstimator fills up, and scalars where every core gets the
-same input. The analyzer has no say in where faults go. A fault is found where a finding has its
-code and its place. *Always* are the faults that every run meets which takes the TPU path there;
-those ought to be definite.
+`make mutate` measures how many seeded faults `tpulint check` finds. Each mutant is a file of the
+pinned corpus with one fault, at a site that CPython's `ast` finds: a statement that creates a
+`TPUEstimatorSpec`, the function passed to a `strategy.run`, an optimizer, a batch. The analyzer
+does not choose the sites. Tests are excluded, and so are changes that no TPU refuses: batches for
+prediction, which TPUEstimator pads, and scalars if every core gets the same input. A fault counts
+as found if a finding has its code and its place. *Always* marks the faults that every run on the
+TPU path reaches; these should be definite.
 """
-FOUND = "| | mutants | found | definite | definite of the found |\n|---|---|---|---|---|"
+FOUND = "| | mutants | found | definite | definite share of found |\n|---|---|---|---|---|"
 
 
 def report(results: Sequence[Result], causes: Mapping[str, int]) -> str:

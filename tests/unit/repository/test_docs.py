@@ -57,6 +57,14 @@ def test_the_readme_names_every_output_format() -> None:
     assert re.findall(r"\w+", " ".join(rows)) == list(FORMATS)
 
 
+def test_the_readme_counts_the_reports_as_the_page_does() -> None:
+    readme, page = ((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/field.md"))
+    counts = re.search(r"Of (\d+) public bug reports .*?catches (\d+), (\d+) of them", readme, re.S)
+    assert counts is not None
+    pattern = r"lists (\d+) public bug reports.*?For (\d+) of them.*?: (\d+) by default"
+    assert re.findall(pattern, page, re.S) == [counts.groups()]
+
+
 def test_every_option_that_a_document_names_exists() -> None:
     known = {word for each in parser().commands().values() for word in each.options()}
     named = {
