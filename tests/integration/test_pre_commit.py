@@ -74,8 +74,10 @@ def try_repo(hooks: Path, project: Path, home: Path, hook: str) -> tuple[int, st
 def test_both_hooks(hooks: Path, project: Path, tmp_path: Path) -> None:
     status, said = try_repo(hooks, project, tmp_path, "tpulint")
     assert status == 1, said
-    assert "TPU201" in said and "--> fault.py:9:12" in said
-    assert "TPU002" in said and "--> unused.py:1:8" in said
+    assert "TPU201" in said
+    assert "--> fault.py:9:12" in said
+    assert "TPU002" in said
+    assert "--> unused.py:1:8" in said
     assert "left_out.py" not in said
     assert "notes.txt" not in said
     assert (project / "unused.py").read_text() == UNUSED

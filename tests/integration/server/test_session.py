@@ -169,7 +169,8 @@ def test_a_notebook_is_reported_by_cell(tmp_path: Path) -> None:
             assert found.code == "TPU101"
             assert found.range == spot(parts[1], "self.total.read_value()")
             lines = {each.location.uri for each in found.related_information or ()}
-            assert cells[2] in lines and cells[3] not in lines
+            assert cells[2] in lines
+            assert cells[3] not in lines
             assert codes(await it.pushed(cells[0], bool)) == [("TPU002", 2)]
             fix, *_ = await it.actions(cells[0], spot(magic, "# noqa: TPU101"))
             assert applied(magic, fix.edit, cells[0]) == "%matplotlib inline\nx = 1"
@@ -280,7 +281,8 @@ def test_exit_ends_it_while_its_input_is_open() -> None:
 
 def test_control_c_ends_it() -> None:
     process = started()
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     process.stdin.write(message(INITIALIZE))
     process.stdin.flush()
     process.stdout.readline()

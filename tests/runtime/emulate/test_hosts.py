@@ -187,7 +187,9 @@ def losses(hosts: int) -> tuple[list[float], list[float]]:
 
 def test_the_losses_are_those_of_one_host() -> None:
     of_one, weights = losses(1)
-    assert len(set(weights)) == 1 and len(of_one) == 4 and of_one[0] > 0
+    assert len(set(weights)) == 1
+    assert len(of_one) == 4
+    assert of_one[0] > 0
     for hosts in (2, 4):
         found, copies = losses(hosts)
         assert found == pytest.approx(of_one, rel=1e-5)

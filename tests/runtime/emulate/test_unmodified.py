@@ -83,7 +83,7 @@ def test_a_variable_of_the_strategy_cannot_cross_to_the_host() -> None:
 
             return strategy.run(replica_fn, args=(x,))
 
-        with pytest.raises(ValueError) as caught:
+        with pytest.raises(ValueError, match="TPU102") as caught:
             step(tf.constant(2.0))
         assert isinstance(caught.value, tpu.DeviceVariableError)
         assert caught.value.rule == "TPU102"

@@ -115,8 +115,10 @@ def test_the_user_reads_of_accesses_that_nothing_orders(
     body: Body, place: Callable[..., Tensor]
 ) -> None:
     (warning,) = warnings_of(place, body, "graph, V1 control flow")
-    assert "variable 'weight'" in str(warning) and "A control dependency" in str(warning)
-    assert warning.place is not None and "test_unordered.py" in warning.place
+    assert "variable 'weight'" in str(warning)
+    assert "A control dependency" in str(warning)
+    assert warning.place is not None
+    assert "test_unordered.py" in warning.place
 
 
 @pytest.mark.parametrize("body", CLEAR)

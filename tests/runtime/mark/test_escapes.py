@@ -159,6 +159,6 @@ def test_what_is_of_another_program_has_left_no_branch(use: Any) -> None:
     with tf.Graph().as_default():
         v = tf.compat.v1.get_variable("v", initializer=1.0, use_resource=True)
         tf.identity(1.0, name="other")
-    with tf.Graph().as_default(), pytest.raises(ValueError) as error:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"[gG]raph") as error:
         tpu.rewrite(lambda x: use(v, x), [tf.constant(1.0)])
     assert not hasattr(error.value, "rule")

@@ -77,7 +77,8 @@ def test_the_marks_take_no_name_of_the_users_operations_away() -> None:
         names = {op.name for op in graph.get_operations()}
         ours = {name for name in names if name.startswith("tpulint/")}
     assert {"cluster/pivot", "cluster_1/pivot", "add", "add_1", "input0", "input0_1"} <= names
-    assert ours and not any(MARK in graph.get_operation_by_name(n).node_def.attr for n in ours)
+    assert ours
+    assert not any(MARK in graph.get_operation_by_name(n).node_def.attr for n in ours)
 
 
 def test_results_keep_their_static_shape_and_structure() -> None:

@@ -119,7 +119,8 @@ def _plain(text: str) -> str:
 
 
 def _difference_of_graphs(theirs: Built, ours: Built) -> str | None:
-    assert theirs.graph is not None and ours.graph is not None
+    assert theirs.graph is not None
+    assert ours.graph is not None
     left, right = theirs.graph.nodes, ours.graph.nodes
     for name in left:
         if name not in right:

@@ -114,9 +114,9 @@ def test_a_program_ends_without_a_tpu(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_program_runs_as_without_a_tpu(name: str, way: str) -> None:
     plain, emulated = transcript("plain", name), transcript(way, name)
-    assert len(plain) == len(emulated) and all(map(are_equal, plain, emulated)), "\n".join(
-        [f"{name} without a TPU:", *plain, f"{name}, {way}:", *emulated]
-    )
+    both = "\n".join([f"{name} without a TPU:", *plain, f"{name}, {way}:", *emulated])
+    assert len(plain) == len(emulated), both
+    assert all(map(are_equal, plain, emulated)), both
 
 
 def test_a_program_that_exits_has_its_status(tmp_path: Path) -> None:

@@ -88,7 +88,8 @@ def test_deferred_operations_are_planned_apart() -> None:
         late = {key_of(region, op) for op in region.ops if region.cluster_of(op) is not None}
         found = plan(region, late)
     assert found.deferred is not None
-    assert sides(found) == [Side.DEVICE] and sides(found.deferred) == [Side.HOST]
+    assert sides(found) == [Side.DEVICE]
+    assert sides(found.deferred) == [Side.HOST]
 
 
 def test_a_cluster_that_nobody_waits_for_runs_after_the_device_program() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -60,12 +59,11 @@ LINE = "2 calls of 1 function were not analyzed, because a limit was reached: se
 
 
 @pytest.fixture
-def called_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def called_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write a program that calls a large function twice more than it is read."""
     (tmp_path / "main.py").write_text(CALLED_OFTEN)
     (tmp_path / "pyproject.toml").touch()
     monkeypatch.chdir(tmp_path)
-    yield
 
 
 @pytest.mark.usefixtures("called_often")

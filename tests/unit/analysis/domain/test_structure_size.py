@@ -54,7 +54,8 @@ def test_a_value_that_doubles_with_each_line_is_bounded(kind: str) -> None:
 
 def test_a_string_that_doubles_with_each_line_is_bounded() -> None:
     found = names("a = 'word'\n" + "a = a + a\n" * 40)["a"]
-    assert repr(found).startswith("'wordword") and len(repr(found)) < 10 * LARGEST
+    assert repr(found).startswith("'wordword")
+    assert len(repr(found)) < 10 * LARGEST
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,10 @@ def test_a_result_feeds_the_next_cluster() -> None:
         "return tf.abs(z)"
     )
     first, second = computation(body).clusters
-    assert set(first.feeds) == {second} and set(second.fed_by) == {first}
-    assert not first.uses and second.uses
+    assert set(first.feeds) == {second}
+    assert set(second.fed_by) == {first}
+    assert not first.uses
+    assert second.uses
 
 
 def test_facts_flow_through_operations() -> None:

@@ -33,7 +33,8 @@ def test_a_module_is_read_once() -> None:
     project = Project(facts, Files({MODULE: b"x = 1\n"}), (MODULE,))
     assert project.known(MODULE) is None
     module = project.module(MODULE)
-    assert module is not None and module is project.module(MODULE) is project.known(MODULE)
+    assert module is not None
+    assert module is project.module(MODULE) is project.known(MODULE)
     assert facts.asked == [MODULE]
 
 
@@ -52,7 +53,8 @@ def test_relative_names_are_of_the_working_directory(
         (folder / "module.py").write_text("x = 1\n", encoding="utf-8")
         monkeypatch.chdir(folder)
         module = Project(Facts(), Files({}), ("module.py",)).module(str(folder / "module.py"))
-        assert module is not None and module.reported
+        assert module is not None
+        assert module.reported
 
 
 def test_what_is_no_python_has_no_module() -> None:
@@ -63,7 +65,8 @@ def test_what_is_no_python_has_no_module() -> None:
 def test_a_package_without_an_init_is_an_empty_module() -> None:
     facts = Facts()
     module = Project(facts, Files({MODULE: b""})).module("/project/__init__.py")
-    assert module is not None and module.text == ""
+    assert module is not None
+    assert module.text == ""
     assert facts.asked == []
 
 
