@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from tpulint.runtime import emulator
 from tpulint.runtime.embedding import operations as embeddings
 from tpulint.runtime.embedding.patches import EmbeddingOperations, embeddings_emulated
 from tpulint.runtime.emulate import calls, cores
@@ -16,12 +17,8 @@ from tpulint.runtime.emulate.system import (
     cloud_detected,
     cluster_resolvers,
     cores_listed,
-    current_memory,
-    current_system,
-    emulating,
-    initialize_memory,
+    current_state,
     lost_variable,
-    note_initialized,
     serialized_topology,
     soft_placement,
     system_of,
@@ -29,7 +26,8 @@ from tpulint.runtime.emulate.system import (
 )
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.outside import outside_compilation
-from tpulint.runtime.pods import devices, placement, sessions
+from tpulint.runtime.pods import placement, sessions
+from tpulint.runtime.pods.devices import Pod
 from tpulint.runtime.pods.hosts import (
     clusters_connected,
     device_scope_restored,
@@ -76,14 +74,12 @@ def emulated_tpu(
     """
     hosts = _number_of_hosts(hosts, workers)
     system = system_of(num_replicas, topology, cores_per_replica, hosts)
-    patches = _patches() if current_system() is None else ()
+    patches = _patches() if emulator.current() is None else ()
     with (
-        devices.pod_emulated(hosts, system.num_cores // hosts, workers),
+        emulator.opened(system, Pod(hosts, system.num_cores // hosts, workers=tuple(workers))),
         patching.install(patches),
         functions_left_alone(),
         device_scope_restored(),
-        emulating(system),
-        embeddings.embedding_engine(),
     ):
         yield
 
@@ -121,15 +117,15 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
         soft_placement(),
         function_definitions_observed(functions.see),
         cores.cores_reported(functions, functions.holds_computation),
-        cores.variables_in_memory(current_memory, lost_variable),
+        cores.variables_in_memory(lambda: current_state().memory, lost_variable),
         placement.emulated_devices_placed(),
         sessions.sessions_on_workers(reach, answers, lost_host),
         cores.packed_variables_unpacked(),
         cores.first_copies_taken(),
         cores.manual_sharding_refused(),
-        cluster_resolvers(initialize_memory),
+        cluster_resolvers(lambda name: current_state().initialize_memory(name)),
         cloud_detected(),
-        tpu_systems(_initialize, lambda: note_initialized(is_now=False)),
+        tpu_systems(_initialize, _shut_down),
         calls.partitioned_calls(),
         calls.cross_replica_sums(lambda: enclosing_context() is not None),
         embeddings_emulated(_EMBEDDINGS),
@@ -158,16 +154,14 @@ def _replicate_on_cores(
     return found
 
 
-def _now() -> System:
-    system = current_system()
-    assert system is not None
-    return system
+def _shut_down() -> None:
+    current_state().is_initialized = False
 
 
 def _initialize() -> bytes:
     """Initialize the system: its topology, serialized."""
-    note_initialized(is_now=True)
+    current_state().is_initialized = True
     embeddings.forget()
-    system = _now()
+    system = emulator.current_part(System)
     mesh = system.mesh
     return serialized_topology(mesh.shape, mesh.coordinates, system.num_hosts)

@@ -74,7 +74,7 @@ def plainly(kind: str, batches: Any, *, accumulates: bool = True) -> tuple[list[
 
 
 def table_now() -> Any:
-    engine = operations._engines[-1]
+    engine = operations.current_engine()
     assert engine is not None
     return engine.retrieve("table")["parameters"]
 
@@ -101,7 +101,7 @@ def test_those_of_a_failed_step_are_forgotten(strategy: Any) -> None:
     made, fails = made_in(strategy), [True]
 
     def passed(gradient: Any, replica: Any) -> Any:
-        engine = operations._engines[-1]
+        engine = operations.current_engine()
         assert engine is not None
         if replica == 1 and fails:
             until = time.monotonic() + 20.0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from tpulint.runtime import emulator
 from tpulint.runtime.embedding.engine import Engine, Starved
 from tpulint.runtime.errors import DeadlockError, EmbeddingError, LostVariableError
 from tpulint.runtime.execute import queues
@@ -22,33 +22,33 @@ from tpulint.runtime.source_location import users_place
 from tpulint.runtime.tensorflow_internals import feeds, graphs
 
 _NO_BATCH = "waits for embedding activations, and no batch is enqueued for its core"
-_engines: list[Engine | None] = []
 
 
-@contextmanager
-def embedding_engine() -> Iterator[None]:
-    """Let the emulated TPU of the context have an engine, which is not set up yet."""
-    _engines.append(None)
-    try:
-        yield
-    finally:
-        _engines.pop()
+class _EngineSlot:
+    """The place of the emulated TPU for its engine, which a TPUEmbedding sets up."""
+
+    engine: Engine | None = None
+
+
+def current_engine() -> Engine | None:
+    """Return the engine, lost or not, that a TPUEmbedding has set up."""
+    return emulator.current_part(_EngineSlot).engine
 
 
 def is_set_up() -> bool:
     """Return whether a TPUEmbedding has set up the engine."""
-    engine = _engines[-1]
+    engine = current_engine()
     return engine is not None and not engine.is_lost
 
 
 def set_up(config: Any) -> None:
     """Set up the engine as `config`, a TPUEmbeddingConfiguration, says."""
-    _engines[-1] = Engine(config)
+    emulator.current_part(_EngineSlot).engine = Engine(config)
 
 
 def forget() -> None:
     """Lose the engine and its tables, because the TPU system is initialized again."""
-    engine = _engines[-1]
+    engine = current_engine()
     if engine is not None and not engine.is_lost:
         engine.is_lost, engine.lost_at = True, users_place()
 
@@ -141,7 +141,7 @@ def _queue_of(engine: Engine, core: Tensor) -> Tensor:
 
 
 def _engine() -> Engine:
-    engine = _engines[-1]
+    engine = current_engine()
     if engine is None:
         raise tf.errors.FailedPreconditionError(
             None, None, "the TPU is not initialized for embeddings: create the TPUEmbedding again"

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime import emulator
 from tpulint.runtime.pods.devices import (
     COORDINATORS_CPU,
     host_of,
@@ -160,7 +161,11 @@ def packed_variables_unpacked() -> Iterator[None]:
         yield
 
 
-_touched: list[dict[int, Any]] = []
+class _Touched(list[dict[int, Any]]):
+    """By id, the variables whose first copy the computations take that are built now.
+
+    The innermost computation is the last one.
+    """
 
 
 @contextlib.contextmanager
@@ -171,9 +176,10 @@ def first_copies_taken() -> Iterator[None]:
 
     def handle(self: Any) -> Any:
         is_whole = save_context.in_save_context() or tf.executing_eagerly()
-        if is_whole or tpu_util.enclosing_tpu_context() is None or not _touched:
+        touched = emulator.current_part(_Touched)
+        if is_whole or tpu_util.enclosing_tpu_context() is None or not touched:
             return real.fget(self)
-        _touched[-1][id(self)] = self
+        touched[-1][id(self)] = self
         with tpu_util.outside_or_skip_tpu_context():
             return self._vars[0].handle
 
@@ -186,11 +192,12 @@ def first_copies_taken() -> Iterator[None]:
 def copies_assigned() -> Iterator[None]:
     """Make all copies equal after a computation in a function, which is built in the context."""
     touched: dict[int, Any] = {}
-    _touched.append(touched)
+    being_built = emulator.current_part(_Touched)
+    being_built.append(touched)
     try:
         yield
     finally:
-        _touched.remove(touched)
+        being_built.remove(touched)
     for variable in touched.values():
         first, *others = variable._vars
         for other in others:

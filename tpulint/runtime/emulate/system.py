@@ -7,12 +7,12 @@ import functools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from tpulint.runtime import emulator
 from tpulint.runtime.emulate.cores import TPUMemory
 from tpulint.runtime.errors import LostVariableError
 from tpulint.runtime.pods.devices import current_pod
@@ -156,65 +156,42 @@ def system_of(
     return System(mesh_of_cores(cores, hosts))
 
 
-class _Memories:
-    """The memories of the TPUs of one system, by the names that the program gives them."""
+class SystemState:
+    """What the program has made of the system: whether it is initialized, and its memories.
+
+    There is a memory for each name that the program gives to the TPU.
+    """
 
     def __init__(self) -> None:
-        self.current = TPUMemory()
-        self._of: dict[str, TPUMemory] = {}
+        self.is_initialized = False
+        self.memory = TPUMemory()
+        """The memory in which variables are now created."""
+        self._memories: dict[str, TPUMemory] = {}
 
-    def initialize(self, name: str) -> None:
+    def initialize_memory(self, name: str) -> None:
         """Clear the memory of the TPU `name`, unless it is initialized for the first time."""
-        before = self._of.get(name)
+        before = self._memories.get(name)
         if before is not None:
             before.clear(users_place())
-        if self._of:
-            self.current = TPUMemory()
-        self._of[name] = self.current
-
-
-_systems: list[System] = []
-_initialized: list[bool] = []
-_memories: list[_Memories] = []
+        if self._memories:
+            self.memory = TPUMemory()
+        self._memories[name] = self.memory
 
 
 def current_system() -> System | None:
-    """Return the innermost emulated system, or None."""
-    return _systems[-1] if _systems else None
+    """Return the emulated system, if there is one."""
+    opened = emulator.current()
+    return opened.part(System) if opened else None
 
 
-@contextmanager
-def emulating(system: System) -> Iterator[None]:
-    """Make `system` the current one in the context, in all threads."""
-    _systems.append(system)
-    _initialized.append(False)
-    _memories.append(_Memories())
-    try:
-        yield
-    finally:
-        _systems.remove(system)
-        _initialized.pop()
-        _memories.pop()
-
-
-def note_initialized(*, is_now: bool) -> None:
-    """Note that the program has initialized the system, or has shut it down."""
-    _initialized[-1] = is_now
+def current_state() -> SystemState:
+    """Return the state of the emulated system, which must be there."""
+    return emulator.current_part(SystemState)
 
 
 def is_initialized() -> bool:
     """Return whether steps can run: there is no emulated system, or it has been initialized."""
-    return not _initialized or _initialized[-1]
-
-
-def current_memory() -> TPUMemory:
-    """Return the memory in which variables are now created."""
-    return _memories[-1].current
-
-
-def initialize_memory(name: str) -> None:
-    """Note that the program has initialized the TPU that it calls `name`."""
-    _memories[-1].initialize(name)
+    return emulator.current() is None or current_state().is_initialized
 
 
 def lost_variable(name: str, memory: TPUMemory) -> LostVariableError:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import tensorflow as tf
 
+from tpulint.runtime import emulator
 from tpulint.runtime.tensorflow_internals.modules import pydev
 
 LOCAL = "localhost"
@@ -79,57 +80,57 @@ class Pod:
         return f"{self.host_of_core(number)}/device:TPU:{number % self.cores_per_host}"
 
 
-_pods: list[Pod] = []
+def _pod() -> Pod | None:
+    """Return the hosts of the emulated TPU, if there is one."""
+    opened = emulator.current()
+    return opened.part(Pod) if opened else None
 
 
-@contextlib.contextmanager
-def pod_emulated(
-    num_hosts: int, cores_per_host: int, workers: Sequence[str] = ()
-) -> Iterator[None]:
-    """Let the devices in the context be those of `num_hosts` hosts, at the addresses `workers`."""
-    pod = Pod(num_hosts, cores_per_host, workers=tuple(workers))
-    _pods.append(pod)
-    try:
-        yield
-    finally:
-        _pods.remove(pod)
+def current_pod() -> Pod:
+    """Return the hosts of the emulated TPU, which must be there."""
+    return emulator.current_part(Pod)
+
+
+def _remote_pod() -> Pod | None:
+    """Return the hosts of the emulated TPU, if they are other machines to the program."""
+    pod = _pod()
+    return pod if pod is not None and pod.is_remote else None
 
 
 def has_workers() -> bool:
     """Return whether the hosts are other processes."""
-    return bool(_pods) and bool(current_pod().workers)
+    pod = _pod()
+    return pod is not None and bool(pod.workers)
 
 
 def is_connected_to_workers() -> bool:
     """Return whether the program is connected to hosts that are other processes."""
-    return has_workers() and current_pod().is_connected
-
-
-def current_pod() -> Pod:
-    """Return the hosts of the innermost emulated TPU."""
-    return _pods[-1]
+    pod = _pod()
+    return pod is not None and bool(pod.workers) and pod.is_connected
 
 
 def core_name(number: int) -> str:
     """Return the name of a core of the emulated TPU."""
-    return current_pod().core(number) if _pods else f"{_HERE}/device:TPU:{number}"
+    pod = _pod()
+    return pod.core(number) if pod else f"{_HERE}/device:TPU:{number}"
 
 
 def cores_of_a_host(otherwise: int) -> int:
     """Return the number of cores that a host of the emulated pod has; `otherwise` without one."""
-    return current_pod().cores_per_host if _pods and current_pod().is_remote else otherwise
+    pod = _remote_pod()
+    return pod.cores_per_host if pod else otherwise
 
 
 def remote_host_of_core(core: int) -> str | None:
     """Return the name of the host that has `core` of the emulated pod; None if it has one host."""
-    if not _pods or not current_pod().is_remote:
-        return None
-    return current_pod().host_of_core(core)
+    pod = _remote_pod()
+    return pod.host_of_core(core) if pod else None
 
 
 def job_of_cores() -> str:
     """Return the job that the cores belong to."""
-    return current_pod().job if _pods and current_pod().is_remote else LOCAL
+    pod = _remote_pod()
+    return pod.job if pod else LOCAL
 
 
 def is_emulated(device: str) -> bool:
@@ -139,19 +140,21 @@ def is_emulated(device: str) -> bool:
 
 def is_master(target: str | bytes | None) -> bool:
     """Return whether a session with this `target` is served by a host of the pod."""
-    if not target or not _pods or not current_pod().is_remote:
+    pod = _remote_pod()
+    if not target or pod is None:
         return False
     name = target.decode() if isinstance(target, bytes) else target
-    return name.rpartition("://")[2] in current_pod().masters
+    return name.rpartition("://")[2] in pod.masters
 
 
 def on_pod(device: str) -> bool:
     """Return whether `device` is of one of several hosts; a task without a job is theirs."""
-    if not device or not _pods or not current_pod().is_remote:
+    pod = _remote_pod()
+    if not device or pod is None:
         return False
     spec = spec_of(device)
-    is_task = spec.job == current_pod().job or (spec.job is None and spec.task is not None)
-    return is_task and (spec.task or 0) < current_pod().num_hosts
+    is_task = spec.job == pod.job or (spec.job is None and spec.task is not None)
+    return is_task and (spec.task or 0) < pod.num_hosts
 
 
 def names_only_host(device: str) -> bool:
@@ -159,10 +162,11 @@ def names_only_host(device: str) -> bool:
 
     Programs say "/job:worker" there; the host is this process.
     """
-    if not device or not _pods or current_pod().is_remote:
+    pod = _pod()
+    if not device or pod is None or pod.is_remote:
         return False
     spec = spec_of(device)
-    return spec.job == current_pod().job and not spec.task
+    return spec.job == pod.job and not spec.task
 
 
 def is_there(device: str | None) -> bool:

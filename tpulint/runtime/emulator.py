@@ -1,0 +1,73 @@
+"""The emulated TPU that is open: one object that holds all of its state, wherever that is defined.
+
+This module knows none of the parts, so that whatever has a part can be above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar, cast
+
+_Part = TypeVar("_Part")
+
+
+class Emulator:
+    """An emulated TPU: the parts that it is opened with, and those made when they are first used.
+
+    `outer` is the one that the code around had before, to which it returns at the end.
+    """
+
+    def __init__(self, outer: Emulator | None, parts: tuple[object, ...]) -> None:
+        self.outer = outer
+        self.is_open = True
+        self._parts = {type(part): part for part in parts}
+
+    def part(self, kind: type[_Part]) -> _Part:
+        """Return the part of the class `kind`, made by `kind()` if there is none yet."""
+        part = self._parts.get(kind)
+        if part is None:  # `setdefault` is atomic: two threads that come here get one part
+            part = self._parts.setdefault(kind, kind())
+        return cast(_Part, part)
+
+
+_opened_here: ContextVar[Emulator | None] = ContextVar("tpulint_emulator", default=None)
+_open: list[Emulator] = []
+"""The open emulators of this process, last opened last.
+
+A thread that the program or TensorFlow starts inherits no context variable. It sees the last one.
+"""
+
+
+def current() -> Emulator | None:
+    """Return the emulator that the code around has opened, or else the last of the process."""
+    emulator = _opened_here.get()
+    # A context may be copied while an emulator is open, and outlive it: as that of a task does.
+    while emulator is not None and not emulator.is_open:
+        emulator = emulator.outer
+    if emulator is None and _open:
+        return _open[-1]
+    return emulator
+
+
+def current_part(kind: type[_Part]) -> _Part:
+    """Return the part of the class `kind` of the emulator that must be open."""
+    emulator = current()
+    assert emulator is not None
+    return emulator.part(kind)
+
+
+@contextmanager
+def opened(*parts: object) -> Iterator[None]:
+    """Let an emulator with these parts be the current one in the context, in all threads."""
+    emulator = Emulator(current(), parts)
+    _opened_here.set(emulator)
+    _open.append(emulator)
+    try:
+        yield
+    finally:
+        emulator.is_open = False
+        _open.remove(emulator)
+        # No `reset`: a generator, as a fixture is, may be closed in another context than begun.
+        _opened_here.set(emulator.outer)
