@@ -187,6 +187,24 @@ def main(x):
 
 main(tf.ones([4]))
 """,
+    "a scope of a strategy that may be a TPU's, by a string of its module": """
+import tensorflow as tf
+
+def train(strategy, rows):
+    print("runs on a TPU")
+    for x in rows:
+        with strategy.scope():  # possible: TPU703
+            strategy.run(lambda y: y, args=(x,))
+""",
+    "a scope of a strategy whose module names a TPU in a comment, and has outputs": """
+import tensorflow as tf
+
+def train(strategy, rows):
+    output = []  # what a TPU makes
+    for x in rows:
+        with strategy.scope():
+            strategy.run(lambda y: y, args=(x,))
+""",
     "a scope in a loop that may be around the step": SYSTEM
     + """
 import sys

@@ -32,6 +32,12 @@ PROGRAMS = {
     "nothing": ("", "TPUStrategy", USE, True),
     "in a main": ("", "TPUStrategy", IN_MAIN, True),
     "calls of Python's": ("os.makedirs('logs')", "experimental.TPUStrategy", USE, True),
+    "a comment on an initialization": (
+        "# Not initialize_tpu_system(resolver), nor TPUClusterResolver.connect()",
+        "TPUStrategy",
+        USE,
+        True,
+    ),
     "another strategy": ("", "MirroredStrategy", USE, False),
     "an initialization": (
         "tf.tpu.experimental.initialize_tpu_system(resolver)",

@@ -92,3 +92,54 @@ OTHER_MODE = _row(
     r"(?:TRAIN|PREDICT|INFER)\b|['\"](?:train|predict|infer)['\"]",
     "a test of another mode of an Estimator",
 )
+TPU_WORD = _row(
+    r"(?i)tpu(?<!outpu)",
+    "an identifier or a string that names a TPU: a program without one has no TPU strategy",
+)
+
+# Calls and objects of packages that are not read.
+STRATEGY = _row(
+    r"(?i)strateg|distribution|replicator",
+    "a value that is called a strategy: where it is made is not seen",
+)
+SESSION = _row(r"(?i)sess(ion)?\b", "a value that is called a session: where it is made is unseen")
+GRAPH = _row(r"(?i)graph", "a value that is called a graph: where it is made is not seen")
+WRITER = _row(r"(?i)writer", "a call that is named after the writer of summaries that it makes")
+DATASET = _row(r"(?i)data", "an object of a module that is named after its data: a dataset")
+DATASET_MAKER = _row(
+    r"(?i)\.data\.|dataset", "a call of unseen code that is named after the dataset it makes"
+)
+PIPELINE_PART = _row(
+    r"(?i)input|data|batch|reader|pipeline|metric|host_call|params",
+    "a call that is named after a part of an input pipeline: its module was not read",
+)
+HOST_CALL = _row(
+    r"(?i)host_call",
+    "a call that is named after the `host_call` it makes: its module was not read",
+)
+RANDOM = _row(r"random", "a module or call that is named after its random numbers")
+INITIALIZER = _row(r"(?i)initializer", "a call that is named after the initializer it makes")
+LOGGING = _row(r"logging", "a module that shows values to a human")
+CPU = _row(r"(?i)cpu", "a device's name, in one of the many forms that `tf.device` takes")
+CROSS_SHARD = _row(r"CrossShard", "a wrapper of an optimizer, in any of the packages with one")
+SUMS_GRADIENTS = _row(
+    r"(?i)shard|distributed|replica|allreduce|all_reduce|horovod|tpu",
+    "an optimizer that is named after how it sums gradients, in a package that is not read",
+)
+TRAINS = _row(
+    r"train|optimi[sz]|minimi[sz]e|apply_grad|backward|update(?!_state)",
+    "a call that is named after training: it may update variables in code that is not read",
+)
+PREPARES_INPUT = _row(
+    r"strings?[._]|lookup|decode|parse|read_file|regex|sparse_tensor_to|unicode",
+    "a function that is named after what input pipelines do: the advice is to do it there",
+)
+MAY_INITIALIZE = _row(
+    r"(?i)tpu|init|connect|setup|strateg|device|accelerator|runtime",
+    "a call of code that is not read, and may initialize the TPU system",
+)
+INITIALIZES = _row(
+    r"initialize_(?:tpu_)?system",
+    "an identifier or a string that names an initialization of the TPU system",
+)
+RESOLVER = _row(r"Resolver$", "a class that is named after the TPU that it resolves")

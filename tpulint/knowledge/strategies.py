@@ -31,8 +31,6 @@ ONLY_EAGER = _words(
 
 # tensorflow/python/tpu/tpu_strategy_util.py: what clears the TPU, variables and all.
 INITIALIZES = _words("initialize_tpu_system")
-# The words of programs that do so, by whatever way (`TPUClusterResolver.connect` does it, too).
-INITIALIZING_WORDS = ("initialize_tpu_system", "initialize_system", "Resolver.connect(")
 SHUTS_DOWN = _words("shutdown_tpu_system")
 
 # A strategy can be set, or its scope entered, without a `with` block (distribute_lib.py).

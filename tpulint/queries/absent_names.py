@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.names.api_names import having_of, is_missing
 from tpulint.analysis.names.spelling_search import Spelled
 from tpulint.finding import Certainty
-from tpulint.knowledge import names
+from tpulint.knowledge import names, naming
 from tpulint.knowledge.renames import methods, renamed
 from tpulint.syntax.api_spellings import ATTRIBUTE, METHOD
 
@@ -20,7 +19,6 @@ BESIDE = (
     "tensorflow.distribute.experimental.rpc.kernels",
     "tensorflow.distribute.experimental.rpc.proto",
 )
-STRATEGY = re.compile(r"strateg|distribution|replicator", re.IGNORECASE)
 
 
 class Absent(NamedTuple):
@@ -82,7 +80,7 @@ def _certainty(spelled: Spelled) -> Certainty:
     if not spelled.having and any(path.startswith(LOOSE) for path in name.paths):
         fails = False  # older releases than the table's had more there, and a source tree has
     if name.place == METHOD:
-        fails = fails and STRATEGY.search(name.receiver) is not None
+        fails = fails and naming.STRATEGY.is_in(name.receiver)
     if spelled.having and name.inside and spelled.asks:
         fails = False  # its caller may have asked for the version
     if spelled.having and not spelled.target.configured:

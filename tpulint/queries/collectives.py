@@ -11,7 +11,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import Const, Value, options
-from tpulint.knowledge import seam
+from tpulint.knowledge import naming, seam
 
 # Keras' way to say that gradients are already summed, in older and newer releases.
 ALONE = {"experimental_aggregate_gradients": False, "skip_gradients_aggregation": True}
@@ -36,7 +36,9 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
         each.keyword in ALONE and each.value == Const(ALONE[each.keyword])
         for each in call.arguments
     )
-    wrapped = isinstance(call.receiver, ExternalObject) and "CrossShard" in call.receiver.path
+    wrapped = isinstance(call.receiver, ExternalObject) and naming.CROSS_SHARD.is_in(
+        call.receiver.path
+    )
     return wrapped or (computation.kind in seam.STRATEGY_RUN and not alone)
 
 

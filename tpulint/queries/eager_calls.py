@@ -54,7 +54,7 @@ def may_be_tpus(computation: Computation) -> bool:
     """Return whether the strategy is or may be a TPU's (its program mentions TPUs)."""
     if computation.certainty is Certainty.DEFINITE:
         return True
-    return any(each.speaks_of_tpus for each in modules_on_the_way(computation))
+    return any(each.has_word(naming.TPU_WORD) for each in modules_on_the_way(computation))
 
 
 def may_be_other_function(computation: Computation) -> bool:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.program import Feed, Program
-from tpulint.knowledge import seam
-
-# Names of what trains, also in code that is not seen.
-TRAINS = re.compile(r"train|optimi[sz]|minimi[sz]e|apply_grad|backward|update(?!_state)")
+from tpulint.knowledge import naming, seam
 
 
 def is_for_inference(program: Program, feed: Feed) -> bool:
@@ -41,4 +36,4 @@ def _shared(one: Context, other: Context) -> int:
 
 
 def _trains(step: Computation) -> bool:
-    return bool(step.updates) or any(TRAINS.search(call.last) for call in step.calls)
+    return bool(step.updates) or any(naming.TRAINS.is_in(call.last) for call in step.calls)

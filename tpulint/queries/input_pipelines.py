@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.structures import is_dataset, tensors
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
+from tpulint.syntax.expression_nodes import CallArgument, Constant
 
 # The position of `drop_remainder` among the arguments, self left out.
 BATCHES = {
@@ -171,6 +173,16 @@ def keeps_remainder(batch: ExternalObject) -> bool | None:
     if given == Const(False):
         return True
     return False if Const(True) in options(given) else None
+
+
+def drops_remainders(module: Module) -> bool:
+    """Return whether a call in `module` drops the remainder of its batches."""
+    return module.facts.names_any(frozenset(["drop_remainder"])) and any(
+        isinstance(node, CallArgument)
+        and node.keyword == "drop_remainder"
+        and node.value == Constant(True)
+        for node in module.nodes()
+    )
 
 
 def comes_out_even(batch: ExternalObject) -> bool:

@@ -15,7 +15,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const, Strategy, Value
 from tpulint.finding import Certainty
-from tpulint.knowledge import seam
+from tpulint.knowledge import naming, seam
 from tpulint.knowledge.strategies import SCOPE_BY_HAND
 from tpulint.queries.eager_calls import is_built_in_graph
 from tpulint.queries.keras_objects import has_slots, has_variables, is_optimizer
@@ -187,7 +187,7 @@ def is_guessed(context: Context, computation: Computation) -> bool:
 def _is_on_cpu(made: Context) -> bool:
     """Return whether it was placed on a CPU in so many words."""
     names = [each.payload for each in made.with_blocks(DEVICE)]
-    return any(isinstance(each, Const) and "cpu" in str(each.value).lower() for each in names)
+    return any(isinstance(each, Const) and naming.CPU.is_in(str(each.value)) for each in names)
 
 
 def _is_of_strategy(call: ApiCall) -> bool:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
-
+from tpulint.analysis.domain.branch_tests import dotted_path
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.names.requirements import allowed
-from tpulint.analysis.names.target_release import Target, keeps_keras_2
+from tpulint.analysis.names.target_release import Target
 from tpulint.knowledge import operations
+from tpulint.syntax.expression_nodes import Attribute
 
 KERAS = "tensorflow.keras"
 V1_AND_V2 = "tensorflow.summary."  # whose functions build other operations in TensorFlow 2
-CONTRIB = re.compile(r"^[^#\n]*\btf\.contrib\.", re.MULTILINE)
+CONTRIB = "tf.contrib"  # which TensorFlow 2 does not have
 
 
 def target_at(program: Program, site: Site, path: str) -> Target:
     """Return the target for the dotted name `path` where it is used."""
     module = site.module
-    keras_2 = keeps_keras_2(module.text.encode())
-    return program.targets.of(module.filename).of_file(keras_2).of_name(path)
+    return program.targets.of(module.filename).of_file(module.keeps_keras_2).of_name(path)
 
 
 def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperation | None:
@@ -38,4 +37,7 @@ def is_for_tensorflow_1(program: Program, site: Site) -> bool:
     target = program.targets.of(site.module.filename)
     if target.stated:
         return not target.mask & allowed([(">=", "2.0")])
-    return CONTRIB.search(site.module.text) is not None
+    return site.module.facts.names_any(frozenset(["contrib"])) and any(
+        isinstance(node, Attribute) and dotted_path(node.base) == CONTRIB
+        for node in site.module.nodes()
+    )

@@ -34,7 +34,7 @@ class Word(NamedTuple):
     is_affirmed: the test asks that it holds. In `not use_gpu` it asks that it does not.
     """
 
-    text: str
+    name: str
     is_affirmed: bool
 
 
@@ -112,13 +112,13 @@ def _words_of_value(value: TestedValue) -> Iterator[Word]:
 
 def asks_about(context: BaseContext, pattern: NamePattern) -> bool:
     """Return whether a test on the way to `context` has a word like this, whatever it answers."""
-    return any(pattern.is_in(word.text) for word, _ in asked(context))
+    return any(pattern.is_in(word.name) for word, _ in asked(context))
 
 
 def is_for(context: BaseContext, pattern: NamePattern) -> bool:
     """Return whether a test on the way to `context` asks for such a word, and finds it."""
     return any(
-        pattern.is_in(word.text) and branch is word.is_affirmed for word, branch in asked(context)
+        pattern.is_in(word.name) and branch is word.is_affirmed for word, branch in asked(context)
     )
 
 

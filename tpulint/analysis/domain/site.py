@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from tpulint.analysis.names.target_release import keeps_keras_2
 from tpulint.finding import Span
+from tpulint.knowledge.naming import NamePattern
 from tpulint.syntax import ir
+from tpulint.syntax.expression_nodes import Constant
 from tpulint.syntax.lazy_module import pieces_of
+from tpulint.syntax.nodes import Node, walk
 from tpulint.syntax.prefilter import builds_computations, makes_tpu_strategy
 
 
@@ -22,6 +27,7 @@ class Module:
         self.reported = True
         self.pieces = pieces_of(text, facts)
         self.sites: dict[int, Site] = {}
+        self._words: dict[NamePattern, bool] = {}
         self._written: dict[frozenset[str], frozenset[str]] = {}
 
     @cached_property
@@ -35,9 +41,34 @@ class Module:
         return makes_tpu_strategy(self.text.encode())
 
     @cached_property
-    def speaks_of_tpus(self) -> bool:
-        """Return whether a TPU is named here at all, in code or in words."""
-        return "tpu" in self.text.lower()
+    def keeps_keras_2(self) -> bool:
+        """Return whether this may choose Keras 2."""
+        return keeps_keras_2(self.text.encode())
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield every node of the module, those in functions included."""
+        yield from walk(*self.facts.body)
+        for function in self.facts.functions:
+            yield from walk(*function.body)
+
+    def has_word(self, pattern: NamePattern) -> bool:
+        """Return whether an identifier or a string constant looks like this; no comment counts."""
+        answer = self._words.get(pattern)
+        if answer is None:
+            answer = self._words[pattern] = pattern.is_in(self.text) and any(
+                map(pattern.is_in, self._names_and_strings())
+            )
+        return answer
+
+    def _names_and_strings(self) -> Iterator[str]:
+        yield from self.facts.mentions
+        for function in self.facts.functions:
+            yield from function.mentions
+        yield from (
+            node.value
+            for node in self.nodes()
+            if isinstance(node, Constant) and isinstance(node.value, str)
+        )
 
     def written(self, names: frozenset[str]) -> frozenset[str]:
         """Return those of the names that may be in the module: none other is in its functions.

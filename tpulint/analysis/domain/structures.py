@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from tpulint.analysis.domain.events import Context, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.values import UNKNOWN, Choice, Const, Text, Value, join, options
+from tpulint.knowledge import naming
 
 DEPTH = 5  # structures within structures
 STRUCTURES = (Choice, Sequence, Mapping)
@@ -141,7 +142,8 @@ def drop(mapping: Mapping, key: object, context: Context) -> None:
 def is_dataset(value: Value) -> bool:
     """Return whether this is an input pipeline, as its name says."""
     return all(
-        isinstance(each, ExternalObject) and "data" in each.path.lower() for each in options(value)
+        isinstance(each, ExternalObject) and naming.DATASET.is_in(each.path)
+        for each in options(value)
     )
 
 

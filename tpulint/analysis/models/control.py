@@ -40,7 +40,7 @@ from tpulint.analysis.domain.values import (
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.calls import traced
 from tpulint.analysis.models.call import Call, parameter_count
-from tpulint.knowledge import seam
+from tpulint.knowledge import naming, seam
 
 CALLABLE = (Function, Bound, Partial)
 CONTEXT_CLASSES = frozenset(["XLAControlFlowContext", "CondContext", "WhileContext"])
@@ -85,7 +85,7 @@ def answer(this: Call) -> Value | None:
 def _is_graph(this: Call) -> bool:
     """`tf.Graph().as_default()`, and that of a name that says graph: a writer has one too."""
     receiver = this.receiver.last if isinstance(this.receiver, ExternalObject) else this.base
-    return "graph" in receiver.lower()
+    return naming.GRAPH.is_in(receiver)
 
 
 def _elements(this: Call, callee: Value, element: Value) -> list[Value]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from tpulint.analysis.domain.events import ApiCall, Tensor
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.values import (
@@ -17,17 +15,14 @@ from tpulint.analysis.domain.values import (
 )
 from tpulint.analysis.interpreter import attributes, calls
 from tpulint.analysis.models.call import Call
-
-# Names of what makes input pipelines, host functions, parameters; nothing else is kept.
-_MAKES = re.compile(r"input|data|batch|reader|pipeline|metric|host_call|params", re.IGNORECASE)
-_HOST_CALL = re.compile(r"host_call", re.IGNORECASE)
+from tpulint.knowledge import naming
 
 
 def kept(record: ApiCall, callee: DeferredName, found: Value) -> Value:
     """Return the result of calling what was passed by, with the call: it may be wanted later."""
     unseen = isinstance(found, Tensor) and found.sort == "unseen"
-    if (found is UNKNOWN and _MAKES.search(callee.name)) or (
-        unseen and _HOST_CALL.search(callee.name)
+    if (found is UNKNOWN and naming.PIPELINE_PART.is_in(callee.name)) or (
+        unseen and naming.HOST_CALL.is_in(callee.name)
     ):
         found = ExternalObject(callee.path, record.site, record.context)
     if isinstance(found, ExternalObject):

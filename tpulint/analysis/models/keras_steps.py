@@ -34,6 +34,7 @@ from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.deferred_modules import after_all
 from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
+from tpulint.knowledge import naming
 from tpulint.knowledge.keras import (
     CALLBACK_METHODS,
     FUNCTION_HOLDERS,
@@ -86,7 +87,7 @@ def _run(this: Call, model: Model) -> None:
     if strategy is None or strategy.kind == "other":
         return
     assert model.context is not None
-    if strategy.kind == "unknown" and not _speaks_of_tpus(this):
+    if strategy.kind == "unknown" and not _names_a_tpu(this):
         return
     scope = model.context.with_blocks(SCOPE, "")[0]
     known = strategy.kind == "tpu" and not scope.perhaps
@@ -98,11 +99,10 @@ def _run(this: Call, model: Model) -> None:
     _callbacks(this, model)
 
 
-def _speaks_of_tpus(this: Call) -> bool:
+def _names_a_tpu(this: Call) -> bool:
     chain = this.frame.context.call_chain
-    return any(each.site.module.speaks_of_tpus for each in chain) or (
-        this.site.module.speaks_of_tpus
-    )
+    modules = [this.site.module, *(each.site.module for each in chain)]
+    return any(module.has_word(naming.TPU_WORD) for module in modules)
 
 
 def _step(this: Call, model: Model, name: str, sure: Certainty) -> None:

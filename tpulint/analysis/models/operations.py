@@ -20,7 +20,7 @@ from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models import keras_layers
 from tpulint.analysis.models.call import Call, parameter_count
 from tpulint.finding import Certainty
-from tpulint.knowledge import seam
+from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 
 # The sorts of what a call gives, by its dotted name.
@@ -51,7 +51,7 @@ def given_by(path: str) -> str:
     tensorflow = is_tensorflow(path)
     if tensorflow and (name in seam.OPERATIONS or name.startswith("assert_")):
         return OPERATION
-    data = ".data." in path or "dataset" in path.lower()
+    data = naming.DATASET_MAKER.is_in(path)
     if name.lstrip("_")[:1].isupper() or data or name in seam.OBJECTS:
         return OBJECT
     if not tensorflow:
@@ -69,8 +69,8 @@ def _tensor(this: Call) -> Value:
     made = this.operation()
     if made.operation is not None:
         made.operation.ordered = this.name in seam.ORDERED
-    made.uniform = "random" not in this.path and uniform(this.values)
-    made.data = this.name not in seam.SHAPES_ONLY and (made.data or "random" in this.path)
+    made.uniform = not naming.RANDOM.is_in(this.path) and uniform(this.values)
+    made.data = this.name not in seam.SHAPES_ONLY and (made.data or naming.RANDOM.is_in(this.path))
     made.shape = () if gives_scalar(this.record) else None
     if this.path in seam.TENSOR_LISTS:
         return Sequence("list", [made], True, this.site, this.frame.context)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from tpulint.analysis.domain.branch_tests import is_for_another
 from tpulint.analysis.domain.context import WITH, Scope
 from tpulint.analysis.domain.effects import NOT_A_TPUS, SCOPE
@@ -14,10 +12,9 @@ from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
-from tpulint.knowledge import seam
+from tpulint.knowledge import naming, seam
 from tpulint.knowledge.strategies import SCOPE_BY_HAND
 
-LOOKS_LIKE_ONE = re.compile(r"(strateg|distribution|replicator)", re.IGNORECASE)
 # No other object has methods of these names.
 METHODS = seam.STRATEGY_RUN | {seam.CALL_FOR_EACH_REPLICA, "scope"}
 RESOLVER = "TPUClusterResolver"
@@ -27,7 +24,7 @@ def answer(this: Call) -> Value | None:
     if isinstance(this.receiver, Strategy):
         return _method(this, this.receiver)
     if isinstance(this.receiver, Opaque) and this.name in METHODS:
-        looks = LOOKS_LIKE_ONE.search(this.receiver.last) or this.receiver.last == "extended"
+        looks = naming.STRATEGY.is_in(this.receiver.last) or this.receiver.last == "extended"
         if looks:
             return _method(this, _assumed(this, this.receiver))
     if this.receiver is None or isinstance(this.receiver, (Opaque, ExternalObject)):

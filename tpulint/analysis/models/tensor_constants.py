@@ -10,7 +10,7 @@ from tpulint.analysis.domain.shapes import Shape, described, dtype_of, shape_of
 from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Value
 from tpulint.analysis.models.call import Call
-from tpulint.knowledge import seam
+from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 
 FILLED = frozenset(["fill", "zeros", "ones", "zeros_like", "ones_like"])
@@ -29,7 +29,7 @@ def answer(this: Call) -> Value | None:
         return None
     made = this.operation()
     made.dtype, made.shape = maker(this)
-    varies = "random" in this.path or this.name.startswith("placeholder")
+    varies = naming.RANDOM.is_in(this.path) or this.name.startswith("placeholder")
     made.uniform = not varies and uniform(_deciding(this))
     made.filled = _is_filled(this)
     made.data = this.name not in seam.SHAPES_ONLY and (made.data or varies)

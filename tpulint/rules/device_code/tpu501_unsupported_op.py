@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.branch_tests import asks_about, is_for, is_for_gpu
@@ -23,8 +22,6 @@ from tpulint.rules.base import Report, Rule, register
 # The operations of a table or a queue are never compiled: its state lives on the host.
 HELD_BY_THE_HOST = {"table": "a lookup table", "queue": "a queue"}
 AHEAD = "do it in the input pipeline"
-# Functions that prepare inputs, better called before these are given to the device.
-OF_INPUTS = re.compile(r"strings?[._]|lookup|decode|parse|read_file|regex|sparse_tensor_to|unicode")
 # Functions that a model_fn calls to drop the summaries that its helpers made.
 EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
 V1_SUMMARIES = frozenset(
@@ -77,7 +74,7 @@ def instead(call: ApiCall, built: BuiltOperation, computation: Computation) -> s
     if built.writer or V1_SUMMARIES.issuperset(built.operations):
         in_estimator = computation.kind == MODEL_FN
         return "write it in `host_call`" if in_estimator else "write it outside the computation"
-    if OF_INPUTS.search(call.path):
+    if naming.PREPARES_INPUT.is_in(call.path):
         return AHEAD
     return "send it to the host with `outside_compilation`"
 
@@ -112,7 +109,7 @@ def is_left_out(
 
 def has_writer(program: Program, computation: Computation) -> bool:
     """Return whether the device's code makes a writer the default one: graphs have this, too."""
-    makers = [name for name in program.named if "writer" in name.lower()]
+    makers = [name for name in program.named if naming.WRITER.is_in(name)]
     made = {each.site for name in makers for each in program.named[name]}
     return any(
         each.last == "as_default" and each.context.on_device and each.receiver.site in made

@@ -9,7 +9,7 @@ from tpulint.analysis.domain.objects import TraceTimeValue
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty, Severity
-from tpulint.knowledge import seam
+from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.knowledge.trace_time import FIXED
 from tpulint.queries.eager_calls import asks_for_eager
@@ -75,8 +75,8 @@ def is_fixed(call: ApiCall) -> bool:
     return (
         call.last in seam.VARIABLE_MAKERS
         or call.last in CONSTANTS
-        or "initializer" in call.path.lower()
-        or "logging" in call.path
+        or naming.INITIALIZER.is_in(call.path)
+        or naming.LOGGING.is_in(call.path)
     )
 
 
@@ -86,8 +86,9 @@ def is_meant(computation: Computation, effect: Effect) -> bool:
         inner = effect.context.conditions - computation.context.conditions
         tells = asks_for_eager(effect.context._replace(conditions=inner))
         return computation.kind not in STEPS or (effect.kind == "shows" and tells)
-    if "random" not in effect.name:
+    if not naming.RANDOM.is_in(effect.name):
         return effect.kind == "decides"
     return any(
-        each.last in ("seed", "set_seed") and "random" in each.path for each in computation.calls
+        each.last in ("seed", "set_seed") and naming.RANDOM.is_in(each.path)
+        for each in computation.calls
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import GUESSES
 from tpulint.analysis.domain.events import ApiCall, Computation
@@ -15,15 +13,13 @@ from tpulint.analysis.domain.values import Choice, External, Value
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
-from tpulint.knowledge import seam
+from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.queries.estimators import may_have_one_replica
 from tpulint.rules.base import Report, Rule, register
 
 UPDATES = ("minimize", "apply_gradients")
 WRAPPER = "CrossShardOptimizer"
-# Words in the names of wrappers that sum gradients, in packages that are not seen.
-SUMS = re.compile(r"shard|distributed|replica|allreduce|all_reduce|horovod|tpu", re.IGNORECASE)
 
 
 @register
@@ -117,12 +113,12 @@ def is_bare(receiver: Value | None) -> bool:
     if not is_tensorflow(receiver.path):
         return _is_from_elsewhere(receiver)
     named = receiver.last.endswith("Optimizer") or ".optimizers." in receiver.path
-    return named and not SUMS.search(receiver.last) and not _wraps(receiver)
+    return named and not naming.SUMS_GRADIENTS.is_in(receiver.last) and not _wraps(receiver)
 
 
 def _is_from_elsewhere(optimizer: ExternalObject) -> bool:
     """Return whether another package's optimizer, or wrapper, shows no sum of gradients."""
-    if SUMS.search(optimizer.path):
+    if naming.SUMS_GRADIENTS.is_in(optimizer.path):
         return False
     held = [v for _, v in optimizer.arguments if isinstance(v, (ExternalObject, Instance))]
     return optimizer.last.endswith("Optimizer") or (bool(held) and all(map(is_bare, held)))

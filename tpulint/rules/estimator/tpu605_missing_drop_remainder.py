@@ -17,6 +17,7 @@ from tpulint.queries.input_pipelines import (
     calls_of,
     comes_out_even,
     data_of,
+    drops_remainders,
     is_endless,
     keeps_remainder,
     last_batches,
@@ -24,7 +25,6 @@ from tpulint.queries.input_pipelines import (
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.expression_nodes import Constant
 
-DROPPED = "drop_remainder=True"
 # Methods that give a tensor a static shape by hand.
 FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape"])
 
@@ -84,7 +84,7 @@ def _may_surprise(program: Program, feed: Feed, batch: ExternalObject) -> bool:
     said = [each.node for each in given if each is not None]
     if feed.kind != "evaluate":
         # A file that drops other remainders may have forgotten this one, also where it evaluates.
-        wanted = DROPPED not in batch.site.module.text and is_for_inference(program, feed)
+        wanted = not drops_remainders(batch.site.module) and is_for_inference(program, feed)
         return not said and not wanted and not comes_out_even(batch)
     return any(isinstance(each, Constant) for each in said) and any(
         False in [each and keeps_remainder(each) for each in last_batches(data_of(program, other))]

@@ -157,9 +157,9 @@ def is_evaluated(computation: Computation, context: Context) -> bool | None:
     for key, branch in context.conditions - computation.context.conditions:
         words = list(words_of(key))
         modes = {
-            (naming.EVALUATION.is_in(word.text), branch is word.is_affirmed)
+            (naming.EVALUATION.is_in(word.name), branch is word.is_affirmed)
             for word in words
-            if naming.EVALUATION.is_in(word.text) or naming.OTHER_MODE.is_in(word.text)
+            if naming.EVALUATION.is_in(word.name) or naming.OTHER_MODE.is_in(word.name)
         }
         if modes in ({(True, False)}, {(False, True)}):
             return None  # a test of one mode, and this branch is not for evaluations

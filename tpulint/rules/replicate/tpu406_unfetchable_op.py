@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Tensor
@@ -13,11 +12,11 @@ from tpulint.analysis.domain.values import Opaque, Value
 from tpulint.diagnostics.culprits import Culprit, in_argument
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Certainty, Severity, Step
+from tpulint.knowledge import naming
 from tpulint.queries.entry_calls import SIGNATURES, replicas
 from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report, Rule, register
 
-SESSION = re.compile(r"sess(ion)?\b", re.IGNORECASE)
 RUNS = frozenset(["run", "partial_run", "make_callable"])
 HOOKS = ("training_hooks", "evaluation_hooks", "prediction_hooks")
 
@@ -114,7 +113,7 @@ def taken_by(call: ApiCall) -> Iterator[tuple[Value, Argument | None]]:
 
 def _is_session(receiver: Value | None) -> bool:
     name = receiver.last if isinstance(receiver, (ExternalObject, Opaque)) else ""
-    return bool(SESSION.search(name))
+    return naming.SESSION.is_in(name)
 
 
 def hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:

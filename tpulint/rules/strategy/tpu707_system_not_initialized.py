@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.context import UNSEEN_CALLER
@@ -10,17 +9,15 @@ from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.keras_models import is_model
 from tpulint.analysis.domain.objects import ExternalObject, Instance
 from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import NONE, Strategy, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
-from tpulint.knowledge import seam
+from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
-from tpulint.knowledge.strategies import INITIALIZING_WORDS
 from tpulint.queries.eager_calls import is_built_in_graph
 from tpulint.rules.base import Report, Rule, register
-
-# Parts of names of unseen functions that may initialize the system.
-MAY_INITIALIZE = re.compile(r"tpu|init|connect|setup|strateg|device|accelerator|runtime")
+from tpulint.syntax.expression_nodes import Attribute, last_name
 
 
 @register
@@ -82,12 +79,27 @@ def is_seen(computation: Computation, made: ApiCall) -> bool:
 
 def may_be_initialized(program: Program) -> bool:
     """Return whether anything initializes the system, or something unseen may."""
-    if any(word in module.text for module in program.modules for word in INITIALIZING_WORDS):
+    if any(_names_initialization(module) for module in program.modules):
         return True
     return any(
-        MAY_INITIALIZE.search(call.path.lower()) or takes_resolver(call)
+        naming.MAY_INITIALIZE.is_in(call.path) or takes_resolver(call)
         for call in program.calls
         if not is_tensorflow(call.path) and call.receiver is None
+    )
+
+
+def _names_initialization(module: Module) -> bool:
+    """Return whether a module names what initializes the system, or `Resolver.connect`.
+
+    That does it too (tpu_cluster_resolver.py), and code that is not followed may be what calls it.
+    """
+    if module.has_word(naming.INITIALIZES):
+        return True
+    return module.facts.names_any(frozenset(["connect"])) and any(
+        isinstance(node, Attribute)
+        and node.name == "connect"
+        and naming.RESOLVER.is_in(last_name(node.base))
+        for node in module.nodes()
     )
 
 
