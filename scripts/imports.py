@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # The packages of the analyzer, lowest first. A module imports from its own layer or below.
 LAYERS = (
-    {"", "finding", "codes", "disk", "notebook", "patterns", "cache_dir"}
+    {"", "finding", "codes", "ordering", "disk", "notebook", "patterns", "cache_dir"}
     | {"worker_pool", "unfinished"},
     {"source", "config", "knowledge"},
     {"syntax"},

@@ -30,7 +30,7 @@ LABELS = {
     "analysis.domain": "sites, contexts, values, events, the program",
     "analysis.names": "API names by spelling, target release",
     "syntax": "summaries of modules, from the syntax tree",
-    BASE: "config, knowledge, source, finding, codes",
+    BASE: "config, knowledge, source, finding, codes, ordering",
     "runtime": "TPU programs on a CPU: mark, extract, schedule, execute",
 }
 _NAMES = "analysis.names"

@@ -36,6 +36,7 @@ from tpulint.explain.explanation import (
     RuleNote,
 )
 from tpulint.finding import Certainty, Finding
+from tpulint.ordering.truth import Truth
 from tpulint.pipeline.check_result import CheckResult
 from tpulint.pipeline.request import Request
 from tpulint.pipeline.resolve import is_shown, new_findings
@@ -274,9 +275,9 @@ def _waiting(cluster: Cluster) -> str:
     if cluster.computation is None:
         return ", outside every TPU computation"
     waits = HappensBefore(cluster.computation).waits_for(cluster)
-    if waits is None:
+    if waits is Truth.NO:
         return "; nothing waits for it"
-    return f"; the device {'waits' if waits else 'may wait'} for it"
+    return f"; the device {'waits' if waits is Truth.YES else 'may wait'} for it"
 
 
 # The result of each rule at some rows: the events it looked at, and the reason it is silent.

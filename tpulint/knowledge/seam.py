@@ -7,6 +7,8 @@ shims (`lingvo.compat.tpu.shard`).
 
 from __future__ import annotations
 
+from tpulint.ordering.operations import COLLECTIVE_CALLS
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -182,15 +184,8 @@ METRIC_METHODS = {
 # Optimizer methods that update variables, and the step that they count.
 OPTIMIZER_UPDATES = _words("minimize apply_gradients apply")
 
-# Operations that replicas carry out together (tpu_ops.py; distribute_lib.ReplicaContext).
-COLLECTIVES = _words(
-    """
-    cross_replica_sum cross_replica_mean all_reduce merge_call all_to_all
-    collective_permute all_gather
-    """
-)
-# Of these, what leaves every replica with the same.
-AGREEMENTS = _words("cross_replica_sum cross_replica_mean all_reduce all_gather")
+# Calls in which replicas wait for one another; what merge_call is given may do so.
+COLLECTIVES = COLLECTIVE_CALLS | {"merge_call"}
 REPLICA_ID = _words("replica_id_in_sync_group replica_id get_replica_id")
 
 # Calls that give an Operation, not a tensor (in graph mode); assert_less and its kin as well.

@@ -49,8 +49,10 @@ from tpulint.map.pictures.model import (
     MapVariable,
     MapWait,
 )
+from tpulint.ordering.host_order import Phase
+from tpulint.ordering.truth import Truth
 from tpulint.queries.device_code import is_compiled, placed_softly
-from tpulint.queries.happens_before import AFTER, BEFORE, order_of
+from tpulint.queries.happens_before import order_of
 from tpulint.queries.input_pipelines import data_of, steps
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 
@@ -174,14 +176,14 @@ class _Drawing:
             return moved_call(box)
         cluster = box.opened[0]
         name = _plain(cluster)
-        words = {True: f"waits for {name}", False: f"may wait for {name}"}
+        words = {Truth.YES: f"waits for {name}", Truth.MAYBE: f"may wait for {name}"}
         if cluster.kind in ("host_call", "eval_metrics"):
             text = "goes through the outfeed; nothing waits"
         else:
             order = order_of(self.program, self.computation)
             waits = order.waits_for(cluster)
-            turns = {each.when for each in order.turns(cluster)}
-            text = words[waits] if waits is not None else _unawaited(name, turns)
+            parts = {placement.when for placement in order.placements(cluster)}
+            text = words.get(waits) or _unawaited(name, parts)
         times = len(box.opened)
         return MapNode(
             box.key,
@@ -220,15 +222,15 @@ class _Drawing:
             yield MapEdge(call, box.key, SENDS, sent, unseen, (call, box.key) in red)
             back = given_away(cluster.uses)
             waits = order_of(self.program, self.computation).waits_for(cluster)
-            if back or waits is not None:
+            if back or waits is not Truth.NO:
                 label = "" if back else "when it has ended"
                 yield MapEdge(box.key, call, RETURNS, back, label)
 
 
-def _unawaited(name: str, turns: set[str]) -> str:
-    if turns == {BEFORE}:
+def _unawaited(name: str, parts: set[Phase]) -> str:
+    if parts == {Phase.BEFORE}:
         return f"{name} runs before the device program"
-    return f"nothing waits for {name}" if turns == {AFTER} else f"sends to {name}"
+    return f"nothing waits for {name}" if parts == {Phase.AFTER} else f"sends to {name}"
 
 
 def _cluster_node(box: OpenBox) -> MapNode:

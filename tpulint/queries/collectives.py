@@ -12,6 +12,7 @@ from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import Const, Value, options
 from tpulint.knowledge import naming, seam
+from tpulint.ordering.truth import Truth
 
 # Keras' way to say that gradients are already summed, in older and newer releases.
 ALONE = {"experimental_aggregate_gradients": False, "skip_gradients_aggregation": True}
@@ -43,7 +44,7 @@ def synchronizes(computation: Computation, call: ApiCall) -> bool:
 
 
 def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
-    """Return the tensors and variables that decide, but for those that all replicas have alike."""
+    """Return the tensors and variables that decide on traced control flow."""
     found: list[Tensor | Variable] = []
     for scope in scopes:
         payload = scope.payload
@@ -52,10 +53,13 @@ def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
         parts: list[Tensor | Variable] = [
             each for each in options(payload) if isinstance(each, Variable)
         ]
-        found += [each for each in [*parts, *tensors(payload)] if not uniform([each])]
+        found += [*parts, *tensors(payload)]
     return found
 
 
-def differs(decider: Tensor | Variable) -> bool:
-    """Return whether each replica has its own of it."""
-    return isinstance(decider, Tensor) and decider.per_replica
+def alike(decider: Tensor | Variable) -> Truth:
+    """Return whether all replicas have the same of it."""
+    if uniform([decider]):
+        return Truth.YES
+    has_own = isinstance(decider, Tensor) and decider.per_replica
+    return Truth.NO if has_own else Truth.MAYBE

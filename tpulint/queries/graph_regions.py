@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from tpulint.analysis.domain.context import (
     CLUSTER,
@@ -20,21 +19,22 @@ from tpulint.analysis.domain.context import (
     Scope,
 )
 from tpulint.analysis.domain.effects import CLEARS, DEPENDENCIES, GRAPH, INIT_SCOPE
-from tpulint.analysis.domain.events import Access, Cluster, Computation, Context, Operation, Tensor
+from tpulint.analysis.domain.events import (
+    Access,
+    Cluster,
+    Computation,
+    Context,
+    Operation,
+    Tensor,
+    Variable,
+)
+from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.analysis.domain.structures import distinguished
-from tpulint.analysis.domain.values import Opaque, Value, options
+from tpulint.analysis.domain.values import UNKNOWN, Const, Opaque, Value, options
+from tpulint.ordering.host_order import Edge
 from tpulint.queries.touches import conflict, in_one_loop, is_sure
 
 BODIES = (COND, WHILE, FUNCTION)
-
-
-class GraphEdge(NamedTuple):
-    """`source` comes before `user`, and is there whenever this is, if `sure`."""
-
-    source: GraphNode
-    user: GraphNode
-    data: bool
-    sure: bool
 
 
 @dataclass(eq=False)
@@ -48,8 +48,8 @@ class GraphNode:
 
     cluster: Cluster | None
     operations: list[Operation] = field(default_factory=list)
-    sources: list[GraphEdge] = field(default_factory=list)
-    users: list[GraphEdge] = field(default_factory=list)
+    sources: list[Edge[GraphNode]] = field(default_factory=list)
+    users: list[Edge[GraphNode]] = field(default_factory=list)
     is_taken: bool = False
     is_waited_for: bool = False
     is_result: bool = False
@@ -81,9 +81,10 @@ class GraphRegion:
         """Return the node that is or holds `operation`; None where it is not in this region."""
         return self._of.get(id(operation))
 
-    def of_cluster(self, node: GraphNode) -> Iterator[GraphNode]:
-        """Return the nodes of the host cluster that `node` belongs to."""
-        return (each for each in self._nodes.values() if each.cluster is node.cluster)
+    @property
+    def host_nodes(self) -> list[GraphNode]:
+        """The nodes of host clusters."""
+        return [node for node in self._nodes.values() if node.cluster is not None]
 
     def _add(self, operation: Operation) -> None:
         key, cluster = self._place(operation.context)
@@ -248,6 +249,56 @@ def _identity(scope: Scope) -> int:
 
 
 def _join(source: GraphNode, user: GraphNode, data: bool, sure: bool) -> None:
-    edge = GraphEdge(source, user, data, sure)
+    edge = Edge(source, user, data, sure)
     source.users.append(edge)
     user.sources.append(edge)
+
+
+@dataclass(frozen=True)
+class Results:
+    """operations: what makes them. complete: it is known that there are no others.
+
+    flat: no structure holds another, so that TensorFlow hands them out as they are
+    (tensorflow/python/tpu/tpu.py, _postprocess_non_flat_outputs).
+    """
+
+    operations: tuple[Operation, ...]
+    complete: bool
+    flat: bool
+
+
+def results_of(computation: Computation) -> Results:
+    value = computation.result if computation.result is not None else UNKNOWN
+    leaves = list(_leaves(value))
+    operations = [
+        each.operation for each in leaves if isinstance(each, Tensor) and each.operation is not None
+    ]
+    complete = all(isinstance(each, (Tensor, Variable, Const)) for each in leaves)
+    return Results(tuple(operations), complete, all(map(_is_flat, options(value))))
+
+
+def _leaves(value: Value, depth: int = 5) -> Iterator[Value]:
+    for option in options(value):
+        inner: list[Value] | None = None
+        if isinstance(option, Sequence):
+            inner = [*option.items, *([UNKNOWN] if option.open else [])]
+        elif isinstance(option, Mapping):
+            inner = [*option.items.values(), *([UNKNOWN] if option.open else [])]
+        elif isinstance(option, (ExternalObject, Instance)):
+            inner = [*option.attributes.values(), UNKNOWN]
+            if isinstance(option, ExternalObject):
+                inner += [each for _, each in option.arguments]
+        if inner is None or not depth:
+            yield option
+        else:
+            for each in inner:
+                yield from _leaves(each, depth - 1)
+
+
+def _is_flat(value: Value) -> bool:
+    if isinstance(value, Mapping):
+        return False
+    structures = (Sequence, Mapping)
+    return not isinstance(value, Sequence) or not any(
+        isinstance(option, structures) for item in value.items for option in options(item)
+    )

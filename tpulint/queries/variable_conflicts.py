@@ -9,18 +9,17 @@ from tpulint.analysis.domain.context import cover
 from tpulint.analysis.domain.events import TOUCHES, Access, Cluster, Computation, Variable
 from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty
-from tpulint.queries.happens_before import AFTER, AWAITED, BEFORE, Turn, order_of
+from tpulint.ordering.host_order import NEVER_AWAITED, Phase, Placement, is_stale
+from tpulint.queries.happens_before import order_of
 from tpulint.queries.premises import certainty_at
 from tpulint.queries.touches import in_one_loop, is_one_object, is_sure
-
-NO_TURN = Turn(AFTER, sure=True)  # a host_call's: the device waits for it never
 
 
 @dataclass(frozen=True)
 class Conflict:
     """`host` is in `cluster`, `device` in the device code of the same computation.
 
-    when: BEFORE, AWAITED or AFTER, as the host's turn. stale: a side does not see in time what the
+    when: the part of the step in which `host` runs. stale: a side does not see in time what the
     other writes, though none waits. certainty: of the two being one variable, both reached on one
     run, and of what is said of their order.
     """
@@ -29,7 +28,7 @@ class Conflict:
     cluster: Cluster
     host: Access
     device: Access
-    when: str
+    when: Phase
     stale: bool
     certainty: Certainty
 
@@ -40,7 +39,7 @@ class Conflict:
     @property
     def waits(self) -> bool:
         """Return whether the device program waits for the cluster while it holds the variable."""
-        return self.when == AWAITED
+        return self.when is Phase.AWAITED
 
     @property
     def of_step(self) -> bool:
@@ -92,31 +91,32 @@ def _conflict(
 ) -> Conflict:
     cluster = host.context.cluster
     assert cluster is not None
-    turn = order_of(program, computation).turn(host) or NO_TURN
-    unseen = [each for each in others if _misses(host, each, turn)]
+    placement = order_of(program, computation).placement(host) or NEVER_AWAITED
+    unseen = [each for each in others if _misses(host, each, placement)]
     device = _surest(unseen or others, host)
     sure = (
         certainty_at(computation, host.context) is Certainty.DEFINITE
-        and turn.sure
+        and placement.is_definite
         and (_together(device, host) or _one_of_them(device, unseen or others, host))
         and is_sure(host)
         and is_one_object(host.variable, device.context)
     )
-    if turn.when == BEFORE:
+    if placement.when is Phase.BEFORE:
         sure = sure and _is_earlier(device, host)
     certainty = Certainty.DEFINITE if sure else Certainty.POSSIBLE
-    return Conflict(computation, cluster, host, device, turn.when, bool(unseen), certainty)
+    return Conflict(computation, cluster, host, device, placement.when, bool(unseen), certainty)
 
 
-def _misses(host: Access, device: Access, turn: Turn) -> bool:
+def _misses(host: Access, device: Access, placement: Placement) -> bool:
     """Return whether one comes too late, or too early, for what the other writes."""
     if "write" not in (host.mode, device.mode):
         return False
-    if turn.when == BEFORE:
-        return _is_earlier(device, host) or in_one_loop(device.context, host.context)
-    if turn.when == AFTER:
-        return host.mode != "read" or not turn.is_last or _is_earlier(host, device)
-    return False
+    return is_stale(
+        placement,
+        host_reads=host.mode == "read",
+        device_is_earlier=_is_earlier(device, host) or in_one_loop(device.context, host.context),
+        host_is_earlier=_is_earlier(host, device),
+    )
 
 
 def _is_earlier(left: Access, right: Access) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
+from tpulint.ordering.truth import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.attendance import Attendance
 from tpulint.runtime.extract.collectives import Collective, Decision
@@ -16,7 +17,7 @@ SITE, CONDITIONAL = ("if", 0, "sum"), ("if",)
 def collective(*decisions: Decision, groups: tuple[tuple[int, ...], ...] = ((0, 1),)) -> Collective:
     with tf.Graph().as_default():
         op = tf.no_op("sum")
-    return Collective(SITE, op, groups, decisions, can_be_missed=True, rule="TPU305")
+    return Collective(SITE, op, groups, decisions, Truth.MAYBE)
 
 
 def decision(branch: int | None) -> Decision:

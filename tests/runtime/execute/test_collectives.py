@@ -197,6 +197,13 @@ def counted(times, x):
     )[1]
 
 
+def parts_of_all(x):
+    """Zeros in replica 0, tens in replica 1: an exchange leaves each replica with its own."""
+    return tpu_ops.all_to_all(
+        tf.stack([x * 0.0, x * 0.0 + 10.0]), concat_dimension=0, split_dimension=0, split_count=2
+    )
+
+
 @pytest.mark.parametrize(
     ("rule", "computation"),
     [
@@ -207,6 +214,7 @@ def counted(times, x):
         ("TPU305", lambda x, d: tf.cond(d(1.0) > 1.5, summed(x), lambda: x)),
         ("TPU305", lambda x, d: counted(d(1.0), x)),
         ("TPU306", lambda x, d: tf.cond(d(x) > 1.5, summed(x), lambda: x)),
+        ("TPU306", lambda x, _: tf.cond(parts_of_all(x)[0] > 1.5, summed(x), lambda: x)),
         (
             "TPU305",
             lambda x, d: tf.cond(

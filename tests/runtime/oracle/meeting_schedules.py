@@ -25,6 +25,7 @@ from tests.runtime.oracle.meeting_programs import (
     Twice,
     halves,
 )
+from tpulint.ordering.truth import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.attendance import Attendance
 from tpulint.runtime.extract.collectives import Collective, Decision
@@ -72,7 +73,7 @@ def _collectives(program: Program, body: Body, around: _Around) -> Iterator[Coll
         groups = halves(program.replicas) if kind == "halves" else [range(program.replicas)]
         site = (*around.site, name)
         members = tuple(tuple(group) for group in groups)
-        return Collective(site, _operation(name), members, around.decisions, True, "TPU306")
+        return Collective(site, _operation(name), members, around.decisions, Truth.NO)
 
     for place, one in enumerate(body):
         name = f"op{place}"

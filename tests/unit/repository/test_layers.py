@@ -102,12 +102,23 @@ def test_only_the_runtime_imports_tensorflow() -> None:
     assert not beyond
 
 
+def test_the_order_of_both_halves_knows_neither() -> None:
+    beyond = [
+        f"{dotted(path)}:{row} imports {name}"
+        for path in MODULES
+        if package_of(dotted(path)) == "ordering"
+        for name, row in imports(path)
+        if is_own(name) and package_of(name) != "ordering"
+    ]
+    assert not beyond
+
+
 def test_the_runtime_knows_of_the_analyzer_only_codes_and_findings() -> None:
     beyond = [
         f"{dotted(path)}:{row} imports {name}"
         for path in RUNTIME
         for name, row in imports(path)
-        if is_own(name) and not name.startswith("tpulint.runtime")
+        if is_own(name) and not name.startswith(("tpulint.runtime", "tpulint.ordering"))
         if not RUNTIME_MAY_IMPORT & {name, name.rpartition(".")[0]}
     ]
     assert not beyond

@@ -12,6 +12,7 @@ from tpulint.analysis.domain.values import UNKNOWN, Bound, Value
 from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty
 from tpulint.knowledge import seam
+from tpulint.ordering.operations import AGREEMENT_CALLS
 
 
 def answer(this: Call) -> Value | None:
@@ -33,6 +34,6 @@ def _collective(this: Call) -> Value:
     made = this.operation(certainty=Certainty.DEFINITE)
     if made.operation is not None:
         made.operation.kept = True
-    if this.name in seam.AGREEMENTS:
+    if this.name in AGREEMENT_CALLS:
         return replace(made, per_replica=False, replica_id=False, uniform=True)
     return made

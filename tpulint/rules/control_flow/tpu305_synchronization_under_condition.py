@@ -5,7 +5,8 @@ from __future__ import annotations
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics.traces import path_to_collective
 from tpulint.finding import Certainty, Severity
-from tpulint.queries.collectives import deciding, differs, under_control
+from tpulint.ordering.truth import Truth, all3
+from tpulint.queries.collectives import alike, deciding, under_control
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -18,8 +19,7 @@ class SynchronizationUnderCondition(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation, call, scopes in under_control(program):
-            deciders = deciding(scopes)
-            if deciders and not any(differs(each) for each in deciders):
+            if all3(map(alike, deciding(scopes))) is Truth.MAYBE:
                 report(
                     call.site.span,
                     f"`{call.last}` runs under a condition on a tensor: replicas that take the "

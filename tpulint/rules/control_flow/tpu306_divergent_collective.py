@@ -7,7 +7,8 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Choice
 from tpulint.diagnostics.traces import path_to_collective
 from tpulint.finding import Certainty, Severity
-from tpulint.queries.collectives import deciding, differs, under_control
+from tpulint.ordering.truth import Truth
+from tpulint.queries.collectives import alike, deciding, under_control
 from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report, Rule, register
 
@@ -21,7 +22,7 @@ class DivergentCollective(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation, call, scopes in under_control(program):
-            deciders = [each for each in deciding(scopes) if differs(each)]
+            deciders = [each for each in deciding(scopes) if alike(each) is Truth.NO]
             if not deciders:
                 continue
             by_id = any(isinstance(each, Tensor) and each.replica_id for each in deciders)

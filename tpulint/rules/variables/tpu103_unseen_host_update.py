@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
-from tpulint.queries.happens_before import BEFORE
+from tpulint.ordering.host_order import Phase
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 from tpulint.rules.base import Report, Rule, register
 
@@ -31,7 +31,7 @@ class UnseenHostUpdate(Rule):
 def message(conflict: Conflict) -> str:
     name = conflict.variable.name
     host = traces.callee_name(conflict.cluster.callee)
-    if conflict.when == BEFORE:
+    if conflict.when is Phase.BEFORE:
         does = "writes" if conflict.host.mode == "write" else "reads"
         verb = "writes" if conflict.device.mode == "write" else "reads"
         return (

@@ -7,12 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.ordering.operations import INFEED_TAKES
 from tpulint.runtime.emulate.cores import Parts, parts_of_outputs
 from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.feed_queues import Direction, put, queue, take, take_parts
 from tpulint.runtime.execute.patience import Waits
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
-from tpulint.runtime.extract.feeds import TAKES, core_number, cores_of_replicas
+from tpulint.runtime.extract.feeds import core_number, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.schedule.wait_graph import Wait
@@ -81,7 +82,7 @@ class Feeds:
         return [(key[0], core) for core in sorted({core for part in parts for core in part.cores})]
 
     def _parts(self, op: Operation) -> list[Parts] | None:
-        if op.type not in TAKES or self._cores_per_replica == 1:
+        if op.type not in INFEED_TAKES or self._cores_per_replica == 1:
             return None
         return parts_of_outputs(op, self._cores_per_replica)
 
@@ -108,6 +109,6 @@ def feed_lane(op: Operation) -> Direction:
 
 def _key(op: Operation) -> FeedKey | None:
     """Return the feed of a replica's own core, or None for a host cluster's feed of any core."""
-    if op.type not in TAKES and not op.type.startswith("OutfeedEnqueue"):
+    if op.type not in INFEED_TAKES and not op.type.startswith("OutfeedEnqueue"):
         return None
     return feed_lane(op), graphs.DeviceSpec.from_string(op.device).device_index or 0

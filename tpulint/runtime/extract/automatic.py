@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tpulint.runtime.extract.bodies import COLLECTIVES, FEEDS, bodies, is_call, is_marked
+from tpulint.ordering.operations import COLLECTIVES, FEEDS
+from tpulint.runtime.extract.bodies import bodies, is_call, is_marked
 from tpulint.runtime.extract.kernels import needs_the_host
 from tpulint.runtime.extract.region import Automatic, Operation, Region, key_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tpulint.ordering.operations import COLLECTIVES, FEEDS, ONLY_OF_TPUS
 from tpulint.runtime.extract.region import (
     CLUSTER_ATTR,
     Graph,
@@ -20,17 +21,6 @@ WHILE = frozenset({"While", "StatelessWhile"})
 IF = frozenset({"If", "StatelessIf"})
 CASE = frozenset({"Case", "StatelessCase"})
 CALL = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-COLLECTIVES = frozenset({"CrossReplicaSum", "AllToAll", "CollectivePermute"})
-FEEDS = frozenset(
-    direction + verb + kind
-    for direction in ("Infeed", "Outfeed")
-    for verb in ("Enqueue", "Dequeue")
-    for kind in ("", "Tuple")
-)
-ONLY_OF_TPUS = frozenset(
-    {"InplaceAdd", "InplaceUpdate", "QuantizeAndDequantize", "ResizeNearestNeighborGrad"}
-)
-"""Compiled on a TPU (tf2xla's legalization_op_config.cc), by kernels that XLA:CPU lacks."""
 
 _FUNCTION_ATTRS = {
     **dict.fromkeys(WHILE, ("cond", "body")),

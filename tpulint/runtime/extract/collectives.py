@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tpulint.runtime.extract.bodies import CASE, COLLECTIVES, IF, WHILE, bodies, is_call
-from tpulint.runtime.extract.differing import differing, differing_inputs, differing_inside
-from tpulint.runtime.extract.effects import is_resource
+from tpulint.ordering.operations import COLLECTIVES, rule_of_divergence
+from tpulint.ordering.truth import Truth, all3
+from tpulint.runtime.extract.agreement import (
+    Agreements,
+    agreement_on_decision,
+    agreements,
+    agreements_in_body,
+    agreements_on_inputs,
+)
+from tpulint.runtime.extract.bodies import WHILE, bodies, is_call
 from tpulint.runtime.extract.groups import Groups, assigned_groups
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Region
 from tpulint.runtime.extract.sites import RegionSite
-from tpulint.runtime.extract.uniform import decides_alike, uniform, uniform_inside
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +44,18 @@ class Collective:
     """The replicas that meet, group by group. Every replica is in one of them."""
     decisions: tuple[Decision, ...]
     """The decisions on which a replica's arrival depends, outermost first."""
-    can_be_missed: bool
-    """False if all replicas provably decide alike."""
-    rule: str
-    """The rule that is broken if only some replicas come: TPU306 if a condition around it depends
-    on a replica's own inputs, else TPU305."""
+    alike: Truth
+    """Whether all replicas decide alike, so that none can miss it."""
+
+    @property
+    def can_be_missed(self) -> bool:
+        """Return whether some replicas may come and others not."""
+        return self.alike is not Truth.YES
+
+    @property
+    def rule(self) -> str:
+        """Return the code of the rule that is broken if only some replicas come."""
+        return rule_of_divergence(self.alike)
 
     @property
     def comes_once(self) -> bool:
@@ -56,65 +69,47 @@ class Collective:
 
 @dataclass(frozen=True, eq=False)
 class _Around:
-    """The surroundings of a region: its site, its decisions, and the facts known of its inputs."""
+    """The surroundings of a region: its site, its decisions, and the agreements on its inputs."""
 
     replicas: int
-    given: frozenset[str]
-    """The inputs that may differ between replicas."""
-    uniform: frozenset[str]
-    """The inputs that provably are the same in every replica."""
+    inputs: Agreements
     site: RegionSite = ()
     loops: int = 0
     decisions: tuple[Decision, ...] = ()
-    always: bool = True
-    rule: str = "TPU305"
+    alike: Truth = Truth.YES
+    """Whether all replicas decide alike."""
 
 
 def collectives(program: ReplicatedProgram) -> Iterator[Collective]:
     """Return the collectives of `program`."""
-    values = {name for name, tensors in program.boundary.items() if not is_resource(tensors[0])}
-    given = differing_inputs(program)
-    around = _Around(program.num_replicas, given, uniform=frozenset(values - given))
+    around = _Around(program.num_replicas, agreements_on_inputs(program))
     return _collectives(program.region, around)
 
 
 def _collectives(region: Region, around: _Around) -> Iterator[Collective]:
-    own = differing(region, around.given)
-    same = uniform(region, around.uniform)
+    known = agreements(region, around.inputs)
     for op in region.ops:
         site = (*around.site, op.name)
         if op.type in COLLECTIVES:
             groups = _groups(op, around.replicas)
-            yield Collective(site, op, groups, around.decisions, not around.always, around.rule)
-        rule = around.rule
-        if (op.type in IF | CASE and op.inputs[0].name in own) or _stops_apart(region, op, own):
-            rule = "TPU306"
-        for number, body in enumerate(bodies(region, op)):
-            decisions, always = around.decisions, around.always
-            if not is_call(op):
-                branch = None if op.type in WHILE else number
-                decisions = (*decisions, Decision(site, op, around.loops, branch))
-                always = always and decides_alike(region, op, same)
+            yield Collective(site, op, groups, around.decisions, around.alike)
+        held = bodies(region, op)
+        is_decision = bool(held) and not is_call(op)
+        alike = around.alike
+        if is_decision:
+            alike = all3([alike, agreement_on_decision(region, op, known)])
+        for number, body in enumerate(held):
+            branch = None if op.type in WHILE else number
+            decision = Decision(site, op, around.loops, branch)
             inside = replace(
                 around,
-                given=differing_inside(region, op, body, own),
-                uniform=uniform_inside(region, op, body, same),
+                inputs=agreements_in_body(region, op, body, known),
                 site=(*site, number),
                 loops=around.loops + (op.type in WHILE),
-                decisions=decisions,
-                always=always,
-                rule=rule,
+                decisions=(*around.decisions, decision) if is_decision else around.decisions,
+                alike=alike,
             )
             yield from _collectives(body, inside)
-
-
-def _stops_apart(region: Region, op: Operation, own: frozenset[str]) -> bool:
-    """Say if `op` is a loop that each replica leaves by its own data."""
-    if op.type not in WHILE:
-        return False
-    condition = bodies(region, op)[0]
-    given = differing_inside(region, op, condition, own)
-    return condition.outputs[0].name in differing(condition, given)
 
 
 def _groups(op: Operation, replicas: int) -> Groups:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tpulint.runtime.extract.bodies import FEEDS, bodies
+from tpulint.ordering.operations import FEEDS
+from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.region import Operation, Region
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.pods import devices
 from tpulint.runtime.tensorflow_internals.feeds import core_assignment_of, topology_of
 
-TAKES = frozenset({"InfeedDequeue", "InfeedDequeueTuple"})
-"""Operations by which the device takes tuples from the host, for which it may have to wait."""
 _CORES_PER_HOST = 8
 """The number that TensorFlow's default placement of an infeed queue assumes (tpu_feed.py)."""
 

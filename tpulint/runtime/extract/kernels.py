@@ -8,16 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.ordering.operations import COLLECTIVES, ONLY_OF_TPUS
 from tpulint.runtime.errors import UnsupportedOpError
-from tpulint.runtime.extract.bodies import (
-    CASE,
-    COLLECTIVES,
-    IF,
-    ONLY_OF_TPUS,
-    WHILE,
-    bodies,
-    is_call,
-)
+from tpulint.runtime.extract.bodies import CASE, IF, WHILE, bodies, is_call
 from tpulint.runtime.extract.refused_arrays import refused
 from tpulint.runtime.extract.region import NEVER_ON_DEVICE, NodeDef, Operation, Region
 from tpulint.runtime.pods import devices

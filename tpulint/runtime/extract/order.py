@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 
+from tpulint.ordering.operations import COLLECTIVES
 from tpulint.runtime.extract.arguments import argument_names
-from tpulint.runtime.extract.bodies import COLLECTIVES, bodies, is_call
+from tpulint.runtime.extract.bodies import bodies, is_call
 from tpulint.runtime.extract.compiled_order import compiled_order
 from tpulint.runtime.extract.effects import resources_of, writes
 from tpulint.runtime.extract.kernels import needs_the_host

@@ -14,7 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.extract.bodies import COLLECTIVES, FEEDS, ONLY_OF_TPUS, WHILE, bodies, is_call
+from tpulint.ordering.operations import COLLECTIVES, FEEDS, ONLY_OF_TPUS
+from tpulint.runtime.extract.bodies import WHILE, bodies, is_call
 from tpulint.runtime.extract.copying import copy
 from tpulint.runtime.extract.effects import arguments
 from tpulint.runtime.extract.kernels import has_kernel

@@ -13,7 +13,8 @@ import itertools
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tpulint.runtime.extract.bodies import COLLECTIVES, FEEDS, ONLY_OF_TPUS, crosses_the_seam
+from tpulint.ordering.operations import COLLECTIVES, FEEDS, ONLY_OF_TPUS
+from tpulint.runtime.extract.bodies import crosses_the_seam
 from tpulint.runtime.extract.idle_operations import holds_idle_host_operations
 from tpulint.runtime.extract.region import Operation, Region
 

@@ -6,8 +6,14 @@ program asks for an `aggregation`; without one each core writes its own.
 
 from __future__ import annotations
 
+from tpulint.ordering.truth import Truth, all3
+from tpulint.runtime.extract.agreement import (
+    Agreements,
+    agreements,
+    agreements_in_body,
+    agreements_on_inputs,
+)
 from tpulint.runtime.extract.bodies import bodies
-from tpulint.runtime.extract.differing import differing, differing_inputs, differing_inside
 from tpulint.runtime.extract.effects import is_resource, touches
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Graph, Operation, Region
@@ -15,24 +21,30 @@ from tpulint.runtime.extract.region import Graph, Operation, Region
 
 def unsynchronized_writes(program: ReplicatedProgram) -> dict[str, Operation]:
     """Return, by variable, the first write of a value that may differ between replicas."""
-    values: dict[Graph, frozenset[str]] = {}
-    _add_differing(program.region, differing_inputs(program), values)
+    known: dict[Graph, dict[str, Truth]] = {}
+    _add_agreements(program.region, agreements_on_inputs(program), known)
     writes: dict[str, Operation] = {}
     for touch in touches(program.region):
         if touch.on_host or not touch.writes or touch.variable not in program.mirrored:
             continue
-        written = {tensor.name for tensor in touch.op.inputs if not is_resource(tensor)}
-        if written & values[touch.region.graph]:
+        values = [tensor for tensor in touch.op.inputs if not is_resource(tensor)]
+        of_graph = known[touch.region.graph]
+        if any(of_graph.get(tensor.name) is Truth.NO for tensor in values):
             writes.setdefault(touch.variable, touch.op)
     return writes
 
 
-def _add_differing(
-    region: Region, given: frozenset[str], values: dict[Graph, frozenset[str]]
+def _add_agreements(
+    region: Region, inputs: Agreements, known: dict[Graph, dict[str, Truth]]
 ) -> None:
-    """Add the differing tensors of `region`, by its graph, and those of its bodies."""
-    own = differing(region, given)
-    values[region.graph] = values.get(region.graph, frozenset()) | own
+    """Add the least agreements on the tensors of `region`, by its graph, and of its bodies.
+
+    A function that is called twice may get values that differ at one of the calls only.
+    """
+    own = agreements(region, inputs)
+    least = known.setdefault(region.graph, {})
+    for name, truth in own.items():
+        least[name] = all3([truth, least.get(name, Truth.YES)])
     for op in region.ops:
         for body in bodies(region, op):
-            _add_differing(body, differing_inside(region, op, body, own), values)
+            _add_agreements(body, agreements_in_body(region, op, body, own), known)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from tpulint.ordering.host_order import Phase, Placement, is_stale
 from tpulint.runtime.errors import DeadlockError, DeviceVariableError, StaleVariableWarning
 from tpulint.runtime.extract.effects import Touch
-from tpulint.runtime.extract.host_order import HostOrder, host_order
+from tpulint.runtime.extract.host_order import RegionGraph
 from tpulint.runtime.extract.region import Key, Operation, Region, key_of, sources_of
 from tpulint.runtime.schedule.options import Options
 from tpulint.runtime.schedule.variables import TouchedVariable
@@ -54,12 +56,41 @@ class AccessSchedule:
     warnings: list[StaleVariableWarning] = field(default_factory=list)
 
 
+class RegionOrder:
+    """When the host operations of a region run, by name."""
+
+    def __init__(self, region: Region, *, is_top: bool) -> None:
+        graph = RegionGraph(region, is_top=is_top)
+        order = graph.order()
+        self._placements = {name: order.placement(name) for name in graph.host_nodes}
+
+    def placement(self, name: str) -> Placement:
+        """Return when the host operation `name` runs."""
+        return self._placements[name]
+
+    @cached_property
+    def tails(self) -> frozenset[str]:
+        """Return the operations that nothing on the device follows."""
+        return frozenset(name for name, placed in self._placements.items() if placed.is_last)
+
+    @cached_property
+    def awaited(self) -> frozenset[str]:
+        """Return the operations that must run before the device can go on."""
+        return frozenset(
+            name for name, placed in self._placements.items() if placed.when is Phase.AWAITED
+        )
+
+
 def schedule_accesses(
     top: Region, variables: Iterable[TouchedVariable], options: Options
 ) -> AccessSchedule:
-    """Return when each host access of a variable that the device touches runs."""
+    """Return when each host access of a variable that the device touches runs.
+
+    Raises:
+        DeviceVariableError: a host cluster touches a variable of a strategy.
+    """
     access_schedule = AccessSchedule()
-    orders = {id(top): host_order(top, is_top=True)}
+    orders = {id(top): RegionOrder(top, is_top=True)}
     for variable in variables:
         for touch in variable.on_host:
             if variable.of_strategy:
@@ -72,43 +103,48 @@ def schedule_accesses(
                 continue
             region = touch.region
             if id(region) not in orders:
-                orders[id(region)] = host_order(region, is_top=False)
-            order, name = orders[id(region)], touch.anchor.name
-            key = key_of(region, touch.anchor)
-            if name in order.heads:
-                access_schedule.before.add(key)
-                if _comes_too_early(top, variable, touch):
-                    access_schedule.warnings.append(_stale(variable, touch))
-            elif options.host_variables == "snapshot":
-                if name in order.tails:
-                    access_schedule.after.update(_with_followers(touch))
-                else:
-                    access_schedule.warnings.append(_stale(variable, touch))
-            elif name in order.awaited:
-                access_schedule.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, order))
-            else:
-                late = access_schedule.after if region is top else access_schedule.queued
-                late.update(_with_followers(touch))
-                if touch.writes or _misses_a_write(top, variable, touch, name in order.tails):
-                    access_schedule.warnings.append(_stale(variable, touch))
+                orders[id(region)] = RegionOrder(region, is_top=False)
+            _schedule_access(access_schedule, top, variable, touch, orders[id(region)], options)
     return access_schedule
 
 
-def _comes_too_early(top: Region, variable: TouchedVariable, head: Touch) -> bool:
-    """Return whether the device touches `variable` before `head` in program order alone."""
-    place = top.position[head.top.name]
-    return any(
-        (touch.writes or head.writes) and top.position[touch.top.name] < place
-        for touch in variable.on_device
-    )
+def _schedule_access(
+    access_schedule: AccessSchedule,
+    top: Region,
+    variable: TouchedVariable,
+    touch: Touch,
+    order: RegionOrder,
+    options: Options,
+) -> None:
+    """Add `touch`, on the host, of a `variable` that the device program touches too."""
+    placement = order.placement(touch.anchor.name)
+    key = key_of(touch.region, touch.anchor)
+    if placement.when is Phase.BEFORE:
+        access_schedule.before.add(key)
+    elif options.host_variables == "snapshot":
+        if placement.is_last:
+            access_schedule.after.update(_with_followers(touch))
+        else:
+            access_schedule.warnings.append(_stale(variable, touch))
+        return
+    elif placement.when is Phase.AWAITED:
+        access_schedule.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, order))
+        return
+    else:
+        late = access_schedule.after if touch.region is top else access_schedule.queued
+        late.update(_with_followers(touch))
+    if any(_misses(top, placement, touch, other) for other in variable.on_device):
+        access_schedule.warnings.append(_stale(variable, touch))
 
 
-def _misses_a_write(top: Region, variable: TouchedVariable, read: Touch, is_tail: bool) -> bool:
-    """Return whether the device writes `variable`, for a tail after it in program order."""
-    place = top.position[read.top.name]
-    return any(
-        touch.writes and (not is_tail or top.position[touch.top.name] > place)
-        for touch in variable.on_device
+def _misses(top: Region, placement: Placement, host: Touch, device: Touch) -> bool:
+    """Return whether one comes too late, or too early, for what the other writes."""
+    host_place, device_place = top.position[host.top.name], top.position[device.top.name]
+    return (host.writes or device.writes) and is_stale(
+        placement,
+        host_reads=not host.writes,
+        device_is_earlier=device_place < host_place,
+        host_is_earlier=host_place < device_place,
     )
 
 
@@ -121,7 +157,7 @@ def _stale(variable: TouchedVariable, touch: Touch) -> StaleVariableWarning:
     )
 
 
-def _cycle(variable: TouchedVariable, touch: Touch, order: HostOrder) -> tuple[Wait, ...]:
+def _cycle(variable: TouchedVariable, touch: Touch, order: RegionOrder) -> tuple[Wait, ...]:
     """Return the cycle that closes when `touch`, awaited by the device, waits for the variable."""
     graph = WaitGraph()
     lock = f"variable '{variable.name}'"
@@ -139,7 +175,7 @@ def _cycle(variable: TouchedVariable, touch: Touch, order: HostOrder) -> tuple[W
     )
 
 
-def _waits(region: Region, order: HostOrder) -> Iterator[Wait]:
+def _waits(region: Region, order: RegionOrder) -> Iterator[Wait]:
     """Yield the waits of the device for awaited clusters, and of these for one another."""
     for op in region.ops:
         for source in sources_of(op):

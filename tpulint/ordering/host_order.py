@@ -1,0 +1,203 @@
+"""When the operations of host clusters run: before the device program, with it, or after it.
+
+TensorFlow decides this for each operation by all edges of the graph, data and control
+(encapsulate_tpu_computations_pass.cc, MoveHeadOutsideCompilationToHost and
+MoveTailOutsideCompilationToHost). What stays between is one transfer for each cluster: the device
+waits for it if it takes tensors of it (extract_outside_compilation_pass.cc).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, Protocol
+
+from tpulint.ordering.truth import NodeT, Truth, all3, any3, closure
+
+
+@dataclass(frozen=True, eq=False)
+class Edge(Generic[NodeT]):
+    """`source` comes before `user`: it gives it a tensor (`is_data`), or is waited for."""
+
+    source: NodeT
+    user: NodeT
+    is_data: bool
+    is_certain: bool = True
+    """`source` is there whenever `user` is."""
+
+
+class OrderGraph(Protocol[NodeT]):
+    """The graph of a computation, or of one body in it, as TensorFlow's passes see it."""
+
+    @property
+    def is_top(self) -> bool:
+        """Whether this is the computation's own graph: a body has no head and no tail."""
+
+    @property
+    def host_nodes(self) -> Sequence[NodeT]:
+        """The operations of host clusters."""
+
+    def cluster_of(self, node: NodeT) -> Hashable | None:
+        """Return the host cluster of a node, None for the device's."""
+
+    def sources(self, node: NodeT) -> Sequence[Edge[NodeT]]:
+        """Return the edges that lead to a node."""
+
+    def users(self, node: NodeT) -> Sequence[Edge[NodeT]]:
+        """Return the edges that lead away from a node."""
+
+    def holds(self, edge: Edge[NodeT]) -> Truth:
+        """Return whether both ends of an edge are there, and it is between them."""
+
+    def takes_from_device(self, node: NodeT) -> Truth:
+        """Return whether a host node itself needs what the device computes."""
+
+    def lead_to_device(self, edges: Iterable[Edge[NodeT]]) -> Truth:
+        """Return whether one of `edges` leads to an operation of the device."""
+
+    def is_live(self, node: NodeT) -> bool:
+        """Return whether a host node may be there: TensorFlow prunes what nothing needs."""
+
+    def is_result(self, node: NodeT) -> bool:
+        """Return whether the computation gives out tensors of a node."""
+
+    def is_taken(self, node: NodeT) -> bool:
+        """Return whether the device takes tensors of a node to where no edge shows it."""
+
+    def is_waited_for(self, node: NodeT) -> bool:
+        """Return whether the results of the graph, which the device computes, wait for a node."""
+
+
+class Phase(enum.Enum):
+    """The part of a step in which a host operation runs."""
+
+    BEFORE = "before"
+    """Before the device program: a head."""
+    AWAITED = "awaited"
+    """With the device program, which waits for it."""
+    AFTER = "after"
+    """After the device program, or beside it with nobody waiting."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """When an operation of a host cluster runs, and whether it does so on every run."""
+
+    when: Phase
+    is_definite: bool
+    is_last: bool = False
+    """Nothing on the device comes after it: it is a tail."""
+
+
+# A host_call's and an eval_metrics': they get their tensors by the outfeed.
+NEVER_AWAITED = Placement(Phase.AFTER, is_definite=True)
+
+
+class HostOrder(Generic[NodeT]):
+    """The placements of all host operations of one graph."""
+
+    def __init__(self, graph: OrderGraph[NodeT]) -> None:
+        self._graph = graph
+
+    def placement(self, node: NodeT) -> Placement:
+        """Return when a host node runs."""
+        needs_device = self._needs_device[node]
+        if needs_device is Truth.NO:
+            return Placement(Phase.BEFORE, is_definite=True)
+        awaited = self._awaited[node]
+        if awaited is not Truth.NO:
+            return Placement(Phase.AWAITED, all3([awaited, needs_device]) is Truth.YES)
+        return Placement(Phase.AFTER, needs_device is Truth.YES, self._is_tail(node))
+
+    @cached_property
+    def _needs_device(self) -> Mapping[NodeT, Truth]:
+        """A head needs nothing of the device but its arguments; in a body there are none."""
+        graph = self._graph
+        if not graph.is_top:
+            return dict.fromkeys(graph.host_nodes, Truth.YES)
+        return closure(
+            {node: graph.takes_from_device(node) for node in graph.host_nodes},
+            lambda node: ((edge.user, graph.holds(edge)) for edge in graph.users(node)),
+        )
+
+    @cached_property
+    def _precedes_device(self) -> Mapping[NodeT, Truth]:
+        """A tail is followed by nothing on the device."""
+        return self._passed_to_sources({node: self._is_followed(node) for node in self._host_nodes})
+
+    @cached_property
+    def _awaited(self) -> Mapping[NodeT, Truth]:
+        """Whether the device waits for a node, or for what needs it.
+
+        The tensors of a cluster also signal that all of it that the device waits for has run.
+        """
+        taken = {node: self._is_taken(node) for node in self._host_nodes}
+        signals: dict[Hashable | None, Truth] = {}
+        for node, truth in taken.items():
+            if self._needs_device[node] is not Truth.NO:  # a head has run before the transfer
+                cluster = self._graph.cluster_of(node)
+                signals[cluster] = any3([truth, signals.get(cluster, Truth.NO)])
+        return self._passed_to_sources(
+            {
+                node: any3([truth, all3([self._is_followed(node), self._signal(node, signals)])])
+                for node, truth in taken.items()
+            }
+        )
+
+    @property
+    def _host_nodes(self) -> Sequence[NodeT]:
+        return self._graph.host_nodes
+
+    def _signal(self, node: NodeT, signals: Mapping[Hashable | None, Truth]) -> Truth:
+        return signals.get(self._graph.cluster_of(node), Truth.NO)
+
+    def _passed_to_sources(self, truths: Mapping[NodeT, Truth]) -> Mapping[NodeT, Truth]:
+        graph = self._graph
+        return closure(
+            truths, lambda node: ((edge.source, graph.holds(edge)) for edge in graph.sources(node))
+        )
+
+    def _is_taken(self, node: NodeT) -> Truth:
+        """Return whether the device takes tensors of a node, if only to give them out.
+
+        TensorFlow hands the tensors of the middle to a tail by way of the device program.
+        """
+        graph = self._graph
+        if graph.is_taken(node):
+            return Truth.YES
+        data = [edge for edge in graph.users(node) if edge.is_data]
+        goes_out = graph.is_result(node) or any(self._leads_to_tail(edge) for edge in data)
+        given_out = self._precedes_device[node] if goes_out else Truth.NO
+        return any3([graph.lead_to_device(data), given_out])
+
+    def _leads_to_tail(self, edge: Edge[NodeT]) -> bool:
+        is_host = self._graph.cluster_of(edge.user) is not None
+        return is_host and self._graph.is_live(edge.user) and self._is_tail(edge.user)
+
+    def _is_tail(self, node: NodeT) -> bool:
+        return self._graph.is_top and self._precedes_device[node] is Truth.NO
+
+    def _is_followed(self, node: NodeT) -> Truth:
+        graph = self._graph
+        if graph.is_taken(node) or graph.is_waited_for(node):
+            return Truth.YES
+        return graph.lead_to_device(graph.users(node))
+
+
+def is_stale(
+    placement: Placement, *, host_reads: bool, device_is_earlier: bool, host_is_earlier: bool
+) -> bool:
+    """Return whether host and device, of which one writes, miss in time what the other writes.
+
+    The device program holds the variable from its start to its end. So a host operation sees what
+    the variable was before all of it or is after all of it, wherever the program has it: an access
+    that is `device_is_earlier` or `host_is_earlier` in program order may be on the wrong side.
+    A host operation that the device waits for sees nothing, as it never runs.
+    """
+    if placement.when is Phase.BEFORE:
+        return device_is_earlier
+    if placement.when is Phase.AFTER:
+        return not host_reads or not placement.is_last or host_is_earlier
+    return False
