@@ -28,8 +28,8 @@ from pathlib import Path
 from benchmarks.timing import Command, Measured, in_turns, measure, once
 from tpulint.codes import CODES
 from tpulint.config import Config
+from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.pipeline import driver
-from tpulint.syntax.prefilter import passes
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "benchmarks.md"

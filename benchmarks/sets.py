@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.analyzer import CHECK, RUFF, machine, write
 from benchmarks.timing import Command, in_turns
-from tpulint.syntax.prefilter import passes
+from tpulint.frontends.tensorflow.prefilter import passes
 
 if sys.version_info >= (3, 11):
     import tomllib

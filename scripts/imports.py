@@ -26,6 +26,7 @@ LAYERS = (
     {"analysis.domain"},
     {"analysis.resolver"},
     {"analysis.interpreter"},
+    {"frontends", "frontends.tensorflow"},
     {"analysis.models"},
     {
         "analysis.entry_discovery",

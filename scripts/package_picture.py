@@ -14,6 +14,7 @@ Graph = Mapping[str, set[str]]
 # One box for the modules below all packages, for the files that begin an analysis, and for the
 # commands that have a directory of their own.
 BASE, ENTRY, FEATURES = "base", "analysis", "features"
+_FRONT = "frontends.tensorflow"
 LABELS = {
     "cli": "commands, options, pytest plugin",
     "server": "the Language Server Protocol",
@@ -25,6 +26,7 @@ LABELS = {
     "queries": "questions that several rules ask of a program",
     ENTRY: "entry_discovery, build_program",
     "analysis.models": "the meaning of calls of TensorFlow",
+    _FRONT: "what only programs of TensorFlow mean",
     "analysis.interpreter": "Python, with abstract values",
     "analysis.resolver": "the file that an import means",
     "analysis.domain": "sites, contexts, values, events, the program",
@@ -35,8 +37,9 @@ LABELS = {
 }
 _NAMES = "analysis.names"
 _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in names}
-_FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[8], ENTRY)
-_FILES |= dict.fromkeys(LAYERS[14], FEATURES) | {"map.pictures": "output", "__main__": "cli"}
+_FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[9], ENTRY)
+_FILES |= dict.fromkeys(LAYERS[15], FEATURES)
+_FILES |= {"map.pictures": "output", "__main__": "cli", "frontends": _FRONT}
 
 
 def mermaid() -> str:

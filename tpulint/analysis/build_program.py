@@ -16,7 +16,7 @@ from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.analysis.resolver.project import Project
-from tpulint.analysis.resolver.soft_programs import importers
+from tpulint.frontends.tensorflow.soft_programs import importers
 from tpulint.syntax.summaries import Store
 
 
@@ -43,8 +43,8 @@ def build_program(
     for each in summarized:
         project.add(each.filename, each.module)
     modules = [each.module for each in summarized if each.module is not None]
-    interpreter = Interpreter(project, settings, Models(settings.wrappers), observer)
-    entry_discovery.read_all(interpreter, modules)
+    interpreter = Interpreter(project, Models(settings), observer)
+    entry_discovery.read_all(interpreter, modules, settings.wrappers)
     disabled_estimators.drop(interpreter.program, files.disk)
     refused_branches.drop(interpreter.program)
     store.release()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import UNSEEN_CALLER, Scope
 from tpulint.analysis.domain.events import ApiCall
@@ -18,7 +20,6 @@ from tpulint.analysis.domain.values import (
     options,
 )
 from tpulint.analysis.interpreter import calls, expected_failures
-from tpulint.analysis.interpreter.checkpoint import Checkpoint
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.interpreter import Interpreter
 from tpulint.analysis.interpreter.opaque_arguments import opaque_arguments
@@ -27,9 +28,10 @@ from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.estimators import NOT_TENSORS, OF_MODEL_FNS
 from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.checkpoint import Checkpoint
+from tpulint.frontends.tensorflow.prefilter import opens_clusters
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import INITIALIZES, RUNS_EAGERLY
-from tpulint.syntax.prefilter import opens_clusters
 
 ENTRY_NAMES = (
     seam.REPLICATE_FAMILY
@@ -48,31 +50,32 @@ MAIN = "main"  # what is called so is run as a script: by itself, or by absl and
 CALLERS = 2  # how often the callers of functions that left something open are read
 
 
-def read_all(interpreter: Interpreter, modules: list[Module]) -> None:
+def read_all(interpreter: Interpreter, modules: list[Module], wrappers: Sequence[str]) -> None:
     """Read what shows the seam, then the callers of what depends on its arguments.
 
     At last come closures that nothing read calls: they were passed to something that does.
     """
-    wrappers = interpreter.settings.wrappers
     names = ENTRY_NAMES | {each.rpartition(".")[2] for each in wrappers}
     interpreter.opens_clusters = any(
         opens_clusters(each.text.encode(), wrappers) for each in modules
     )
     for module in modules:
-        read(interpreter, module, names)
+        read(interpreter, module, names, wrappers)
     for _ in range(CALLERS):
         wanted, interpreter.wanted = frozenset(interpreter.wanted), set()
         for module in modules:
             if wanted and module.facts.names_any(wanted):
-                read(interpreter, module, wanted)
+                read(interpreter, module, wanted, wrappers)
     for function in list(interpreter.closures.values()):
         if not makes_spec(function):
             _read_function(interpreter, function, None, names)
 
 
-def read(interpreter: Interpreter, module: Module, names: frozenset[str]) -> None:
+def read(
+    interpreter: Interpreter, module: Module, names: frozenset[str], wrappers: Sequence[str]
+) -> None:
     """Read the module's body, then each function that mentions `names` and is still unread."""
-    interpreter.follow_all = opens_clusters(module.text.encode(), interpreter.settings.wrappers)
+    interpreter.follow_all = opens_clusters(module.text.encode(), wrappers)
     with interpreter.guarded(module.filename):
         interpreter.module_env(module)
     seen: set[int] = set()

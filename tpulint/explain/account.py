@@ -25,6 +25,7 @@ from tpulint.explain.events import (
     in_words,
 )
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
+from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.knowledge.seam import SIGNS
 from tpulint.pipeline import driver
 from tpulint.pipeline.batch import Batch, Job
@@ -32,7 +33,6 @@ from tpulint.pipeline.discover import ignored, ignores_above, with_ignore_file
 from tpulint.pipeline.project_root import project_of
 from tpulint.pipeline.request import Request
 from tpulint.source import Source, UnreadableSource, read_source
-from tpulint.syntax.prefilter import passes
 
 # `tpulint explain`: what the analysis saw in a file, or at one of its lines.
 

@@ -7,7 +7,7 @@ silent, or a finding possible. It makes no finding definite, but for `TPU_FLAG`:
 that asks for a TPU runs on one is the premise of all rules.
 
 A row is applied to one word: a dotted name (`FLAGS.use_tpu`), or a constant string with its quotes
-(`'gpu'`), see `analysis.domain.branch_tests.words`.
+(`'gpu'`), see `frontends.tensorflow.branch_tests.words`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.imports import Written, statements
 from tpulint.analysis.soft_placement import SIGN, is_script, placement_in
 from tpulint.diagnostics.suppress import may_name_own_codes
-from tpulint.syntax.prefilter import names_a_tpu, passes
+from tpulint.frontends.tensorflow.prefilter import names_a_tpu, passes
 
 
 class FileSigns(NamedTuple):

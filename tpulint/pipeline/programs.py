@@ -24,7 +24,7 @@ def split_into_programs(batch: Batch, prefiltered: Prefiltered, graph: ImportGra
         return []
     from tpulint.analysis.estimator_homes import by_home
     from tpulint.analysis.resolver.import_graph import connected
-    from tpulint.analysis.resolver.soft_programs import SoftPlacement
+    from tpulint.frontends.tensorflow.soft_programs import SoftPlacement
 
     names = {os.path.abspath(each): each for each in prefiltered.seeds}
     setters = {os.path.abspath(name): state for name, state in prefiltered.setters}

@@ -14,7 +14,7 @@ from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph, connected
 from tpulint.disk import DISK
-from tpulint.syntax.prefilter import passes
+from tpulint.frontends.tensorflow.prefilter import passes
 
 
 def shard(

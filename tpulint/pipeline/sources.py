@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Finding
+from tpulint.frontends.tensorflow.prefilter import passes
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.prefilter import unreadable
-from tpulint.syntax.prefilter import passes
 
 if TYPE_CHECKING:
     from tpulint.source import Source

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.arity import call_method
-from tpulint.analysis.domain.branch_tests import asks_about
 from tpulint.analysis.domain.context import COND, DATA, FUNCTION, GUESSES, UNSEEN_CALLER, WHILE
 from tpulint.analysis.domain.effects import DECORATED, GRAPH
 from tpulint.analysis.domain.events import Computation, Context
@@ -12,6 +11,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import Bound, Choice, Partial, Value
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.knowledge import naming
 from tpulint.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
 from tpulint.syntax.statement_nodes import Import, ImportFrom

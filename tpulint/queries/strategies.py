@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.branch_tests import asks_about
 from tpulint.analysis.domain.context import COMPUTATION, DATA, WITH
 from tpulint.analysis.domain.effects import CROSS_REPLICA
 from tpulint.analysis.domain.events import Context
-from tpulint.analysis.domain.values import Opaque, Strategy, Value
+from tpulint.analysis.domain.values import Opaque, Value
+from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import naming
 from tpulint.queries.device_code import LEADS_OUT
 

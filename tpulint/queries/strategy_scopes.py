@@ -9,12 +9,13 @@ from functools import cached_property
 from tpulint.analysis.domain.context import GUESSES, UNSEEN_CALLER
 from tpulint.analysis.domain.effects import DEVICE, SCOPE, UNSEEN
 from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context
-from tpulint.analysis.domain.keras_models import is_model
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Instance
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import Const, Strategy, Value
+from tpulint.analysis.domain.values import Const, Value
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.strategies import SCOPE_BY_HAND
 from tpulint.queries.eager_calls import is_built_in_graph

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.branch_tests import dotted_path
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.names.requirements import allowed
-from tpulint.analysis.names.target_release import Target
+from tpulint.analysis.names.target_release import Target, keeps_keras_2
+from tpulint.frontends.tensorflow.branch_tests import dotted_path
 from tpulint.knowledge import operations
 from tpulint.syntax.expression_nodes import Attribute
 
@@ -19,7 +19,7 @@ CONTRIB = "tf.contrib"  # which TensorFlow 2 does not have
 def target_at(program: Program, site: Site, path: str) -> Target:
     """Return the target for the dotted name `path` where it is used."""
     module = site.module
-    return program.targets.of(module.filename).of_file(module.keeps_keras_2).of_name(path)
+    return program.targets.of(module.filename).of_file(module.holds(keeps_keras_2)).of_name(path)
 
 
 def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperation | None:

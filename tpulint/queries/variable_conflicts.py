@@ -9,6 +9,7 @@ from tpulint.analysis.domain.context import cover
 from tpulint.analysis.domain.events import TOUCHES, Access, Cluster, Computation, Variable
 from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.ordering.host_order import NEVER_AWAITED, Phase, Placement, is_stale
 from tpulint.queries.happens_before import order_of
 from tpulint.queries.premises import certainty_at
@@ -154,4 +155,5 @@ def _one_of_them(device: Access, others: list[Access], host: Access) -> bool:
 
 def is_on_device(variable: Variable) -> bool:
     """Return whether the variable belongs to the scope of a strategy that is or may be a TPU's."""
-    return variable.strategy is not None and variable.strategy.kind != "other"
+    strategy = scope_strategy(variable.made)
+    return strategy is not None and strategy.kind != "other"

@@ -36,7 +36,7 @@ def interpreter(text: str, **modules: str) -> tuple[Interpreter, Module]:
     project = Project(Store().one, Files(given), tuple(given))
     module = project.module(MAIN)
     assert module is not None
-    return Interpreter(project, Settings(), Models(())), module
+    return Interpreter(project, Models(Settings())), module
 
 
 def names(text: str, **modules: str) -> Mapping[str, Value]:

@@ -1,8 +1,8 @@
 """The context in which a piece of code runs: the scopes around it, outermost first.
 
-One tuple answers everything that the rules ask of a place: whether a TPU computation
+One tuple answers everything that the rules ask of a place: whether device code
 is being built, which host cluster is open, what lies between the two (a
-tf.function, a tensor condition, a cleared context), and under which Python
+traced function, a tensor condition, a cleared context), and under which Python
 conditions the place is reached.
 """
 
@@ -22,8 +22,8 @@ Self = TypeVar("Self", bound="BaseContext")
 
 # The kinds of scope.
 COMPUTATION, CLUSTER = "computation", "cluster"
-FUNCTION = "function"  # the body of a tf.function
-COND, WHILE = "cond", "while"  # a branch or body that TensorFlow traces on its own
+FUNCTION = "function"  # the body of a function that is traced
+COND, WHILE = "cond", "while"  # a branch or body that is traced on its own
 WITH = "with"  # a with block whose meaning matters: its `effect`
 ONCE = "once"  # under a test that is true the first time only
 LOOP = "loop"  # a Python loop
@@ -32,7 +32,6 @@ DATA = "data"  # a function of an input pipeline
 TRY = "try"  # the body of a `try` that catches errors
 
 _WORDS = {
-    FUNCTION: "tf.function",
     COND: "a branch on a tensor",
     WHILE: "a loop on a tensor",
     ONCE: "a create-once test",
@@ -51,7 +50,7 @@ FLAGS = (VALUE, NAME)  # keys of tests that have one answer in a whole run
 COVERED = 6  # tests between two places that are looked at
 PLACE = "site"  # the key of a test that is only known by its place
 GUARD = "guard"  # a create-once test: `is None`, `hasattr`, `not self.built`
-STATE = "state"  # a test of what is open just now: the TPU context, a flag that changes
+STATE = "state"  # a test of what is open just now: the device's context, a flag that changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class Scope:
 
     payload: what it is made of: a computation, a cluster, the predicate of a branch, what a
     `with` block enters; `effect` is the block's (see `effects`). autograph: control flow that is
-    written as Python's. perhaps: it may be another, or none.
+    written as Python's. perhaps: it may be another, or none. label: what a reader calls it.
     """
 
     kind: str
@@ -69,9 +68,11 @@ class Scope:
     autograph: bool = False
     perhaps: bool = False
     effect: str = ""
+    label: str = ""
 
     def __repr__(self) -> str:
         name = self.effect if self.kind == WITH else _WORDS.get(self.kind, self.kind)
+        name = self.label or name
         return f"{name} (possibly)" if self.perhaps else name
 
 
@@ -215,7 +216,7 @@ class BaseContext(NamedTuple):
 
     @property
     def traced(self) -> bool:
-        """Return whether a tf.function is around this place, in or outside the computation."""
+        """Return whether a traced function is around this place, in or outside the computation."""
         return any(scope.kind == FUNCTION for scope in self.scopes)
 
     @property

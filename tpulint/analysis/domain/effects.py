@@ -14,9 +14,9 @@ VARIABLE_SCOPE = "variable_scope"
 STACK = "exit stack"
 UNSEEN = "a context that is not seen"
 DECORATED = "a decorator that is not seen"
-NOT_A_TPUS = "another strategy"
+OTHER_STRATEGY = "another strategy"
 AFTER_RETURN = "the rest after a return on a tensor"  # autograph makes a branch of it
 CROSS_REPLICA = "the cross-replica context of merge_call"
-# Around code where a tf.function converts Python's control flow to TensorFlow's, or leaves it.
+# Around code where a traced function converts Python's control flow to operations, or leaves it.
 CONVERTED = "converted control flow"
 UNCONVERTED = "control flow that stays Python's"

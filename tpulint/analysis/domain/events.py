@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tpulint.analysis.domain.context import FUNCTION, BaseContext
-from tpulint.analysis.domain.effects import CONVERTED, SCOPE, UNCONVERTED
+from tpulint.analysis.domain.effects import CONVERTED, UNCONVERTED
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import Strategy, Value
+from tpulint.analysis.domain.values import Value
 from tpulint.finding import Certainty
 from tpulint.syntax.nodes import Expression
 
@@ -50,29 +50,21 @@ class Context(BaseContext):
                 return True
         return self.computation is not None and self.computation.mode == "function"
 
-    @property
-    def strategy(self) -> Strategy | None:
-        """The strategy under whose scope this is."""
-        scope = next(iter(self.with_blocks(SCOPE, "")), None)
-        payload = scope.payload if scope is not None else None
-        return payload if isinstance(payload, Strategy) else None
-
 
 @dataclass(eq=False, slots=True)
 class Variable(Value):
-    """State that outlives a step: tf.Variable, table, queue, the global step, a layer's weights.
+    """State that outlives a step: a variable, table, queue, the global step, a layer's weights.
 
-    `strategy` is the strategy whose scope it was created under, `made` where.
-    `sort` is "variable", "step", "table", "queue", "section" or "weights". `assumed`:
-    only the methods called on it say that it is a variable. `whole`: the weights of which it is
-    one, as `layer.kernel` is. `counts`: it holds integers, as all replicas count them.
+    `made` is where it was created. `sort` is "variable", "step", "table", "queue", "section"
+    or "weights". `assumed`: only the methods called on it say that it is a variable. `whole`:
+    the weights of which it is one, as `layer.kernel` is. `counts`: it holds integers, as all
+    replicas count them.
     """
 
     name: str
     sort: str
     site: Site | None
     made: Context | None
-    strategy: Strategy | None = None
     assumed: bool = False
     whole: Variable | None = None
     counts: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tpulint.analysis.domain.context import ConditionKey
 from tpulint.analysis.domain.events import Argument, Context
@@ -32,11 +32,12 @@ class Env:
 class Function(Value):
     """A function of the project with the names it closes over."""
 
+    is_true: ClassVar[bool] = True
     code: ir.FunctionCode
     module: Module
     env: Env | None
     owner: Class | None = None
-    traced: bool = False  # decorated with, or wrapped in, tf.function
+    traced: bool = False  # decorated with, or wrapped in, what traces it
     hints: frozenset[str] = frozenset()  # what transparent decorators say of it
     defaults: dict[str, Value] = field(default_factory=dict)  # those that were names then
 
@@ -53,7 +54,7 @@ class Function(Value):
 
 
 class TracedCall(NamedTuple):
-    """A call of the tf.function of `function`; `conditions` are those under which it is called."""
+    """A call of a traced `function`; `conditions` are those under which it is called."""
 
     function: Function
     conditions: frozenset[tuple[ConditionKey, object]]
@@ -63,6 +64,7 @@ class TracedCall(NamedTuple):
 class Class(Value):
     """A class of the project."""
 
+    is_true: ClassVar[bool] = True
     code: ir.ClassCode
     module: Module
     env: Env | None

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterator
+from typing import NamedTuple, Protocol
 
-from tpulint.analysis.names.target_release import keeps_keras_2
 from tpulint.finding import Span
-from tpulint.knowledge.naming import NamePattern
 from tpulint.syntax import ir
 from tpulint.syntax.expression_nodes import Constant
 from tpulint.syntax.lazy_module import pieces_of
 from tpulint.syntax.nodes import Node, walk
-from tpulint.syntax.prefilter import builds_computations, makes_tpu_strategy
+
+
+class WordPattern(Hashable, Protocol):
+    """A pattern of words, as far as a module is concerned."""
+
+    def is_in(self, word: str, /) -> bool: ...
 
 
 class Module:
@@ -27,23 +29,16 @@ class Module:
         self.reported = True
         self.pieces = pieces_of(text, facts)
         self.sites: dict[int, Site] = {}
-        self._words: dict[NamePattern, bool] = {}
+        self._answers: dict[Callable[[bytes], bool], bool] = {}
+        self._words: dict[WordPattern, bool] = {}
         self._written: dict[frozenset[str], frozenset[str]] = {}
 
-    @cached_property
-    def builds_computations(self) -> bool:
-        """Return whether TPU computations are built here by hand."""
-        return builds_computations(self.text.encode())
-
-    @cached_property
-    def makes_tpu_strategy(self) -> bool:
-        """Return whether a TPUStrategy is made here."""
-        return makes_tpu_strategy(self.text.encode())
-
-    @cached_property
-    def keeps_keras_2(self) -> bool:
-        """Return whether this may choose Keras 2."""
-        return keeps_keras_2(self.text.encode())
+    def holds(self, is_in: Callable[[bytes], bool]) -> bool:
+        """Return `is_in` of the bytes of the module, computed once for each question."""
+        answer = self._answers.get(is_in)
+        if answer is None:
+            answer = self._answers[is_in] = is_in(self.text.encode())
+        return answer
 
     def nodes(self) -> Iterator[Node]:
         """Yield every node of the module, those in functions included."""
@@ -51,7 +46,7 @@ class Module:
         for function in self.facts.functions:
             yield from walk(*function.body)
 
-    def has_word(self, pattern: NamePattern) -> bool:
+    def has_word(self, pattern: WordPattern) -> bool:
         """Return whether an identifier or a string constant looks like this; no comment counts."""
         answer = self._words.get(pattern)
         if answer is None:

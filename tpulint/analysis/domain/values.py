@@ -8,25 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-from tpulint.analysis.domain.context import BaseContext
 from tpulint.analysis.domain.frozen import frozen
-from tpulint.analysis.domain.site import Site
-from tpulint.knowledge.seam import MODES
-from tpulint.knowledge.six_moves import SIX
 
+# The functions of `six.moves` that Python 3 has itself.
+SIX_MOVES = {f"six.moves.{name}": f"builtins.{name}" for name in ("filter", "map", "range", "zip")}
+SIX_MOVES["six.moves.xrange"] = "builtins.range"
 CHOICES = 6
 CALLEES = 32  # alternatives of what is called
 
 
 class Value:
-    """Anything that a name can stand for. is_callee: calling it runs code of the project."""
+    """Anything that a name can stand for.
+
+    is_callee: calling it runs code of the project. is_true: Python takes it for true.
+    """
 
     __slots__ = ()
+    is_true: ClassVar[bool] = False
 
     @property
     def is_callee(self) -> bool:
+        return False
+
+    def is_same(self, other: Value) -> bool:
+        """Return whether it makes no difference which of the two it is."""
         return False
 
 
@@ -45,6 +52,11 @@ class Const(Value):
     """A Python constant: None, bool, int, float or str."""
 
     value: Any
+
+    def is_same(self, other: Value) -> bool:
+        """Return whether both are one constant: 1, 1.0 and True are three."""
+        same_kind = isinstance(other, Const) and type(self.value) is type(other.value)
+        return same_kind and self == other
 
     def __repr__(self) -> str:
         return repr(self.value)
@@ -73,13 +85,16 @@ class Text(Value):
 
     starts: str
 
+    def is_same(self, other: Value) -> bool:
+        return self == other
+
     def __repr__(self) -> str:
         return f"{self.starts!r}..."
 
 
 @frozen
 class ContextQuery(Value):
-    """The answer to a question about the graph's TPU context: `name` is the attribute asked for."""
+    """The answer to a question about what is open while code is traced: `name` is what is asked."""
 
     name: str
 
@@ -93,6 +108,7 @@ class Opaque(Value):
 
     `path` reads as in the source (`params.strategy`); `children` are its attributes.
     compared: the constant, where this is the answer to a comparison of `parent` with one.
+    members: all members of the enumeration that this is one of.
     negates: what this is the opposite of. is_static: known while the program is traced, as
     `mode` is. taken_for: what it must be, by the methods that are called on it.
     """
@@ -103,6 +119,7 @@ class Opaque(Value):
     compared: str | None = None
     negates: Opaque | None = None
     is_static: bool = False
+    members: frozenset[str] = frozenset()
     taken_for: dict[type[Value], Value] = field(default_factory=dict)
     _comparisons: dict[str, Opaque] = field(default_factory=dict)
     _negation: Opaque | None = None
@@ -118,11 +135,15 @@ class Opaque(Value):
         """Return the attribute or item `name`, the same each time."""
         return self.children.setdefault(name, Opaque(path, parent=self))
 
-    def equal_to(self, other: str) -> Opaque:
-        """Return the answer to `this == other`, the same each time."""
+    def equal_to(self, other: str, members: frozenset[str] = frozenset()) -> Opaque:
+        """Return the answer to `this == other`, the same each time.
+
+        members: all that it may be equal to, where `other` is of an enumeration.
+        """
         found = self._comparisons.get(other)
         if found is None:
             found = Opaque(f"{self.path} == {other}", parent=self, compared=other)
+            found.members = members
             self._comparisons[other] = found
         return found
 
@@ -139,9 +160,9 @@ class Opaque(Value):
         return self.compared != other.compared
 
     def is_left_by(self, denied: Iterable[Opaque]) -> bool:
-        """Return whether this is a comparison with the only mode that the others leave."""
+        """Return whether this is a comparison with the only member that the others leave."""
         others = {each.compared for each in denied if each.parent is self.parent}
-        return self.compared in MODES and others >= MODES - {self.compared}
+        return self.compared in self.members and others >= self.members - {self.compared}
 
 
 @frozen
@@ -149,6 +170,9 @@ class External(Value):
     """A dotted name of something that is not in the project, imports resolved."""
 
     path: str
+
+    def is_same(self, other: Value) -> bool:
+        return self == other
 
     def __repr__(self) -> str:
         return self.path
@@ -160,13 +184,14 @@ class External(Value):
 
 def outside(path: str) -> External:
     """Return the dotted name of something that is not in the project; six's are Python's own."""
-    return External(SIX.get(path, path))
+    return External(SIX_MOVES.get(path, path))
 
 
 @frozen
 class ModuleValue(Value):
     """A module of the project, by its file; `dotted` is what the import called it."""
 
+    is_true: ClassVar[bool] = True
     path: str
     dotted: str
 
@@ -208,6 +233,9 @@ class Bound(Value):
     def is_callee(self) -> bool:
         return self.function.is_callee
 
+    def is_same(self, other: Value) -> bool:
+        return self == other
+
     def __repr__(self) -> str:
         return f"{self.function!r} of {self.receiver!r}"
 
@@ -226,24 +254,6 @@ class Partial(Value):
 
     def __repr__(self) -> str:
         return f"partial({self.function!r})"
-
-
-@dataclass(eq=False, slots=True)
-class Strategy(Value):
-    """A distribution strategy: `kind` is "tpu", "other" or "unknown"; `resolver` names a TPU.
-
-    made: where. used: the answer to whether this is the strategy that the program runs on.
-    """
-
-    kind: str
-    site: Site | None
-    path: str = ""
-    resolver: Value = NONE
-    made: BaseContext | None = None
-    used: Opaque = field(default_factory=lambda: Opaque("TPUStrategy"))
-
-    def __repr__(self) -> str:
-        return f"strategy of kind {self.kind}"
 
 
 @frozen
@@ -271,7 +281,7 @@ def join(values: Iterable[Value]) -> Value:
     found: list[Value] = []
     is_complete = True
     for option in [each for value in values for each in options(value)]:
-        if any(option is known or _same(option, known) for known in found):
+        if any(option is known or option.is_same(known) for known in found):
             continue
         if len(found) < CHOICES or option.is_callee:
             found.append(option)
@@ -292,12 +302,3 @@ def _callees(found: list[Value], is_complete: bool) -> Value:
     if callees and not (is_complete and len(callees) == len(found)):
         callees.append(UNKNOWN)
     return Choice(tuple(callees)) if callees else UNKNOWN
-
-
-def _same(left: Value, right: Value) -> bool:
-    if isinstance(left, Const) and isinstance(right, Const):
-        return type(left.value) is type(right.value) and left.value == right.value
-    if isinstance(left, Strategy) and isinstance(right, Strategy):
-        # Projects choose among many; which one it is that is no TPU's makes no difference.
-        return left.kind == right.kind == "other"
-    return isinstance(left, (External, Bound, Text)) and left == right

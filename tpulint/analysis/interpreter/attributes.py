@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Names
-from dataclasses import replace
 from functools import lru_cache
 
 from tpulint.analysis.domain.class_order import mro
@@ -21,7 +20,6 @@ from tpulint.analysis.domain.objects import (
     Super,
 )
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import is_dataset
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
@@ -33,17 +31,18 @@ from tpulint.analysis.domain.values import (
     ModuleValue,
     Opaque,
     Partial,
-    Strategy,
     Value,
     join,
     options,
     outside,
 )
 from tpulint.analysis.interpreter import calls
-from tpulint.analysis.interpreter.frame import Frame, christen
+from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.interpreter.opaque_arguments import opaque_arguments
-from tpulint.knowledge import seam
 
+WITH_METHODS = (
+    *(Sequence, Mapping, ContextManagerValue, Const, Function, Partial, Bound, Tensor, Variable),
+)
 METHOD = "?."  # the path of a method whose receiver the call carries
 
 
@@ -59,15 +58,11 @@ def _method(name: str) -> External:
 def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     """`base.name`."""
     if isinstance(base, External):
-        return of_outside(base, name)
-    if name in seam.CONTEXT_STATE and not isinstance(base, (Instance, Class)):
-        return ContextQuery(name)
+        return of_outside(frame, base, name)
+    found = frame.library.attribute(frame, base, name, site)
+    if found is not None:
+        return found
     if isinstance(base, Choice):
-        running = running_of(frame.context, base)
-        if running is not None:
-            return get(frame, running, name, site)
-        if name in seam.DATASET_METHODS and is_dataset(base):
-            return method(base, name)  # one step more, whatever came before
         held = [each for each in base.options if each != NONE] or base.options  # None has no `name`
         return join(get(frame, option, name, site) for option in held)
     if isinstance(base, ModuleValue):
@@ -82,63 +77,16 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     if isinstance(base, Super):
         return _of_super(frame, base, name)
     if isinstance(base, ExternalObject):
-        return _of_object(frame, base, name, site)
-    if isinstance(base, (Variable, Tensor)):
-        if name in seam.STATIC_ATTRIBUTES:
-            return UNKNOWN
-        if isinstance(base, Tensor) and name in seam.REPLICA_ID:
-            return base
-        return method(base, name)
-    if isinstance(base, Strategy):
-        if name == "extended":
-            return base
-        return method(base, name)
-    if isinstance(base, (Sequence, Mapping, ContextManagerValue, Const, Function, Partial, Bound)):
-        return method(base, name)
-    return method(UNKNOWN, name)
+        known = base.attributes.get(name)
+        return method(base, name) if known is None else known
+    return method(base if isinstance(base, WITH_METHODS) else UNKNOWN, name)
 
 
-def of_outside(base: External, name: str) -> Value:
+def of_outside(frame: Frame, base: External, name: str) -> Value:
     """Return the attribute of something that is not in the project."""
-    return ContextQuery(name) if name in seam.CONTEXT_STATE else outside(f"{base.path}.{name}")
-
-
-def running_of(context: Context, choice: Choice) -> Strategy | None:
-    """Return the one of several strategies whose `run` builds the computation around `context`."""
-    computation = context.computation
-    running = computation.call.receiver if computation is not None else None
-    if isinstance(running, Strategy) and any(each is running for each in choice.options):
-        return running
-    return None
-
-
-def _of_object(frame: Frame, base: ExternalObject, name: str, site: Site) -> Value:
-    known = base.attributes.get(name)
-    if known is not None:
-        return known
-    if name == "iterations":
-        made = Variable(f"{base.last}.iterations", "step", base.site, base.context)
-        made.strategy = base.context.strategy
-        return base.attributes.setdefault(name, made)
-    if name in seam.WEIGHT_ATTRIBUTES:
-        return Sequence("list", [weights(frame, base)], True, base.site)
-    if name in seam.SINGLE_WEIGHTS and base.last in seam.LAYERS_WITH_WEIGHTS:
-        whole = weights(frame, base)
-        made = replace(whole, name=f"{base.last}.{name}", whole=whole)
-        return base.attributes.setdefault(name, made)
-    if name in seam.REPLICA_ID:
-        return Tensor(frame.context, site, replica_id=True, per_replica=True)
-    return method(base, name)
-
-
-def weights(frame: Frame, layer: ExternalObject) -> Variable:
-    """Return the variables that a layer or a model of an outside class owns, as one."""
-    found = layer.attributes.get("weights")
-    if not isinstance(found, Variable):
-        found = Variable(f"{layer.last}.weights", "weights", layer.site, layer.context)
-        found.strategy = layer.context.strategy
-        layer.attributes["weights"] = found
-    return found
+    if name in frame.library.context_queries:
+        return ContextQuery(name)
+    return outside(f"{base.path}.{name}")
 
 
 def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
@@ -225,7 +173,7 @@ def _outer_attribute(cls: Class, name: str) -> Value:
 
 def put(frame: Frame, base: Value, name: str, item: Value) -> None:
     """`base.name = item`; under a condition the old value stays possible."""
-    christen(item, name)
+    frame.library.bind(item, name)
     if isinstance(base, Choice):
         for option in base.options:
             put(frame, option, name, item)
@@ -249,7 +197,7 @@ def put(frame: Frame, base: Value, name: str, item: Value) -> None:
 def put_any(base: Value) -> None:
     """`setattr(base, name, item)` where the name is not seen: plain attributes may be others now.
 
-    Those that hold methods, strategies or what TensorFlow made are not what is set so.
+    Those that hold methods, or what a library made, are not what is set so.
     """
     for each in options(base):
         if isinstance(each, Instance):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.branch_tests import answer_on_tpu
 from tpulint.analysis.domain.context import (
-    ALTERNATIVE,
     COND,
     LOOP,
     ONCE,
@@ -23,14 +21,11 @@ from tpulint.analysis.interpreter import operators, tensor_tests, trace_time_val
 from tpulint.analysis.interpreter.conditions import (
     condition_key,
     guards_creation,
-    is_host_mode,
-    is_left_to_predictions,
     truth,
 )
 from tpulint.analysis.interpreter.entered import Entered
 from tpulint.analysis.interpreter.expressions import value
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.knowledge.seam import PREDICTION
 from tpulint.syntax.nodes import Block, Expression, Node, parts
 from tpulint.syntax.statement_nodes import (
     Define,
@@ -54,18 +49,19 @@ def if_(frame: Frame, node: If) -> bool:
     if known is not None:
         return _settled(frame, node, known)
     computation = frame.context.computation
-    on_tpu = answer_on_tpu(node.test) if computation is not None else None
-    if on_tpu is not None:
-        return frame.block(node.body if on_tpu else node.orelse)
-    if computation is not None and is_host_mode(test, computation.host_modes):
-        return frame.block(node.orelse)
+    if computation is not None:
+        answer = frame.library.device_answer(node.test)
+        if answer is None and frame.library.is_host_only(computation, test):
+            answer = False
+        if answer is not None:
+            return frame.block(node.body if answer else node.orelse)
     site = frame.site(node.place)
     if isinstance(test, TraceTimeValue):
         trace_time_value.note(frame, "decides", test, site)
     if isinstance(test, Tensor) and frame.context.converts_control_flow:
         return _traced_if(frame, node, test)
     tensor_tests.note(frame, test, node.test, "if")
-    key = condition_key(test, node.test, site)
+    key = condition_key(frame.library, test, node.test, site)
     start, before = dict(frame.env.names), frame.ways_out
     with _branch(frame, key, test, True) as then_side:
         ended = frame.block(node.body)
@@ -86,14 +82,12 @@ def if_(frame: Frame, node: If) -> bool:
 
 
 def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Entered:
-    """Enter a branch of a test; a mode that may only be exported is a guess."""
+    """Enter a branch of a test, which may depend on a guess."""
     context, computation = frame.context.when(key, branch), frame.context.computation
-    if (
-        computation is not None
-        and not computation.predicts
-        and is_left_to_predictions(test, branch, computation.host_modes)
-    ):
-        context = context.when(ConditionKey(ALTERNATIVE, PREDICTION), 0)
+    if computation is not None:
+        guess = frame.library.guess_of_branch(computation, test, branch)
+        if guess is not None:
+            context = context.when(guess, 0)
     return frame.at(context)
 
 
@@ -119,7 +113,7 @@ def _settled(frame: Frame, node: If, known: bool) -> bool:
 
 
 def _traced_if(frame: Frame, node: If, test: Tensor) -> bool:
-    """`if tensor:` in code that autograph converts: a tf.cond whose outputs are the names set."""
+    """`if tensor:` in code that autograph converts: a conditional, by the names set."""
     site = frame.site(node.place)
     start, returned = dict(frame.env.names), len(frame.returns)
     transfer.touch(frame, [test], site, "predicate")

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import CALLEE, FUNCTION, WITH, ConditionKey, Scope
-from tpulint.analysis.domain.effects import CONVERTED, DECORATED, UNCONVERTED
-from tpulint.analysis.domain.events import ApiCall, Argument
-from tpulint.analysis.domain.keras_models import CLASSES, keras_base
+from tpulint.analysis.domain.effects import DECORATED, UNCONVERTED
+from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.objects import (
     RENAMED,
     Class,
@@ -20,6 +19,7 @@ from tpulint.analysis.domain.objects import (
     Mapping,
     Sequence,
     TracedCall,
+    function_of,
 )
 from tpulint.analysis.domain.site import CallStep, Site
 from tpulint.analysis.domain.values import (
@@ -35,9 +35,8 @@ from tpulint.analysis.domain.values import (
     Value,
     join,
 )
-from tpulint.analysis.interpreter import alternatives, dataclass_fields, layer_calls
+from tpulint.analysis.interpreter import dataclass_fields
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.knowledge import seam
 from tpulint.syntax.nodes import Expression
 
 Arguments = tuple[Argument, ...]
@@ -66,7 +65,7 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
         if isinstance(callee.function, External):
             return frame.library.call(frame, callee.function, callee.receiver, args, site)
         if isinstance(callee.receiver, Instance) and isinstance(callee.function, Function):
-            _note_update(frame, callee.function.name, callee.receiver, args, site)
+            frame.library.note_method_call(frame, callee.function, callee.receiver, args, site)
         return call(frame, callee.function, (given(callee.receiver, site), *args), site)
     if isinstance(callee, Partial):
         first = tuple(given(each, site) for each in callee.args)
@@ -85,88 +84,80 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
     return frame.library.call_unknown(frame, callee, args, site, named)
 
 
-def _note_update(frame: Frame, name: str, receiver: Instance, args: Arguments, site: Site) -> None:
-    """Note that a class of the project with its own `apply_gradients` may be an optimizer."""
-    computation = frame.context.computation
-    if name in seam.OPTIMIZER_UPDATES and computation is not None and not frame.context.muted:
-        made = ApiCall(f"?.{name}", site, frame.context, args, receiver, UNKNOWN)
-        computation.updates.append(made)
-
-
 def given(value: Value, site: Site) -> Argument:
     return Argument(None, "", value, site)
 
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
     """Each alternative is called, under the condition that it is the one."""
-    found = alternatives.callees(frame.context, callee)
+    found = _callees(frame, callee)
     if len(found) == 1:
         return call(frame, found[0], args, site, named)
     results = []
     for number, option in enumerate(found):
-        tpu = alternatives.is_used(option)
+        key = frame.library.condition_of_call(option)
         one = ConditionKey(CALLEE, site, answers=len(found))
-        with frame.when(tpu, True) if tpu else frame.when(one, number):
+        with frame.when(key, True) if key else frame.when(one, number):
             results.append(call(frame, option, args, site, named))
     return join(results)
 
 
+def _callees(frame: Frame, choice: Choice) -> list[Value]:
+    """Return the callees among the options: none is None, for calling that ends in an error."""
+    found = [each for each in choice.options if each != NONE]
+    return _of_one_body(frame.library.callees(frame.context, found) or list(choice.options))
+
+
+def _of_one_body(found: list[Value]) -> list[Value]:
+    """Leave one of a function and what traces it: either way its body is reached."""
+    kept: list[Value] = []
+    for each in found:
+        same = [number for number, other in enumerate(kept) if _are_one(each, other)]
+        if not same:
+            kept.append(each)
+        elif _is_traced(each):
+            kept[same[0]] = each
+    return kept
+
+
+def _are_one(callee: Value, other: Value) -> bool:
+    """Return whether both run the same code with the same names, for the same object."""
+    if isinstance(callee, Bound) and isinstance(other, Bound):
+        return callee.receiver is other.receiver and _are_one(callee.function, other.function)
+    if isinstance(callee, Function) and isinstance(other, Function):
+        return callee.code is other.code and callee.env is other.env
+    return False
+
+
+def _is_traced(callee: Value) -> bool:
+    function = function_of(callee)
+    return function is not None and function.traced
+
+
 def _call_instance(frame: Frame, callee: Instance, args: Arguments, site: Site) -> Value:
-    for name in ("__call__", "call"):
-        for cls in mro(callee.cls):
-            method = cls.names.get(name) if isinstance(cls, Class) else None
-            if isinstance(method, Function):
-                if name == "__call__":
-                    return call(frame, Bound(method, callee), args, site)
-                return _call_layer(frame, callee, method, args, site)
-    found = frame.library.call_unknown(frame, callee, args, site, "")
-    return layer_calls.noted(frame, callee, args, site, found)
-
-
-def _call_layer(
-    frame: Frame, layer: Instance, method: Function, args: Arguments, site: Site
-) -> Value:
-    """Call an object of a class with the method `call`: Keras converts its control flow.
-
-    On symbolic tensors it is read for what it gives; what it does it does when the model runs.
-    """
-    given = layer_calls.with_training(frame, method, args, site)
-    if frame.context.computation is None:
-        with frame.muted() if layer_calls.is_symbolic(args) else frame.at(frame.context):
-            found = call(frame, Bound(method, layer), given, site)
-    else:
-        with frame.within(Scope(WITH, site, effect=CONVERTED)):
-            found = call(frame, Bound(method, layer), given, site)
-    return layer_calls.noted(frame, layer, args, site, found)
+    for cls in mro(callee.cls):
+        method = cls.names.get("__call__") if isinstance(cls, Class) else None
+        if isinstance(method, Function):
+            return call(frame, Bound(method, callee), args, site)
+    return frame.library.call_instance(frame, callee, args, site)
 
 
 def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
     """Make a new object, and read `__init__` with it."""
+    found = frame.library.instantiate(frame, cls, args, site)
+    if found is not None:
+        return found
     made = Instance(cls, site, frame.context)
     bases = mro(cls)
-    if cls.code.name in seam.FORKED and _is_fork(cls, bases):
-        return frame.library.call(frame, External(cls.code.name), None, args, site)
     if any(isinstance(each, External) for each in bases):
         frame.may_build()
     for each in bases:
         if isinstance(each, Class) and isinstance(each.names.get("__init__"), Function):
             call(frame, Bound(each.names["__init__"], made), args, site)
             return made
-    if keras_base(made) in CLASSES:
-        frame.library.call(frame, External("keras.Model.__init__"), made, args, site)
+    frame.library.initialize(frame, made, args, site)
     dataclass_fields.fill(made, args)
     return made
-
-
-def _is_fork(cls: Class, bases: list[Value]) -> bool:
-    """Return whether a class of the project is a copy of TensorFlow's: by name and parameters."""
-    made = cls.names.get("__init__") or cls.names.get("__new__")
-    if not isinstance(made, Function):
-        return any(isinstance(each, External) and each.last == cls.code.name for each in bases)
-    code = made.code.parameters
-    return seam.FORKED[cls.code.name] in [
-        name for name, _ in (*code.positional, *code.keyword_only)
-    ]
 
 
 def call_function(frame: Frame, function: Function, args: Arguments, site: Site) -> Value:
@@ -176,7 +167,8 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     context = frame.context.called(CallStep(site, function.name))
     if function.traced:
         made = TracedCall(function, context.conditions)
-        context = context.inside(Scope(FUNCTION, site, made))
+        label = frame.library.traced_function
+        context = context.inside(Scope(FUNCTION, site, made, label=label))
     elif DECORATED in function.hints:
         context = context.inside(Scope(WITH, site, UNKNOWN, effect=DECORATED))
     if UNCONVERTED in function.hints:
@@ -252,7 +244,7 @@ def _default(inner: Frame, function: Function, name: str, default: Expression | 
 
 
 def traced(callee: Value) -> Value:
-    """`tf.function(callee)`."""
+    """Return `callee` as a library traces it."""
     if isinstance(callee, Function):
         return replace(callee, traced=True)
     if isinstance(callee, Bound) and isinstance(callee.function, Function):
@@ -265,7 +257,7 @@ def traced(callee: Value) -> Value:
 
 
 def _renamed(callee: Value) -> Value:
-    """Return a callable that TensorFlow does not see by its name: a `partial` has none."""
+    """Return a callable that is not seen by its name when it is traced: a `partial` has none."""
     if isinstance(callee, Function):
         return replace(callee, hints=callee.hints | {RENAMED})
     return callee

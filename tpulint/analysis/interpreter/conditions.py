@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.branch_tests import answer_on_tpu
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import GUARD, NAME, PLACE, STATE, VALUE, ConditionKey
-from tpulint.analysis.domain.objects import Class, Function, Instance, Mapping, Sequence
+from tpulint.analysis.domain.objects import Class, Instance, Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import (
     Choice,
     Const,
     ContextQuery,
     External,
-    ModuleValue,
     Opaque,
-    Strategy,
     Value,
     options,
 )
-from tpulint.knowledge.seam import PREDICTION, TRAINING
+from tpulint.analysis.interpreter.frame import Library
 from tpulint.syntax.expression_nodes import Attribute, BoolOperation, CallNode, Compare, Name, Not
 from tpulint.syntax.nodes import Expression
 
@@ -38,9 +35,7 @@ def _truth(value: Value) -> bool | None:
         return None if value.open else bool(value.items)
     if isinstance(value, Instance):
         return None if any(_may_be_false(each) for each in mro(value.cls)) else True
-    if isinstance(value, (Function, Class, ModuleValue, Strategy)):
-        return True
-    return None
+    return True if value.is_true else None
 
 
 def _may_be_false(cls: Value) -> bool:
@@ -50,27 +45,13 @@ def _may_be_false(cls: Value) -> bool:
     return cls != External("builtins.object")
 
 
-def is_host_mode(value: Value, modes: frozenset[str]) -> bool:
-    """Return whether the test asks for a mode in which nothing runs on the device."""
-    return isinstance(value, Opaque) and value.compared in modes
-
-
-def is_left_to_predictions(value: Value, branch: bool, modes: frozenset[str]) -> bool:
-    """Return whether only PREDICT is left on a branch of a test, as evaluations are the host's."""
-    if not modes or not isinstance(value, Opaque):
-        return False
-    if value.negates is not None:
-        value, branch = value.negates, not branch
-    return value.compared in (TRAINING if not branch else PREDICTION)
-
-
-def condition_key(value: Value, node: Expression, site: Site) -> ConditionKey:
+def condition_key(library: Library, value: Value, node: Expression, site: Site) -> ConditionKey:
     """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
     if is_state(value):
         return ConditionKey(STATE, site, test=node)
     if isinstance(value, Opaque) and _compares(value):
         return ConditionKey(VALUE, id(value), value)
-    if answer_on_tpu(node) is None and guards_creation(node):
+    if library.device_answer(node) is None and guards_creation(node):
         return ConditionKey(GUARD, site, test=node)
     if isinstance(value, Opaque):
         return ConditionKey(VALUE, id(value), value)
@@ -85,7 +66,7 @@ def _compares(value: Opaque) -> bool:
 
 
 def is_state(value: Value) -> bool:
-    """Return whether this is a flag that takes several values, or asks the graph's TPU context."""
+    """Return whether this is a flag that takes several values, or asks what is open."""
     found = options(value)
     if any(isinstance(each, ContextQuery) for each in found):
         return True

@@ -21,7 +21,6 @@ from tpulint.analysis.domain.values import (
     Choice,
     Const,
     Opaque,
-    Strategy,
     Value,
     join,
     options,
@@ -55,22 +54,22 @@ def enter(frame: Frame, manager: Value, site: Site) -> Value:
 def _enter_one_of(frame: Frame, manager: Choice, site: Site) -> Value:
     """Enter the first scope that an option adds; it is sure where all add one of that meaning.
 
-    Of the scopes of several strategies it is that of a TPU's, which is sure, for the premise of
-    all that is said is that the program runs on a TPU.
+    Of the scopes of several owners it is that of the device's, which is sure, for the premise of
+    all that is said is that the program runs on the device.
     """
-    outer = len(frame.context.scopes)
+    library, outer = frame.library, len(frame.context.scopes)
     with frame.scopes_closed():
         bound = [enter(frame, option, site) for option in manager.options]
-        extra = sorted(frame.context.scopes[outer:], key=lambda each: _kind(each) != "tpu")
+        extra = sorted(
+            frame.context.scopes[outer:],
+            key=lambda each: not library.is_preferred_owner(each.payload),
+        )
     effects = [each.effect for each in extra if each.kind == WITH]
     sure = len(effects) == len(manager.options) and len(set(effects)) == 1
-    sure = sure and (_kind(extra[0]) == "tpu" or len(set(map(_kind, extra))) == 1)
+    if sure and not library.is_preferred_owner(extra[0].payload):
+        sure = len({library.scope_owner(each.payload) for each in extra}) == 1
     frame.open(*(replace(each, perhaps=not sure) for each in extra[:1]))
     return bound[0]
-
-
-def _kind(scope: Scope) -> str:
-    return scope.payload.kind if isinstance(scope.payload, Strategy) else ""
 
 
 def push(frame: Frame, manager: ContextManagerValue, site: Site) -> None:

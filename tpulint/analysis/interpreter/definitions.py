@@ -16,8 +16,6 @@ from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Bound, Const, External, Imported, Partial, Value
 from tpulint.analysis.interpreter import calls
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.knowledge import seam
-from tpulint.knowledge.strategies import PLAIN_DECORATORS
 from tpulint.syntax import ir
 from tpulint.syntax.expression_nodes import CallNode, Name, last_name
 from tpulint.syntax.nodes import Expression
@@ -41,7 +39,7 @@ def define_function(frame: Frame, code: ir.FunctionCode) -> Value:
     found = Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
     made = _with_decorators(frame, found, code)
     if not frame.context.muted and isinstance(made, Function) and made.code is code:
-        frame.session.defined(made)
+        frame.library.define(frame, made)
     return made
 
 
@@ -66,14 +64,14 @@ def _with_decorators(frame: Frame, found: Value, code: ir.FunctionCode) -> Value
         before = found
         found = _decorated(frame, found, decorator, Site(frame.module, code.place))
         if found is before and not isinstance(decorator, ContextManagerValue):
-            found = _perhaps_traced(found, node)
+            found = _perhaps_traced(frame, found, node)
     return found
 
 
-def _perhaps_traced(found: Value, node: Expression) -> Value:
-    """Apply a decorator that is not seen: it may make a tf.function unless its name tells."""
+def _perhaps_traced(frame: Frame, found: Value, node: Expression) -> Value:
+    """Apply a decorator that is not seen: it may trace the function unless its name tells."""
     name = last_name(node.callee if isinstance(node, CallNode) else node)
-    if name in PLAIN_DECORATORS or not isinstance(found, Function):
+    if not isinstance(found, Function) or not frame.library.may_trace(name):
         return found
     return replace(found, hints=found.hints | {DECORATED})
 
@@ -88,16 +86,12 @@ def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Valu
         return found
     if isinstance(decorator, External):
         last = decorator.last
-        if last in seam.TRACERS:
-            found = calls.traced(found)
-            return _unconverted(found) if plain else found
-        if last in seam.NOT_CONVERTED:
-            return _unconverted(found)
+        decorated = frame.library.decorate(frame, found, decorator, not plain)
+        if decorated is not None:
+            return decorated
         if last in HINTS and isinstance(found, Function):
             hint = "property" if last == "cached_property" else last
             return replace(found, hints=found.hints | {hint})
-        if last in seam.OUTSIDE_COMPILATION:
-            return Partial(decorator, (found,), ())
     if isinstance(decorator, (Function, Bound, Partial)):
         wrapped = calls.call(frame, decorator, (calls.given(found, site),), site)
         if isinstance(wrapped, (Function, Bound, Partial)):
@@ -105,7 +99,7 @@ def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Valu
     return found
 
 
-def _unconverted(found: Value) -> Value:
+def unconverted(found: Value) -> Value:
     """Return a function in which autograph converts nothing."""
     if isinstance(found, Function):
         return replace(found, hints=found.hints | {UNCONVERTED})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tpulint.analysis.domain.branch_tests import answer_on_tpu
 from tpulint.analysis.domain.context import COND, LOOP, Scope
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import Function, Mapping, Sequence, TraceTimeValue
@@ -79,7 +78,7 @@ def _constant(frame: Frame, node: Constant) -> Value:
 def _attribute(frame: Frame, node: Attribute) -> Value:
     base = _HANDLERS[type(node.base)](frame, node.base)
     if type(base) is External:  # of most attributes the place is never asked
-        return attributes.of_outside(base, node.name)
+        return attributes.of_outside(frame, base, node.name)
     return attributes.get(frame, base, node.name, frame.site(node.place))
 
 
@@ -162,7 +161,7 @@ def _conditional(frame: Frame, node: Conditional) -> Value:
     test = value(frame, node.test)
     known = truth(test)
     if known is None and frame.context.computation is not None:
-        known = answer_on_tpu(node.test)
+        known = frame.library.device_answer(node.test)
     if known is not None:
         return value(frame, node.body if known else node.orelse)
     site = frame.site(node.place)
@@ -170,7 +169,7 @@ def _conditional(frame: Frame, node: Conditional) -> Value:
         trace_time_value.note(frame, "decides", test, site)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
     tensor_tests.note(frame, test, node.test, "if")
-    key = condition_key(test, node.test, site)
+    key = condition_key(frame.library, test, node.test, site)
     results = []
     for branch, side in ((True, node.body), (False, node.orelse)):
         scope = Scope(COND, site, test, autograph=True) if traced else None
@@ -195,7 +194,7 @@ def _bool(frame: Frame, node: BoolOperation) -> Value:
             if known is None:
                 results.append(item)
                 site = frame.site(first_place(each))
-                frame.assume(condition_key(item, each, site), wanted)
+                frame.assume(condition_key(frame.library, item, each, site), wanted)
             elif each is node.items[-1]:
                 results.append(item)
     return join(results)

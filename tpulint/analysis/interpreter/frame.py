@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import builtins
 from abc import ABC, abstractmethod
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from tpulint.analysis.domain.context import ConditionKey, Scope
-from tpulint.analysis.domain.events import Argument, Context, Variable
-from tpulint.analysis.domain.objects import Env, ExternalObject, Function
+from tpulint.analysis.domain.events import Argument, Computation, Context
+from tpulint.analysis.domain.objects import Class, Env, ExternalObject, Function, Instance
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import UNKNOWN, External, Imported, Value, join
 from tpulint.analysis.interpreter.entered import Entered, Scoped
+from tpulint.analysis.interpreter.module_linking import Importer
 from tpulint.analysis.interpreter.session import Session
-from tpulint.knowledge import seam
+from tpulint.analysis.resolver.project import Project
 from tpulint.syntax.expression_nodes import Name
 from tpulint.syntax.nodes import Block, Expression, Statement
 from tpulint.syntax.places import place_of
@@ -24,17 +25,22 @@ NOTHING_READ = Pass()
 F = TypeVar("F", bound="Frame")
 
 
-def christen(value: Value, name: str) -> None:
-    """Name a variable that was made without a name by the first one it is bound to."""
-    if isinstance(value, Variable) and value.name in seam.VARIABLE_MAKERS:
-        value.name = name
+class Library:
+    """What a front end knows of the libraries that a program uses; this one knows none.
 
+    A front end derives from it. The interpreter asks it wherever a library gives Python code a
+    meaning of its own, and knows no library itself.
+    """
 
-class Library(Protocol):
-    """The models of calls that leave the project."""
+    # Attributes that ask what is open while device code is built.
+    context_queries: frozenset[str] = frozenset()
+    traced_function = "a traced function"  # what `explain` calls one
+
+    # Calls
 
     def wrapper(self, named: str, callee: Value) -> External | None:
         """Return what a configured wrapper stands for, where one is called."""
+        return None
 
     def call(
         self,
@@ -45,16 +51,117 @@ class Library(Protocol):
         site: Site,
     ) -> Value:
         """Return the result of calling a function or method by its dotted name."""
+        return UNKNOWN
 
     def call_object(
         self, frame: Frame, callee: ExternalObject, args: tuple[Argument, ...], site: Site
     ) -> Value:
         """Return the result of calling an object of an outside class."""
+        return UNKNOWN
 
     def call_unknown(
         self, frame: Frame, callee: Value, args: tuple[Argument, ...], site: Site, named: str
     ) -> Value:
         """Return the result of calling something that is not seen."""
+        return UNKNOWN
+
+    def call_instance(
+        self, frame: Frame, callee: Instance, args: tuple[Argument, ...], site: Site
+    ) -> Value:
+        """Return the result of calling an object of the project whose class has no `__call__`."""
+        return self.call_unknown(frame, callee, args, site, "")
+
+    def note_method_call(
+        self,
+        frame: Frame,
+        method: Function,
+        receiver: Instance,
+        args: tuple[Argument, ...],
+        site: Site,
+    ) -> None:
+        """Note that a method of a class of the project is called."""
+
+    def callees(self, context: Context, callees: list[Value]) -> list[Value]:
+        """Return those of several callees that a program on the device may mean."""
+        return callees
+
+    def condition_of_call(self, callee: Value) -> ConditionKey | None:
+        """Return the test that is true where this one of several callees is called."""
+        return None
+
+    # Values and names
+
+    def bind(self, value: Value, name: str) -> None:
+        """Note that `value` is bound to `name`."""
+
+    def attribute(self, frame: Frame, base: Value, name: str, site: Site) -> Value | None:
+        """Return `base.name`; None where Python's own lookup says what it is."""
+        return None
+
+    def members(self, value: External) -> frozenset[str]:
+        """Return the names of all members of the enumeration that `value` is a member of."""
+        return frozenset()
+
+    def scope_owner(self, value: object) -> str | None:
+        """Return the kind of what entered a scope, where it matters which of several did."""
+        return None
+
+    def is_preferred_owner(self, value: object) -> bool:
+        """Return whether of several owners of scopes this is the one that the program has."""
+        return False
+
+    # Definitions
+
+    def define(self, frame: Frame, function: Function) -> None:
+        """Note that a function is defined."""
+
+    def decorate(
+        self, frame: Frame, function: Value, decorator: External, is_converted: bool
+    ) -> Value | None:
+        """Return what a decorator makes of a function; None where it is not known.
+
+        is_converted: Python's control flow may become the library's.
+        """
+        return None
+
+    def may_trace(self, decorator: str) -> bool:
+        """Return whether an unseen decorator of this name may trace the function."""
+        return False
+
+    def instantiate(
+        self, frame: Frame, cls: Class, args: tuple[Argument, ...], site: Site
+    ) -> Value | None:
+        """Return the object of a class that stands for a library's own, else None."""
+        return None
+
+    def initialize(
+        self, frame: Frame, made: Instance, args: tuple[Argument, ...], site: Site
+    ) -> None:
+        """Read the `__init__` that an object of the project inherits from a library's class."""
+
+    # Branches and modules
+
+    def device_answer(self, test: Expression) -> bool | None:
+        """Return what a test gives in code for the device; None where it asks something else."""
+        return None
+
+    def is_host_only(self, computation: Computation, test: Value) -> bool:
+        """Return whether the callee of `computation` runs on the host where `test` is true."""
+        return False
+
+    def guess_of_branch(
+        self, computation: Computation, test: Value, branch: bool
+    ) -> ConditionKey | None:
+        """Return the guess that a branch in device code depends on."""
+        return None
+
+    def follows(self, project: Project, path: str, asking: Importer | None) -> bool:
+        """Return whether the module at `path` is read where `asking` imports it."""
+        return True
+
+    def is_generated(self, project: Project, path: str) -> bool:
+        """Return whether the module at `path` holds nothing that runs, and is never read."""
+        return False
 
 
 class Frame(ABC):
@@ -197,7 +304,7 @@ class Frame(ABC):
 
     def store(self, name: str, value: Value) -> None:
         """Bind `name` where Python would; under a condition in an outer scope, perhaps."""
-        christen(value, name)
+        self.library.bind(value, name)
         if self.function is None or name in self.function.code.inside.bound:
             self.env.names[name] = value
             return

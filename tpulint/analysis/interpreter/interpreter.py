@@ -10,9 +10,9 @@ from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import Value
 from tpulint.analysis.interpreter import expressions, statements
 from tpulint.analysis.interpreter.frame import Frame, Library
+from tpulint.analysis.interpreter.module_linking import Importer
 from tpulint.analysis.interpreter.observer import Observer
 from tpulint.analysis.interpreter.session import Session
-from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
 from tpulint.syntax.nodes import Block, Expression
 
@@ -69,13 +69,18 @@ class Interpreter(Session):
     def __init__(
         self,
         project: Project,
-        settings: Settings,
         library: Library,
         observer: Observer | None = None,
     ) -> None:
-        super().__init__(project, settings)
+        super().__init__(project)
         self.library = library
         self.observer = observer
+
+    def matters(self, path: str, asking: Importer | None) -> bool:
+        return self.library.follows(self.project, path, asking)
+
+    def is_generated(self, path: str) -> bool:
+        return self.library.is_generated(self.project, path)
 
     def frame(self, module: Module, env: Env, context: Context) -> Frame:
         """Return a frame that nothing calls: that of a module's body, or around a root."""

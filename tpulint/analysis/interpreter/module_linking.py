@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Protocol
 
-from tpulint.analysis.domain.context import COMPUTATION, DATA, WITH, Scope
-from tpulint.analysis.domain.effects import SCOPE
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.objects import Env
 from tpulint.analysis.domain.program import Program
@@ -18,7 +16,6 @@ from tpulint.analysis.domain.values import (
     External,
     Imported,
     ModuleValue,
-    Strategy,
     Value,
     outside,
 )
@@ -32,20 +29,6 @@ class Importer(Protocol):
 
     context: Context
     module: Module
-
-
-def _in_program(context: Context) -> bool:
-    """Return whether what is called at `context` is part of what a TPU program runs."""
-    return any(
-        scope.kind in (COMPUTATION, DATA) or (scope.kind == WITH and _is_a_tpus(scope))
-        for scope in context.scopes
-    )
-
-
-def _is_a_tpus(block: Scope) -> bool:
-    """Return whether this is the scope of a strategy that is known to be a TPU's."""
-    strategy = block.payload
-    return block.effect == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"
 
 
 class ModuleLinker(ABC):
@@ -117,25 +100,22 @@ class ModuleLinker(ABC):
                 return External(f"{source.path}.{name}")
         return None
 
+    @abstractmethod
+    def matters(self, path: str, asking: Importer | None) -> bool:
+        """Return whether the module at `path` matters where it is imported (`Library.follows`)."""
+
+    @abstractmethod
+    def is_generated(self, path: str) -> bool:
+        """Return whether the module at `path` holds nothing that runs."""
+
     def follows(self, path: str, asking: Importer | None = None) -> bool:
         """Return whether the module at `path` is read.
 
-        It is where it matters by itself, in what a TPU program runs (device code, host
-        clusters, input pipelines, a strategy's scope), and where computations are built by
-        hand in the module that imports it. Elsewhere on the host it is not: there it only
-        costs time, and what is handed on to an entry point is read after all. What protoc made
-        is never read.
+        On the host it may only cost time: what is handed on to an entry point is read after all.
         """
-        if self.project.holds_messages(path):
+        if self.is_generated(path):
             return False
-        if self.follow_all or self.project.matters(path):
-            return True
-        if asking is not None and (
-            _in_program(asking.context) or asking.module.builds_computations
-        ):
-            return True
-        makes_strategy = asking is not None and asking.module.makes_tpu_strategy
-        if makes_strategy and self.project.makes_keras_objects(path):
+        if self.follow_all or self.matters(path, asking):
             return True
         self.passed_by = True
         return False

@@ -14,10 +14,9 @@ from tpulint.analysis.domain.objects import (
     Mapping,
     Sequence,
 )
-from tpulint.analysis.domain.scalars import of_scalars
+from tpulint.analysis.domain.properties import of_scalars, uniform
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import item_of, start_of
-from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import (
     NONE,
     UNKNOWN,
@@ -34,7 +33,6 @@ from tpulint.analysis.domain.values import (
 from tpulint.analysis.interpreter import dataclass_fields, trace_time_value, transfer
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.knowledge.seam import MODES
 from tpulint.syntax.nodes import Expression
 from tpulint.syntax.places import NOWHERE, first_place
 
@@ -99,44 +97,51 @@ def compare(
         return UNKNOWN if verdict is None else Const(verdict is (op == "Is"))
     if isinstance(left, Const) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
         return Const((left.value == right.value) is (op == "Equal"))
-    if _are_modes(left, right) and op in ("Equal", "NotEqual"):
+    if _are_members(frame, left, right) and op in ("Equal", "NotEqual"):
         return Const((left == right) is (op == "Equal"))
     if isinstance(left, Opaque) and isinstance(right, (Const, External)):
-        same = left.equal_to(right.last if isinstance(right, External) else repr(right.value))
+        if isinstance(right, External):
+            same = left.equal_to(right.last, frame.library.members(right))
+        else:
+            same = left.equal_to(repr(right.value))
         if op in ("Equal", "NotEqual"):
             return same if op == "Equal" else same.negated()
     if op in ("Equal", "NotEqual") and NONE in (left, right):
         other = left if right == NONE else right
         if any(isinstance(each, Tensor) for each in options(other)):
-            verdict = _identical(other, NONE)  # TensorFlow compares no tensor with None
+            verdict = _identical(other, NONE)  # no tensor is compared with None
             return UNKNOWN if verdict is None else Const(verdict is (op == "Equal"))
     if op in ("In", "NotIn"):
-        asked_mode = _is_mode(left, right, op == "In")
-        if asked_mode is not None:
-            return asked_mode
+        answer = _is_member(frame, left, right, op == "In")
+        if answer is not None:
+            return answer
         inside = _held(left, right)
         return UNKNOWN if inside is None else Const(inside is (op == "In"))
     return operation(frame, [left, right], site, op, operands)
 
 
-def _are_modes(*values: Value) -> bool:
-    """Return whether all are members of `ModeKeys`: no two of these are one."""
-    return all(isinstance(each, External) and ".ModeKeys." in each.path for each in values)
+def _are_members(frame: Frame, *values: Value) -> bool:
+    """Return whether all are members of one enumeration: no two of these are one."""
+    groups = [isinstance(each, External) and frame.library.members(each) for each in values]
+    return all(groups) and len(set(groups)) <= 1
 
 
-def _is_mode(mode: Value, modes: Value, inside: bool) -> Opaque | None:
-    """Return the answer to `mode in modes`, or its opposite, as that to a comparison with a mode.
+def _is_member(frame: Frame, value: Value, members: Value, inside: bool) -> Opaque | None:
+    """Return the answer to `value in members`, or its opposite, as that to one comparison.
 
-    There are three: to be one of two is not to be the third.
+    To be one of all members but one is not to be the last of them.
     """
-    if not (isinstance(mode, Opaque) and isinstance(modes, Sequence) and _are_modes(*modes.items)):
+    if not (isinstance(value, Opaque) and isinstance(members, Sequence)):
         return None
-    names = frozenset(each.last for each in modes.items if isinstance(each, External))
-    if modes.open or len(names) not in (1, len(MODES) - 1):
+    listed = [each for each in members.items if isinstance(each, External)]
+    if members.open or not listed or not _are_members(frame, *members.items):
+        return None
+    every, names = frame.library.members(listed[0]), frozenset(each.last for each in listed)
+    if len(names) not in (1, len(every) - 1):
         return None
     if len(names) > 1:
-        names, inside = MODES - names, not inside
-    same = mode.equal_to(min(names))
+        names, inside = every - names, not inside
+    same = value.equal_to(min(names), every)
     return same if inside else same.negated()
 
 

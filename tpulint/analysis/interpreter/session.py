@@ -17,10 +17,8 @@ from tpulint.analysis.interpreter.distinct_calls import Arguments, Identity
 from tpulint.analysis.interpreter.entered import Pushed
 from tpulint.analysis.interpreter.graph_operations import GraphOperations
 from tpulint.analysis.interpreter.module_linking import ModuleLinker
-from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
 from tpulint.finding import UnfollowedCall
-from tpulint.knowledge import seam
 
 
 class Session(ModuleLinker):
@@ -35,11 +33,9 @@ class Session(ModuleLinker):
     graph: those of computations.
     """
 
-    def __init__(self, project: Project, settings: Settings) -> None:
+    def __init__(self, project: Project) -> None:
         super().__init__(project, Program())
-        self.settings = settings
         self.failures: list[ReadingFailure] = []
-        self.global_step = Variable("global_step", "step", None, None)
         self.called: set[int] = set()
         self.mains: set[int] = set()
         self.wanted: set[str] = set()
@@ -113,12 +109,6 @@ class Session(ModuleLinker):
         finally:
             self.called = before
 
-    def defined(self, function: Function) -> None:
-        """Remember a function in a function that runs a step: nothing may ever call it here."""
-        code = function.code
-        if code.parent is not None and code.names_any(seam.STRATEGY_RUN):
-            self.closures.setdefault(id(code), function)
-
     @contextmanager
     def guarded(self, what: str) -> Iterator[None]:
         """Let a fault of the reader's own cost one root, never the run, and report it."""
@@ -157,12 +147,16 @@ class Session(ModuleLinker):
         found = self._variables.get(key)
         if found is None and named is not None:
             found = self._variables.get(named) if reuse else None
-            found = found or Variable(name, sort, site, context, context.strategy)
+            found = found or Variable(name, sort, site, context)
             self._variables[key] = self._variables[named] = found
         if found is None:
-            found = Variable(name, sort, site, context, context.strategy)
+            found = Variable(name, sort, site, context)
             self._variables[key] = found
         return found
+
+    def only_variable(self, name: str, sort: str) -> Variable:
+        """Return the variable of which a program has one, whoever makes it."""
+        return self._variables.setdefault((name, sort), Variable(name, sort, None, None))
 
     def generic_instance(self, cls: Class) -> Instance:
         """Return the object that represents any instance of `cls`, where methods are roots."""

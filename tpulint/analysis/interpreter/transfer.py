@@ -19,9 +19,9 @@ from tpulint.analysis.domain.events import (
     Variable,
 )
 from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.properties import uniform
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import DEPTH, STRUCTURES, all_tensors, distinguished, parts
-from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import Choice, Value, join
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.finding import Certainty
@@ -199,7 +199,7 @@ def flow(
 
 
 def _met(taken: list[Tensor], context: Context) -> LayerCall | None:
-    """Return what of a Keras model that is being built an operation on `taken` depends on."""
+    """Return what of a model that is being put together an operation on `taken` depends on."""
     if not taken or context.computation is not None:
         return None
     sources = tuple([each.layer for each in taken if each.layer is not None])

@@ -23,7 +23,6 @@ from tpulint.analysis.domain.values import (
     Const,
     External,
     Partial,
-    Strategy,
     Text,
     Value,
     options,
@@ -32,6 +31,8 @@ from tpulint.analysis.interpreter import attributes, dataclass_fields, operators
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.interpreter.operators import items_of
 from tpulint.analysis.models.call import Call
+from tpulint.frontends.tensorflow.hooks import running_strategy
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import seam
 
 UNROLL = 16
@@ -178,7 +179,7 @@ def _isinstance(this: Call) -> Value:
         return UNKNOWN
     asked, classes = this.values
     if isinstance(asked, Choice):
-        asked = attributes.running_of(this.frame.context, asked) or asked
+        asked = running_strategy(this.frame.context, asked) or asked
     if _are_all(classes, seam.OTHER_STRATEGIES):
         return Const(False) if isinstance(asked, Strategy) and asked.kind == "tpu" else UNKNOWN
     if not _are_all(classes, seam.TPU_STRATEGIES):

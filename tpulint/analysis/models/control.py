@@ -102,7 +102,7 @@ def _trace(this: Call) -> Value:
         return Partial(made, (), (("autograph", Const(False)),)) if plain else made
     found = traced(callee)
     if isinstance(found, Function) and found.code.is_lambda and not this.frame.context.muted:
-        this.frame.session.defined(found)
+        this.frame.library.define(this.frame, found)
     if plain and isinstance(found, Function):
         return replace(found, hints=found.hints | {UNCONVERTED})
     return found

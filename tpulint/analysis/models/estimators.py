@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Argument
 from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
-from tpulint.analysis.domain.scalars import is_scalar
+from tpulint.analysis.domain.properties import is_scalar
 from tpulint.analysis.domain.structures import copied
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Value, join, options
 from tpulint.analysis.interpreter import transfer

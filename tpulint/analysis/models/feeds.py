@@ -13,13 +13,13 @@ from tpulint.analysis.domain.values import (
     Const,
     External,
     Opaque,
-    Strategy,
     Value,
     join,
     options,
 )
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.deferred_modules import after_all
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 
 ESTIMATES = frozenset(["train", "evaluate", "predict"])
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
@@ -103,7 +103,7 @@ def _distribute(this: Call, strategy: Strategy) -> Value | None:
 
 def _fit(this: Call, model: ExternalObject | Instance) -> None:
     """`fit` of a model that was made under the scope of a TPUStrategy."""
-    strategy = model.context.strategy if model.context is not None else None
+    strategy = scope_strategy(model.context)
     if strategy is None or strategy.kind != "tpu":
         return
     for keyword in FITS[this.name]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.context import WITH, ConditionKey, Scope
 from tpulint.analysis.domain.effects import UNCONVERTED
 from tpulint.analysis.domain.events import Argument, Context, LayerCall, Tensor
-from tpulint.analysis.domain.keras_models import is_model, is_sequential
 from tpulint.analysis.domain.objects import (
     Class,
     ExternalObject,
@@ -23,6 +22,7 @@ from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.deferred_modules import after_all
+from tpulint.frontends.tensorflow.keras_models import is_model, is_sequential
 from tpulint.knowledge.keras import (
     ACTIVATION,
     CELL_HOLDERS,

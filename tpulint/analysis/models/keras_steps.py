@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from tpulint.analysis.domain.context import FUNCTION, WITH, Scope
 from tpulint.analysis.domain.effects import CONVERTED, SCOPE, UNCONVERTED
 from tpulint.analysis.domain.events import Argument, Tensor, Variable
-from tpulint.analysis.domain.keras_models import is_model
 from tpulint.analysis.domain.objects import (
     Class,
     ExternalObject,
@@ -34,6 +33,8 @@ from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.deferred_modules import after_all
 from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.knowledge import naming
 from tpulint.knowledge.keras import (
     CALLBACK_METHODS,
@@ -83,7 +84,7 @@ def _compile(this: Call, model: Model) -> None:
 
 
 def _run(this: Call, model: Model) -> None:
-    strategy = model.context.strategy if model.context is not None else None
+    strategy = scope_strategy(model.context)
     if strategy is None or strategy.kind == "other":
         return
     assert model.context is not None

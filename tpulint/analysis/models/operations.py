@@ -6,20 +6,21 @@ from functools import lru_cache
 
 from tpulint.analysis.domain.context import CALLED, ConditionKey
 from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
-from tpulint.analysis.domain.keras_models import is_loss, reduction_of
 from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
-from tpulint.analysis.domain.scalars import gives_scalar
+from tpulint.analysis.domain.properties import uniform
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import all_tensors
-from tpulint.analysis.domain.uniformity import uniform
 from tpulint.analysis.domain.values import UNKNOWN, Bound, Partial, Value
-from tpulint.analysis.interpreter import layer_calls, transfer
-from tpulint.analysis.interpreter.attributes import weights
+from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models import keras_layers
 from tpulint.analysis.models.call import Call, parameter_count
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow import layer_calls
+from tpulint.frontends.tensorflow.hooks import weights
+from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
+from tpulint.frontends.tensorflow.scalars import gives_scalar
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 
@@ -113,7 +114,7 @@ def _of_object(this: Call, receiver: ExternalObject) -> Value:
     """Call a method of an outside object: a layer reads its weights, a dataset gives another."""
     if this.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
         mode = seam.METRIC_METHODS[this.name]
-        transfer.access(this.frame, weights(this.frame, receiver), mode, this.name, this.site)
+        transfer.access(this.frame, weights(receiver), mode, this.name, this.site)
     sure = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE
     transfer.touch(this.frame, this.values, this.site, this.name, sure, "unknown")
     if all_tensors(this.values):
@@ -130,7 +131,7 @@ def call_object(
     frame.may_build()
     items = [each.value for each in args]
     transfer.touch(frame, items, site, callee.last)
-    owned = weights(frame, callee)
+    owned = weights(callee)
     if owned.sort == "weights":
         transfer.access(frame, owned, "read", callee.last, site)
     found = keras_layers.called(frame, callee, args, site)

@@ -41,7 +41,7 @@ def _count(this: Call) -> None:
         return
     step = this.get("global_step", 1)
     if step == NONE:
-        step = this.frame.session.global_step
+        step = this.frame.session.only_variable("global_step", "step")
     if isinstance(step, Variable) and step.sort == "step":
         transfer.access(this.frame, step, "write", this.name, this.site)
 

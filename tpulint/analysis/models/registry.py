@@ -36,6 +36,8 @@ from tpulint.analysis.models import (
 )
 from tpulint.analysis.models.call import Answer, Call
 from tpulint.analysis.models.frozen_arguments import snapshot
+from tpulint.analysis.options import Settings
+from tpulint.frontends.tensorflow.hooks import Hooks
 from tpulint.knowledge import seam, trace_time
 
 WRAPPED = External("tensorflow.compat.v1.tpu.outside_compilation")
@@ -130,11 +132,12 @@ UNSEEN = Families(
 )
 
 
-class Models:
-    """The models of TensorFlow's calls, for an interpreter; `wrappers` are configured names."""
+class Models(Hooks):
+    """The models of TensorFlow's calls, for an interpreter."""
 
-    def __init__(self, wrappers: tuple[str, ...] = ()) -> None:
-        self._wrappers = frozenset(each.rpartition(".")[2] for each in wrappers)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._wrappers = frozenset(each.rpartition(".")[2] for each in settings.wrappers)
 
     def wrapper(self, named: str, callee: Value) -> External | None:
         """Return outside_compilation where a configured wrapper of it is called."""

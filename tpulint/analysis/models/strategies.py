@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.branch_tests import is_for_another
 from tpulint.analysis.domain.context import WITH, Scope
-from tpulint.analysis.domain.effects import NOT_A_TPUS, SCOPE
+from tpulint.analysis.domain.effects import OTHER_STRATEGY, SCOPE
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Mapping, Sequence
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Strategy, Value
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Value
 from tpulint.analysis.interpreter.calls import call, given
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.branch_tests import is_for_another
+from tpulint.frontends.tensorflow.hooks import settings_of
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.strategies import SCOPE_BY_HAND
 
@@ -36,7 +38,7 @@ def _assumed(this: Call, receiver: Opaque) -> Strategy:
     """Return the strategy that an opaque thing is by its name, the same each time."""
     known = receiver.taken_for.get(Strategy)
     if not isinstance(known, Strategy):
-        kind = "tpu" if this.frame.session.settings.assume_tpu else "unknown"
+        kind = "tpu" if settings_of(this.frame).assume_tpu else "unknown"
         known = Strategy(kind, this.site, receiver.path)
         receiver.taken_for[Strategy] = known
     return known
@@ -53,7 +55,9 @@ def _construct(this: Call) -> Value | None:
     if this.name in seam.OTHER_STRATEGIES:
         return Strategy("other", this.site, this.path)
     if this.name == "get_strategy" and "distribute" in this.path:
-        return this.frame.context.strategy or Strategy(_kind_of_current(this), this.site, this.path)
+        return scope_strategy(this.frame.context) or Strategy(
+            _kind_of_current(this), this.site, this.path
+        )
     return None
 
 
@@ -64,7 +68,7 @@ def _kind_of_current(this: Call) -> str:
     set. A function may be called under one.
     """
     session = this.frame.session
-    if session.settings.assume_tpu:
+    if settings_of(this.frame).assume_tpu:
         return "tpu"
     is_default = this.frame.function is None and not any(
         each.last in SCOPE_BY_HAND for each in session.program.calls
@@ -96,7 +100,7 @@ def _call_for_each_replica(this: Call, strategy: Strategy) -> Value:
 
 
 def _of_another(this: Call, strategy: Strategy) -> Scope:
-    return Scope(WITH, this.site, strategy, effect=NOT_A_TPUS)
+    return Scope(WITH, this.site, strategy, effect=OTHER_STRATEGY)
 
 
 def _run(this: Call, strategy: Strategy) -> Value:

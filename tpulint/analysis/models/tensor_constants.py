@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.shapes import Shape, described, dtype_of, shape_of
-from tpulint.analysis.domain.uniformity import uniform
+from tpulint.analysis.domain.properties import uniform
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Value
 from tpulint.analysis.models.call import Call
+from tpulint.frontends.tensorflow.shapes import Shape, described, dtype_of, shape_of
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 

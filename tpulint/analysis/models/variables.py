@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import Tensor, Variable
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.uniformity import is_counter, uniform
+from tpulint.analysis.domain.properties import is_counter, uniform
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, options
 from tpulint.analysis.interpreter import transfer
 from tpulint.analysis.interpreter.attributes import get
@@ -12,6 +12,7 @@ from tpulint.analysis.interpreter.calls import call
 from tpulint.analysis.models import variable_scopes
 from tpulint.analysis.models.call import Call
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.knowledge import seam
 
 INTEGERS = ("int32", "int64")
@@ -30,9 +31,9 @@ def answer(this: Call) -> Value | None:
     if isinstance(this.receiver, Variable):
         return _method(this, this.receiver)
     if this.name in seam.GLOBAL_STEP:
-        return this.frame.session.global_step
+        return _global_step(this)
     if this.name in seam.STEP_SUMMARIES and _is_stepped_summary(this):
-        transfer.access(this.frame, this.frame.session.global_step, "read", this.name, this.site)
+        transfer.access(this.frame, _global_step(this), "read", this.name, this.site)
         return None
     if this.name in seam.VARIABLE_MAKERS and _makes_here(this):
         return _make(this)
@@ -43,13 +44,17 @@ def answer(this: Call) -> Value | None:
     return None
 
 
+def _global_step(this: Call) -> Variable:
+    return this.frame.session.only_variable("global_step", "step")
+
+
 def answer_unseen(this: Call) -> Value | None:
     """Take the receiver for a variable where only variables have the method."""
     receiver = this.receiver
     if isinstance(receiver, Opaque) and this.name in seam.VARIABLE_METHODS:
         known = receiver.taken_for.get(Variable)
         if not isinstance(known, Variable):
-            known = Variable(receiver.path, "variable", this.site, None, None, True)
+            known = Variable(receiver.path, "variable", this.site, None, assumed=True)
             receiver.taken_for[Variable] = known
         return _method(this, known)
     if isinstance(receiver, Opaque) and this.name in seam.OPTIMIZER_UPDATES:
@@ -142,7 +147,7 @@ def _written(this: Call, variable: Variable, made: Tensor) -> Tensor:
     if made.operation is not None:
         made.operation.sources = ()  # it waits for the write, and takes no data
     if this.get("read_value") != Const(False):
-        made.unread = variable if variable.strategy is None else None
+        made.unread = variable if scope_strategy(variable.made) is None else None
         made.uniform = is_counter(variable) and uniform(this.values)
     return made
 

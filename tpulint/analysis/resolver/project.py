@@ -10,7 +10,6 @@ from tpulint.analysis.domain.site import Module
 from tpulint.analysis.resolver.files import PACKAGE, Files
 from tpulint.source import UnreadableSource, read_source
 from tpulint.syntax import ir
-from tpulint.syntax.prefilter import holds_messages, makes_keras_objects, may_matter
 
 Facts = Callable[[str, bytes, str], "ir.ModuleSummary | None"]
 
@@ -67,29 +66,15 @@ class Project:
     def _shown(self) -> dict[str, str]:
         return _by_path(tuple(self._filenames), os.getcwd())
 
-    def matters(self, path: str) -> bool:
-        """Return whether the module at `path` can change the findings (see `prefilter`)."""
-        return self._shows(path, may_matter, package=True)
-
-    def holds_messages(self, path: str) -> bool:
-        """Return whether the module at `path` only describes messages (see `prefilter`)."""
-        return self._shows(path, holds_messages, package=False)
-
-    def makes_keras_objects(self, path: str) -> bool:
-        """Return whether the module at `path` makes objects that belong under a scope."""
-        return self._shows(path, makes_keras_objects)
-
-    def _shows(
-        self, path: str, asked: Callable[[bytes], bool], package: bool | None = None
-    ) -> bool:
-        """Return `asked` of the bytes of the module at `path`, computed once for each question.
+    def holds(self, path: str, is_in: Callable[[bytes], bool], package: bool | None = None) -> bool:
+        """Return `is_in` of the bytes of the module at `path`, computed once for each question.
 
         package: the answer for an `__init__`, where that is known.
         """
-        known = self._answers.get((path, asked))
+        known = self._answers.get((path, is_in))
         if known is None:
             known = package if os.path.basename(path) == PACKAGE else None
             if known is None:
-                known = asked(self.files.data(path))
-            self._answers[path, asked] = known
+                known = is_in(self.files.data(path))
+            self._answers[path, is_in] = known
         return known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.context import DATA, UNSEEN_CALLER, WITH
-from tpulint.analysis.domain.effects import NOT_A_TPUS
+from tpulint.analysis.domain.effects import OTHER_STRATEGY
 from tpulint.analysis.domain.events import Cluster, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
@@ -51,7 +51,7 @@ def _place(context: Context) -> str | None:
     kinds = {scope.kind for scope in context.scopes}
     if DATA in kinds:
         return "in a function of an input pipeline"
-    if any(scope.kind == WITH and scope.effect == NOT_A_TPUS for scope in context.scopes):
+    if any(scope.kind == WITH and scope.effect == OTHER_STRATEGY for scope in context.scopes):
         return "in a step of a strategy that is not a TPU's"
     if UNSEEN_CALLER in kinds:
         return None

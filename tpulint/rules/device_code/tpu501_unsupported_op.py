@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.branch_tests import asks_about, is_for, is_for_gpu
 from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context, Tensor
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
@@ -13,6 +12,7 @@ from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
+from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, is_for_gpu
 from tpulint.knowledge import naming
 from tpulint.knowledge.operations import BuiltOperation
 from tpulint.queries.device_code import certainty, compiled_calls, is_compiled, placed_softly

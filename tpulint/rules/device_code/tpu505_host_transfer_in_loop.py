@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.branch_tests import asks_about
 from tpulint.analysis.domain.context import WHILE, Scope
 from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.knowledge import naming
 from tpulint.knowledge.operations import builds
 from tpulint.queries.device_code import device_calls, placed_softly

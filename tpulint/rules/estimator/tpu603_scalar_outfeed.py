@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import Argument, Cluster, Computation, Tensor
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.scalars import is_scalar
+from tpulint.analysis.domain.properties import is_scalar
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import options
 from tpulint.diagnostics import traces

@@ -6,10 +6,11 @@ from itertools import chain
 
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Feed, Program
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Strategy
+from tpulint.analysis.domain.values import NONE, UNKNOWN
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.inference_loops import is_for_inference
 from tpulint.queries.input_pipelines import (
     BATCHES,

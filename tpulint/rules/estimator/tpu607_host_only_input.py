@@ -8,9 +8,10 @@ from tpulint.analysis.domain.events import ApiCall, Variable
 from tpulint.analysis.domain.objects import ExternalObject, Sequence
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.structures import is_dataset, start_of
-from tpulint.analysis.domain.values import NONE, Const, Strategy, Text, Value, options
+from tpulint.analysis.domain.values import NONE, Const, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import folders, seam
 from tpulint.queries.estimators import on_tpu, run_config
 from tpulint.queries.input_pipelines import calls_of, data_of, sources, steps

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.arity import signature_of
-from tpulint.analysis.domain.branch_tests import words_of
 from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence, function_of
 from tpulint.analysis.domain.program import Feed, Program
@@ -15,6 +14,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.branch_tests import words_of
 from tpulint.knowledge import naming
 from tpulint.knowledge.seam import GIVES_ONE_TENSOR
 from tpulint.queries.premises import certainty_at

@@ -9,9 +9,10 @@ from tpulint.analysis.domain.context import GUARD, GUESSES
 from tpulint.analysis.domain.events import ApiCall, Context
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import UNKNOWN, Strategy, Value
+from tpulint.analysis.domain.values import UNKNOWN, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import INITIALIZES, SHUTS_DOWN
 from tpulint.rules.base import Report, Rule, register

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from tpulint.analysis.domain.context import FUNCTION
 from tpulint.analysis.domain.events import ApiCall, Argument, Computation
-from tpulint.analysis.domain.keras_models import is_model
 from tpulint.analysis.domain.objects import ExternalObject, Instance
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.values import Const, Strategy, Value
+from tpulint.analysis.domain.values import Const, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import not_eager
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity, Step
+from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.knowledge.seam import STRATEGY_RUN, is_tensorflow
 from tpulint.knowledge.strategies import KERAS_RUNS, RUNS_EAGERLY
 from tpulint.queries.eager_calls import is_built_in_graph, is_traced_function, may_be_tpus
@@ -98,7 +99,7 @@ def eager_models(program: Program) -> Iterator[Eager]:
 def is_of_tpu(model: Value | None) -> bool:
     if not is_model(model) or not isinstance(model, (ExternalObject, Instance)):
         return False
-    strategy = model.context.strategy if model.context is not None else None
+    strategy = scope_strategy(model.context)
     return isinstance(strategy, Strategy) and strategy.kind == "tpu"
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from tpulint.analysis.domain.context import UNSEEN_CALLER
 from tpulint.analysis.domain.events import ApiCall, Computation
-from tpulint.analysis.domain.keras_models import is_model
 from tpulint.analysis.domain.objects import ExternalObject, Instance
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
-from tpulint.analysis.domain.values import NONE, Strategy, Value
+from tpulint.analysis.domain.values import NONE, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.queries.eager_calls import is_built_in_graph
@@ -61,7 +62,7 @@ def candidates(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
 def strategy_behind(receiver: Value | None) -> Strategy | None:
     """Return the strategy whose `run` it is, or in whose scope the fitted model was made."""
     if isinstance(receiver, (ExternalObject, Instance)) and is_model(receiver):
-        return receiver.context.strategy if receiver.context is not None else None
+        return scope_strategy(receiver.context)
     return receiver if isinstance(receiver, Strategy) else None
 
 

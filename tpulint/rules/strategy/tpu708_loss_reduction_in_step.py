@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Computation, Tensor
-from tpulint.analysis.domain.keras_models import is_loss, reduction_of
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
@@ -13,6 +12,7 @@ from tpulint.analysis.names.requirements import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.knowledge import seam
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.device_code import is_compiled

@@ -7,6 +7,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import pass_by_value
 from tpulint.finding import Applicability, Certainty, Fix, Severity
+from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.queries.premises import certainty_at
 from tpulint.queries.touches import is_sure
 from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device
@@ -42,7 +43,7 @@ def fix(computation: Computation, access: Access) -> Fix | None:
 
 
 def certainty(computation: Computation, access: Access) -> Certainty:
-    strategy = access.variable.strategy
+    strategy = scope_strategy(access.variable.made)
     assert strategy is not None
     proven = strategy.kind == "tpu" and is_sure(access)
     return certainty_at(computation, access.context) if proven else Certainty.POSSIBLE

@@ -8,7 +8,6 @@ from tpulint.analysis.domain.context import LOOP, PLACE, VALUE, ConditionKey, Sc
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.site import CallStep, Module, Site
 from tpulint.analysis.domain.values import Opaque
-from tpulint.analysis.interpreter.conditions import is_host_mode
 from tpulint.analysis.interpreter.entered import Entered, Scoped
 from tpulint.syntax import ir
 
@@ -73,10 +72,3 @@ def test_comparisons_of_one_thing_with_two_constants_exclude_each_other() -> Non
     assert not train.contradicts(Opaque("other").equal_to("EVAL"))
     first = Context().when(ConditionKey(VALUE, id(train), train), True)
     assert first.excludes(Context().when(ConditionKey(VALUE, id(evaluate), evaluate), True))
-
-
-def test_only_the_comparison_itself_asks_for_a_mode() -> None:
-    asked = Opaque("mode").equal_to("EVAL")
-    assert is_host_mode(asked, frozenset(["EVAL"]))
-    assert not is_host_mode(asked.negated(), frozenset(["EVAL"]))
-    assert not is_host_mode(Opaque("EVAL"), frozenset(["EVAL"]))

@@ -17,10 +17,10 @@ from tpulint.analysis.domain.values import (
     External,
     Opaque,
     Partial,
-    Strategy,
     Text,
     Value,
 )
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax.lazy_module import summarize
 
 SITE = Site(Module("a.py", "/a.py", "", summarize("")), -1)

@@ -18,12 +18,12 @@ from tpulint.analysis.domain.values import (
     Const,
     External,
     Opaque,
-    Strategy,
     Text,
     Value,
     join,
     options,
 )
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax import ir
 
 MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], []))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.analysis.domain.branch_tests import asks_about, is_for, words
 from tpulint.analysis.domain.context import PLACE, BaseContext, ConditionKey
 from tpulint.analysis.domain.site import Module, Site
+from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, words
 from tpulint.knowledge import naming
 from tpulint.syntax.lazy_module import summarize
 from tpulint.syntax.statement_nodes import If

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from tpulint.analysis.domain.context import NAME, VALUE, BaseContext, ConditionKey, TestedValue
-from tpulint.analysis.domain.values import Strategy
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import naming
 from tpulint.knowledge.naming import NamePattern
 from tpulint.syntax.expression_nodes import (

@@ -1,4 +1,4 @@
-"""Values that are certainly scalars: numbers, the global step, reductions over everything, losses.
+"""Calls that certainly give scalars: reductions over everything, losses, decays.
 
 The facts: tensorflow/python/ops/math_ops.py (reductions), ops/losses/losses_impl.py (the
 losses of TensorFlow 1 reduce to one number unless told `Reduction.NONE`),
@@ -7,11 +7,10 @@ training/learning_rate_decay.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from tpulint.analysis.domain.events import ApiCall, Tensor, Variable
+from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.values import NONE, Const, External, Value, options
+from tpulint.analysis.domain.properties import is_scalar, of_scalars
+from tpulint.analysis.domain.values import NONE, Const, External, Value
 
 
 def _words(text: str) -> frozenset[str]:
@@ -47,27 +46,6 @@ ELEMENTWISE = _words(
     is_finite logical_and logical_or logical_not truediv div div_no_nan realdiv
     """
 )
-
-
-def is_scalar(value: Value) -> bool:
-    """Return whether TensorFlow certainly makes a scalar of `value`."""
-    return all(_is_one(option) for option in options(value))
-
-
-def _is_one(value: Value) -> bool:
-    if isinstance(value, Const):
-        return isinstance(value.value, (bool, int, float))
-    if isinstance(value, Variable):
-        return value.sort == "step"
-    if isinstance(value, External):
-        return ".FLAGS." in f".{value.path}"
-    return isinstance(value, Tensor) and value.shape == ()
-
-
-def of_scalars(values: Iterable[Value]) -> bool:
-    """Return whether an operator on `values` gives a scalar."""
-    listed = list(values)
-    return bool(listed) and all(is_scalar(each) for each in listed)
 
 
 def gives_scalar(call: ApiCall) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.analysis.domain.branch_tests import answer_on_tpu
+from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu
 from tpulint.syntax.lazy_module import summarize
 from tpulint.syntax.statement_nodes import If
 

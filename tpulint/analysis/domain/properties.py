@@ -1,4 +1,4 @@
-"""Values that all replicas share, so that what depends on them is the same on each."""
+"""Properties of values that pass on to what is made of them: uniform on all replicas, scalar."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tpulint.analysis.domain.events import Tensor, Variable
 from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.values import Choice, Const, External, Opaque, Value
+from tpulint.analysis.domain.values import Choice, Const, External, Opaque, Value, options
 
 
 def uniform(items: Iterable[Value]) -> bool:
@@ -34,3 +34,24 @@ def is_counter(variable: Variable) -> bool:
 def is_captured(tensor: Tensor) -> bool:
     """Return whether the tensor was made outside every computation: those that use it share it."""
     return tensor.made is not None and tensor.made.computation is None
+
+
+def is_scalar(value: Value) -> bool:
+    """Return whether `value` certainly becomes a scalar, as a tensor."""
+    return all(_is_one(option) for option in options(value))
+
+
+def _is_one(value: Value) -> bool:
+    if isinstance(value, Const):
+        return isinstance(value.value, (bool, int, float))
+    if isinstance(value, Variable):
+        return value.sort == "step"
+    if isinstance(value, External):
+        return ".FLAGS." in f".{value.path}"
+    return isinstance(value, Tensor) and value.shape == ()
+
+
+def of_scalars(values: Iterable[Value]) -> bool:
+    """Return whether an operator on `values` gives a scalar."""
+    listed = list(values)
+    return bool(listed) and all(is_scalar(each) for each in listed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpulint.syntax.prefilter import names_a_tpu, passes
+from tpulint.frontends.tensorflow.prefilter import names_a_tpu, passes
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tpulint.analysis.names.files_of_tests import is_test
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
-from tpulint.analysis.resolver.soft_programs import SoftPlacement
 from tpulint.analysis.soft_placement import ON, PERHAPS
+from tpulint.frontends.tensorflow.soft_programs import SoftPlacement
 
 FILES = ("/a.py", "/b.py", "/c.py", "/d.py", "/test_e.py", "/f_test.py")
 OUTSIDE = "/site/g.py"  # is imported, and no file of the check

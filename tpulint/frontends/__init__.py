@@ -1,0 +1,1 @@
+"""What the analysis knows of the libraries whose programs it reads: a directory a library."""

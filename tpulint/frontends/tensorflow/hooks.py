@@ -1,0 +1,330 @@
+"""What TensorFlow and Keras mean to Python code beside their calls: the interpreter's hooks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tpulint.analysis.domain.class_order import mro
+from tpulint.analysis.domain.context import (
+    ALTERNATIVE,
+    COMPUTATION,
+    DATA,
+    VALUE,
+    WITH,
+    ConditionKey,
+    Scope,
+)
+from tpulint.analysis.domain.effects import CONVERTED, SCOPE
+from tpulint.analysis.domain.events import (
+    ApiCall,
+    Argument,
+    Computation,
+    Context,
+    Tensor,
+    Variable,
+)
+from tpulint.analysis.domain.objects import (
+    Class,
+    ExternalObject,
+    Function,
+    Instance,
+    Sequence,
+)
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.structures import is_dataset
+from tpulint.analysis.domain.values import (
+    UNKNOWN,
+    Bound,
+    Choice,
+    ContextQuery,
+    External,
+    Opaque,
+    Partial,
+    Value,
+)
+from tpulint.analysis.interpreter import attributes
+from tpulint.analysis.interpreter.calls import call, traced
+from tpulint.analysis.interpreter.definitions import unconverted
+from tpulint.analysis.interpreter.frame import Frame, Library
+from tpulint.analysis.interpreter.module_linking import Importer
+from tpulint.analysis.options import Settings
+from tpulint.analysis.resolver.project import Project
+from tpulint.frontends.tensorflow import layer_calls, prefilter
+from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_another
+from tpulint.frontends.tensorflow.keras_models import CLASSES, keras_base
+from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.knowledge import seam
+from tpulint.knowledge.strategies import PLAIN_DECORATORS
+from tpulint.syntax.nodes import Expression
+
+Arguments = tuple[Argument, ...]
+NO_MEMBERS: frozenset[str] = frozenset()
+
+
+class Hooks(Library):
+    """The hooks of TensorFlow; `settings` are the user's."""
+
+    context_queries = seam.CONTEXT_STATE
+    traced_function = "tf.function"
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    # Calls
+
+    def call_instance(self, frame: Frame, callee: Instance, args: Arguments, site: Site) -> Value:
+        """Call an object of a class with the method `call`: Keras converts its control flow.
+
+        On symbolic tensors it is read for what it gives; what it does it does when the model runs.
+        """
+        method = _call_of_layer(callee)
+        if method is None:
+            found = self.call_unknown(frame, callee, args, site, "")
+            return layer_calls.noted(frame, callee, args, site, found)
+        given = layer_calls.with_training(frame, method, args, site)
+        if frame.context.computation is None:
+            with frame.muted() if layer_calls.is_symbolic(args) else frame.at(frame.context):
+                found = call(frame, Bound(method, callee), given, site)
+        else:
+            with frame.within(Scope(WITH, site, effect=CONVERTED)):
+                found = call(frame, Bound(method, callee), given, site)
+        return layer_calls.noted(frame, callee, args, site, found)
+
+    def note_method_call(
+        self, frame: Frame, method: Function, receiver: Instance, args: Arguments, site: Site
+    ) -> None:
+        """Note that a class of the project with its own `apply_gradients` may be an optimizer."""
+        name, computation = method.name, frame.context.computation
+        if name in seam.OPTIMIZER_UPDATES and computation is not None and not frame.context.muted:
+            update = ApiCall(f"?.{name}", site, frame.context, args, receiver, UNKNOWN)
+            computation.updates.append(update)
+
+    def callees(self, context: Context, callees: list[Value]) -> list[Value]:
+        """Leave the methods of the TPU's strategy, of those of several strategies.
+
+        That a program runs on a TPU is no doubt, but the premise of what is said of it.
+        """
+        left = [each for each in callees if not _is_left_aside(each, context)] or callees
+        if any(_is_of_tpu(each) for each in left):
+            left = [each for each in left if _strategy_of(each) is None or _is_of_tpu(each)]
+        return left
+
+    def condition_of_call(self, callee: Value) -> ConditionKey | None:
+        """Return the test whether the program runs on the strategy that this is a method of."""
+        strategy = _strategy_of(callee)
+        if strategy is None or strategy.kind != "tpu":
+            return None
+        return ConditionKey(VALUE, id(strategy.used), strategy.used)
+
+    # Values and names
+
+    def bind(self, value: Value, name: str) -> None:
+        """Name a variable that was made without a name by the first one it is bound to."""
+        if isinstance(value, Variable) and value.name in seam.VARIABLE_MAKERS:
+            value.name = name
+
+    def attribute(self, frame: Frame, base: Value, name: str, site: Site) -> Value | None:
+        if isinstance(base, (Instance, Class)):
+            return None
+        if name in seam.CONTEXT_STATE:
+            return ContextQuery(name)
+        if isinstance(base, Choice):
+            return _attribute_of_choice(frame, base, name, site)
+        if isinstance(base, ExternalObject):
+            return _attribute_of_object(frame, base, name, site)
+        if isinstance(base, (Variable, Tensor)):
+            if name in seam.STATIC_ATTRIBUTES:
+                return UNKNOWN
+            return base if isinstance(base, Tensor) and name in seam.REPLICA_ID else None
+        if isinstance(base, Strategy):
+            return base if name == "extended" else attributes.method(base, name)
+        return None
+
+    def members(self, value: External) -> frozenset[str]:
+        return seam.MODES if ".ModeKeys." in value.path else NO_MEMBERS
+
+    def scope_owner(self, value: object) -> str | None:
+        return value.kind if isinstance(value, Strategy) else None
+
+    def is_preferred_owner(self, value: object) -> bool:
+        return isinstance(value, Strategy) and value.kind == "tpu"
+
+    # Definitions
+
+    def define(self, frame: Frame, function: Function) -> None:
+        """Remember a function in a function that runs a step: nothing may ever call it here."""
+        code = function.code
+        if code.parent is not None and code.names_any(seam.STRATEGY_RUN):
+            frame.session.closures.setdefault(id(code), function)
+
+    def decorate(
+        self, frame: Frame, function: Value, decorator: External, is_converted: bool
+    ) -> Value | None:
+        name = decorator.last
+        if name in seam.TRACERS:
+            return traced(function) if is_converted else unconverted(traced(function))
+        if name in seam.NOT_CONVERTED:
+            return unconverted(function)
+        if name in seam.OUTSIDE_COMPILATION:
+            return Partial(decorator, (function,), ())
+        return None
+
+    def may_trace(self, decorator: str) -> bool:
+        return decorator not in PLAIN_DECORATORS
+
+    def instantiate(self, frame: Frame, cls: Class, args: Arguments, site: Site) -> Value | None:
+        """Return TensorFlow's object for a class that projects copy into themselves."""
+        if cls.code.name not in seam.FORKED or not _is_fork(cls):
+            return None
+        return self.call(frame, External(cls.code.name), None, args, site)
+
+    def initialize(self, frame: Frame, made: Instance, args: Arguments, site: Site) -> None:
+        if keras_base(made) in CLASSES:
+            self.call(frame, External("keras.Model.__init__"), made, args, site)
+
+    # Branches and modules
+
+    def device_answer(self, test: Expression) -> bool | None:
+        return answer_on_tpu(test)
+
+    def is_host_only(self, computation: Computation, test: Value) -> bool:
+        return is_host_mode(test, computation.host_modes)
+
+    def guess_of_branch(
+        self, computation: Computation, test: Value, branch: bool
+    ) -> ConditionKey | None:
+        """Return a guess for a branch that only PREDICT reaches, if that may only be exported."""
+        modes = computation.host_modes  # evaluations are the host's, where there are any
+        if computation.predicts or not modes or not isinstance(test, Opaque):
+            return None
+        if test.negates is not None:
+            test, branch = test.negates, not branch
+        if test.compared in (seam.PREDICTION if branch else seam.TRAINING):
+            return ConditionKey(ALTERNATIVE, seam.PREDICTION)
+        return None
+
+    def follows(self, project: Project, path: str, asking: Importer | None) -> bool:
+        """Return whether the module at `path` is read.
+
+        It is where it matters by itself, in what a TPU program runs (device code, host
+        clusters, input pipelines, a strategy's scope), and where computations are built by
+        hand in the module that imports it. Elsewhere on the host it is not.
+        """
+        if project.holds(path, prefilter.may_matter, package=True):
+            return True
+        if asking is None:
+            return False
+        if _is_in_program(asking.context) or asking.module.holds(prefilter.builds_computations):
+            return True
+        makes_strategy = asking.module.holds(prefilter.makes_tpu_strategy)
+        return makes_strategy and project.holds(path, prefilter.makes_keras_objects)
+
+    def is_generated(self, project: Project, path: str) -> bool:
+        """Return whether protoc made the module: it only describes messages."""
+        return project.holds(path, prefilter.holds_messages, package=False)
+
+
+def is_host_mode(test: Value, modes: frozenset[str]) -> bool:
+    """Return whether the test asks for a mode in which nothing runs on the device."""
+    return isinstance(test, Opaque) and test.compared in modes
+
+
+def settings_of(frame: Frame) -> Settings:
+    """Return the user's settings for what `frame` reads."""
+    assert isinstance(frame.library, Hooks)
+    return frame.library.settings
+
+
+def _call_of_layer(layer: Instance) -> Function | None:
+    for cls in mro(layer.cls):
+        method = cls.names.get("call") if isinstance(cls, Class) else None
+        if isinstance(method, Function):
+            return method
+    return None
+
+
+def _strategy_of(callee: Value) -> Strategy | None:
+    receiver = callee.receiver if isinstance(callee, Bound) else None
+    return receiver if isinstance(receiver, Strategy) else None
+
+
+def _is_of_tpu(callee: Value) -> bool:
+    strategy = _strategy_of(callee)
+    return strategy is not None and strategy.kind == "tpu"
+
+
+def _is_left_aside(callee: Value, context: Context) -> bool:
+    """Return whether this is a method of a TPU's strategy, and the way here leaves that aside."""
+    strategy = _strategy_of(callee)
+    if strategy is None or strategy.kind != "tpu":
+        return False
+    return is_for_another(context, strategy)
+
+
+def _attribute_of_choice(frame: Frame, base: Choice, name: str, site: Site) -> Value | None:
+    running = running_strategy(frame.context, base)
+    if running is not None:
+        return attributes.get(frame, running, name, site)
+    if name in seam.DATASET_METHODS and is_dataset(base):
+        return attributes.method(base, name)  # one step more, whatever came before
+    return None
+
+
+def running_strategy(context: Context, choice: Choice) -> Strategy | None:
+    """Return the one of several strategies whose `run` builds the computation around `context`."""
+    computation = context.computation
+    running = computation.call.receiver if computation is not None else None
+    if isinstance(running, Strategy) and any(each is running for each in choice.options):
+        return running
+    return None
+
+
+def _attribute_of_object(frame: Frame, base: ExternalObject, name: str, site: Site) -> Value | None:
+    if name in base.attributes:
+        return None
+    if name == "iterations":
+        step = Variable(f"{base.last}.iterations", "step", base.site, base.context)
+        return base.attributes.setdefault(name, step)
+    if name in seam.WEIGHT_ATTRIBUTES:
+        return Sequence("list", [weights(base)], True, base.site)
+    if name in seam.SINGLE_WEIGHTS and base.last in seam.LAYERS_WITH_WEIGHTS:
+        whole = weights(base)
+        weight = replace(whole, name=f"{base.last}.{name}", whole=whole)
+        return base.attributes.setdefault(name, weight)
+    if name in seam.REPLICA_ID:
+        return Tensor(frame.context, site, replica_id=True, per_replica=True)
+    return None
+
+
+def weights(layer: ExternalObject) -> Variable:
+    """Return the variables that a layer or a model of an outside class owns, as one."""
+    variable = layer.attributes.get("weights")
+    if not isinstance(variable, Variable):
+        variable = Variable(f"{layer.last}.weights", "weights", layer.site, layer.context)
+        layer.attributes["weights"] = variable
+    return variable
+
+
+def _is_fork(cls: Class) -> bool:
+    """Return whether a class of the project is a copy of TensorFlow's: by name and parameters."""
+    method = cls.names.get("__init__") or cls.names.get("__new__")
+    if not isinstance(method, Function):
+        return any(isinstance(each, External) and each.last == cls.code.name for each in mro(cls))
+    code = method.code.parameters
+    return seam.FORKED[cls.code.name] in [
+        name for name, _ in (*code.positional, *code.keyword_only)
+    ]
+
+
+def _is_in_program(context: Context) -> bool:
+    """Return whether what is called at `context` is part of what a TPU program runs."""
+    return any(
+        scope.kind in (COMPUTATION, DATA) or (scope.kind == WITH and _is_a_tpus(scope))
+        for scope in context.scopes
+    )
+
+
+def _is_a_tpus(block: Scope) -> bool:
+    """Return whether this is the scope of a strategy that is known to be a TPU's."""
+    strategy = block.payload
+    return block.effect == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"

@@ -1,0 +1,41 @@
+"""The value of a distribution strategy, and the strategy under whose scope a place is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from tpulint.analysis.domain.context import BaseContext
+from tpulint.analysis.domain.effects import SCOPE
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import NONE, Opaque, Value
+
+
+@dataclass(eq=False, slots=True)
+class Strategy(Value):
+    """A distribution strategy: `kind` is "tpu", "other" or "unknown"; `resolver` names a TPU.
+
+    made: where. used: the answer to whether this is the strategy that the program runs on.
+    """
+
+    is_true: ClassVar[bool] = True
+    kind: str
+    site: Site | None
+    path: str = ""
+    resolver: Value = NONE
+    made: BaseContext | None = None
+    used: Opaque = field(default_factory=lambda: Opaque("TPUStrategy"))
+
+    def is_same(self, other: Value) -> bool:
+        """Return whether neither is a TPU's: projects choose among many, and which is no matter."""
+        return isinstance(other, Strategy) and self.kind == other.kind == "other"
+
+    def __repr__(self) -> str:
+        return f"strategy of kind {self.kind}"
+
+
+def scope_strategy(context: BaseContext | None) -> Strategy | None:
+    """Return the strategy under whose scope `context` is."""
+    scope = next(iter(context.with_blocks(SCOPE, "")), None) if context is not None else None
+    payload = scope.payload if scope is not None else None
+    return payload if isinstance(payload, Strategy) else None
