@@ -7,6 +7,7 @@ FUZZ_PROGRAMS ?= 20000
 # name (pytest-xdist would start another and, with loadfile, wait for ever).
 WORKERS = -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 \
   --timeout 300 --timeout-method thread
+MERMAID = build/npm/package/dist/mermaid.min.js
 export TPULINT_CORPUS ?= $(HOME)/.cache/tpulint-corpus
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
@@ -34,7 +35,7 @@ test-oldest: .venv-oldest/ready
 
 # What is drawn is looked at in headless Chromium, which pip does not install; TPULINT_SCREENSHOTS
 # is where the screenshots go.
-browser: .venv/ready
+browser: .venv/ready $(MERMAID)
 	.venv/bin/python -m pytest -m browser --timeout 300 tests/browser $(PYTEST_ARGS)
 
 lint: .venv/ready
@@ -54,8 +55,14 @@ docs: .venv/ready
 	git diff --exit-code -- README.md docs tpulint/codes.tsv
 
 # The documentation site, in build/site.
-site: .venv/ready
-	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --quiet
+site: .venv-site/ready $(MERMAID)
+	NO_MKDOCS_2_WARNING=1 .venv-site/bin/python -m mkdocs build --quiet
+
+# Without npm the site is built all the same, and shows its diagrams as text.
+$(MERMAID):
+	mkdir -p build/npm
+	cd build/npm && npm pack --silent mermaid@11 && \
+	  tar -xzmf mermaid-*.tgz package/dist/mermaid.min.js || echo "mermaid cannot be fetched"
 
 corpus: .venv/ready
 	.venv/bin/python scripts/corpus.py $(TPULINT_CORPUS)
@@ -104,10 +111,15 @@ vscode: .venv/ready
 	.venv-oldest/bin/python -m pip install --quiet --editable . --requirement scripts/oldest.txt
 	touch $@
 
+.venv-site/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-site
+	.venv-site/bin/python -m pip install --quiet --editable '.[docs]'
+	touch $@
+
 .venv-demo/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-demo
 	.venv-demo/bin/python -m pip install --quiet --editable .
 	touch $@
 
 clean:
-	rm -rf .venv .venv-demo .venv-oldest build dist
+	rm -rf .venv .venv-demo .venv-oldest .venv-site build dist

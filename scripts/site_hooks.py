@@ -25,11 +25,15 @@ PAGES |= {f"tpulint/rules/{row.path}.md": f"rules/{row.code}.md" for row in CODE
 SOURCES = {page: source for source, page in PAGES.items()}
 HOME = {"README.md": "index.md"}
 LINK = re.compile(r"(?<=\]\()([^)#\s:]+)(?=[#)])")
-FENCE = re.compile(r"^(```\w+)[^\n`]+$", re.MULTILINE)
+FENCE = re.compile(r"^(```\w+)[ \t]+[^\n`]+$", re.MULTILINE)
+# The theme would load mermaid from another server; `make site` fetches it from npm.
+MERMAID = ROOT / "build" / "npm" / "package" / "dist" / "mermaid.min.js"
 
 
 def on_config(config: Any) -> Any:
-    """Put the pages of the rules into the navigation, by family."""
+    """Put the pages of the rules into the navigation, by family, and mermaid onto the pages."""
+    if MERMAID.exists():
+        config.extra_javascript.append(MERMAID.name)
     for entry in config.nav:
         if "Rules" in entry:
             entry["Rules"] = [{"All rules": "rules.md"}, *families()]
@@ -50,7 +54,9 @@ def families() -> list[dict[str, list[dict[str, str]]]]:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages that lie outside docs/."""
+    """Add the pages that lie outside docs/, and mermaid."""
+    if MERMAID.exists():
+        files.append(File.generated(config, MERMAID.name, content=MERMAID.read_bytes()))
     for source, page in PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))

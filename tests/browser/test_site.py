@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.site_hooks import MERMAID
 from tests.browser.chromium import Chromium
 from tests.browser.looks import FAINT, LEAST, OVERFLOWING, keep
 
@@ -79,6 +80,39 @@ def test_a_page_of_the_site_can_be_read(
     contrasts = browser.run(CONTRASTS)
     assert len(contrasts) > 20
     assert not [each for each in contrasts if each[0] < LEAST and each[1] != "¶"]
+
+
+def test_code_is_highlighted(site: str, browser: Chromium) -> None:
+    browser.show(site + "rules/TPU101/", 1280)
+    blocks = browser.run(
+        "[...document.querySelectorAll('.highlight')]"
+        ".map(block => block.querySelectorAll('code span[class]').length)"
+    )
+    assert len(blocks) > 10
+    assert min(blocks) > 0
+
+
+def test_pictures_are_shown(site: str, browser: Chromium) -> None:
+    for page in ("", "how-it-works/", "map/"):
+        browser.show(site + page, 1280)
+        shown = browser.run(
+            "[...document.querySelectorAll('article img')]"
+            ".filter(image => image.offsetParent).map(image => image.naturalWidth)"
+        )
+        assert shown
+        assert min(shown) > 0
+
+
+@pytest.mark.skipif(not MERMAID.exists(), reason="mermaid was not fetched: npm is not installed")
+def test_the_diagram_of_the_packages_is_drawn(site: str, browser: Chromium) -> None:
+    browser.requests.clear()
+    browser.show(site + "architecture/", 1280)
+    drawn = "[...document.querySelectorAll('div.mermaid')].map(each => each.offsetHeight)"
+    end = time.monotonic() + 30
+    while not (heights := browser.run(drawn)) and time.monotonic() < end:
+        time.sleep(0.2)
+    assert min(heights, default=0) > 200
+    assert not [each for each in browser.requests if not each.startswith((site, "data:", "blob:"))]
 
 
 def test_the_search_finds_a_rule_by_its_code(site: str, browser: Chromium) -> None:
