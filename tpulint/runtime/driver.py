@@ -17,10 +17,9 @@ from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
 from tpulint.runtime.fetching import guard_fetches
 from tpulint.runtime.internal import ours, partly_ours
-from tpulint.runtime.mark.marked import Marked, Mode, Ran
+from tpulint.runtime.mark.marked import Marked, Mode, Ran, ReplicateRequest
 from tpulint.runtime.mark.replicate import Outcome, mark, warn_of_idle_padding
-from tpulint.runtime.mark.request import ReplicateRequest
-from tpulint.runtime.mark.validate import check
+from tpulint.runtime.mark.validate import check_marked
 from tpulint.runtime.pods import sessions
 from tpulint.runtime.schedule.options import Options
 from tpulint.runtime.schedule.schedule import schedule
@@ -36,7 +35,7 @@ def run(request: ReplicateRequest, mode: Mode, options: Options) -> tuple[Outcom
         outcome = mark(request, mode)
     if outcome is None:
         return None
-    check(outcome.context, outcome.marked, request.device_assignment)
+    check_marked(outcome.context, outcome.marked, request.device_assignment)
     warn_of_idle_padding(request, outcome)
     note_computation()
     if mode == "graph":

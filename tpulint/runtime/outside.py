@@ -19,7 +19,7 @@ from tpulint.runtime.errors import (
     RuntimeFaultWarning,
     as_fault,
 )
-from tpulint.runtime.mark import function_cluster, outside
+from tpulint.runtime.mark import clusters, context
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.mark.replicate import is_building
 from tpulint.runtime.tensorflow_internals import graphs, tpu, tracebacks
@@ -67,14 +67,18 @@ def _outside_compilation(
     in_function = isinstance(graphs.default_graph(), graphs.FuncGraph)
     if enclosing_context() is None:
         _warn_of_plain_call()
-        return build() if in_function or tf.executing_eagerly() else outside.in_graph(build, is_map)
+        return (
+            build()
+            if in_function or tf.executing_eagerly()
+            else context.build_in_graph(build, is_map)
+        )
     if tf.executing_eagerly():  # in init_scope, where a tf.function's graph is no longer built
         warnings.warn(ContextClearedWarning(_CLEARED), stacklevel=2)
     if not in_function:
-        return outside.in_graph(build, is_map)
-    if function_cluster.is_open():
+        return context.build_in_graph(build, is_map)
+    if clusters.is_function_cluster_open():
         warnings.warn(NestedClusterWarning(_NESTED), stacklevel=2)
-    return outside.in_function(build, is_map)
+    return context.build_in_function(build, is_map)
 
 
 _NESTED = "outside_compilation inside another one: in a tf.function the inner cluster wins"

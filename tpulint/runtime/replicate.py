@@ -10,9 +10,8 @@ import tensorflow as tf
 
 from tpulint.runtime import driver, hardware, results
 from tpulint.runtime.errors import EagerExecutionError
-from tpulint.runtime.mark.marked import Mode, Ran
+from tpulint.runtime.mark.marked import Mode, Ran, ReplicateRequest
 from tpulint.runtime.mark.replicate import Outcome
-from tpulint.runtime.mark.request import ReplicateRequest
 from tpulint.runtime.source_location import is_called_by_strategy
 from tpulint.runtime.stepping import current_options
 from tpulint.runtime.tensorflow_internals import gradients, graphs, tpu, tracebacks

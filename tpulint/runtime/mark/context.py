@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.errors import NestedComputationError
+from tpulint.runtime.errors import ControlFlowContextError, NestedComputationError
 from tpulint.runtime.mark import attributes, variables
-from tpulint.runtime.mark.clusters import HostClusters
-from tpulint.runtime.mark.gradients import GradientColocation
+from tpulint.runtime.mark.clusters import (
+    GradientColocation,
+    HostClusters,
+    OutsideCompilationV2Context,
+)
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
 _NEVER_ON_A_TPU = frozenset({"Placeholder"})
@@ -233,3 +238,44 @@ def enclosing_context() -> tuple[TPUReplicateContext, Any] | None:
             if isinstance(context, TPUReplicateContext):
                 return context, graph
     return None
+
+
+def build_in_function(build: Callable[[], Any], is_map: bool) -> Any:
+    """Build a host cluster in a function's graph: the inner of two nested names wins."""
+    found = enclosing_context()
+    assert found is not None
+    context, _ = found
+    cluster = OutsideCompilationV2Context(context.clusters.next_name(), is_map)
+    cluster.Enter()
+    try:
+        result = build()
+    finally:
+        cluster.Exit()
+    context.clusters.note_returned(result)
+    return result
+
+
+def build_in_graph(build: Callable[[], Any], is_map: bool) -> Any:
+    """Build a host cluster of each TPU computation around us in this graph.
+
+    Raises:
+        NestedClusterError: a host cluster is open.
+        ControlFlowContextError: `build` changes the control-flow context.
+    """
+    graph = graphs.default_graph()
+    before = graphs.context_of(graph)
+    inside = [c for c in graphs.contexts_outwards(before) if isinstance(c, TPUReplicateContext)]
+    with ExitStack() as leave:
+        for context in inside:
+            context.clusters.enter(is_map=is_map)
+            leave.callback(context.clusters.exit)
+        result = build()
+        for context in inside:
+            context.clusters.note_returned(result)
+        # Also where there is no computation around: a context may have been cleared before.
+        if graphs.context_of(graph) is not before:
+            raise ControlFlowContextError(
+                "Control-flow context cannot be different at start and end of an "
+                "outside_compilation scope"
+            )
+        return result

@@ -1,4 +1,4 @@
-"""The result of marking one `replicate()`, which is passed on to execution.
+"""The arguments of one `replicate()`, and the result of marking it, which is passed on.
 
 Marking builds, in `Marked.graph`, the very nodes that TensorFlow builds; none of the
 TPU operations among them has a CPU kernel, so they never run. The executing side reads them:
@@ -25,9 +25,24 @@ The API packs them as TensorFlow packs its outputs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+
+@dataclass(frozen=True, eq=False)
+class ReplicateRequest:
+    """The arguments of `split_compile_and_replicate`, as given."""
+
+    computation: Callable[..., Any]
+    inputs: Any = None
+    infeed_queue: Any = None
+    device_assignment: Any = None
+    use_tpu: bool = True
+    maximum_shapes: Any = None
+    padding_spec: Any = None
+    xla_options: Any = None
+
 
 Tensor = Any
 Operation = Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,16 +14,128 @@ import tensorflow as tf
 from tpulint.runtime.errors import (
     MaximumShapesError,
     NestedComputationError,
+    OutputOrderError,
     PaddingWarning,
     as_fault,
 )
-from tpulint.runtime.mark import attributes, escaping, inputs, metadata, outputs, padding, variables
+from tpulint.runtime.mark import attributes, inputs, validate, variables
 from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
-from tpulint.runtime.mark.marked import Marked, Mode
-from tpulint.runtime.mark.request import ReplicateRequest
+from tpulint.runtime.mark.marked import Marked, Mode, ReplicateRequest
 from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.source_location import is_called_by_strategy
 from tpulint.runtime.tensorflow_internals import graphs, operations, tpu
+from tpulint.runtime.tensorflow_internals.operations import set_attr
+
+
+def metadata_values(request: ReplicateRequest) -> dict[str, Any]:
+    """Return the attributes of the metadata operation, except `num_replicas` and `use_tpu`."""
+    found: dict[str, Any] = {}
+    assignment = request.device_assignment
+    if assignment is not None:
+        found["topology"] = assignment.topology.serialized()
+        found["device_assignment"] = assignment.core_assignment.flatten().tolist()
+        found["num_cores_per_replica"] = assignment.num_cores_per_replica
+    found["allow_soft_placement"] = tf.config.get_soft_device_placement()
+    found["step_marker_location"] = getattr(
+        request.computation, "step_marker_location", "STEP_MARK_AT_ENTRY"
+    )
+    options = request.xla_options or tpu.XLAOptions()
+    found["use_spmd_for_xla_partitioning"] = options.use_spmd_for_xla_partitioning
+    if hasattr(options, "use_shardy_partitioner"):  # not in 2.12
+        found["use_shardy_partitioner"] = options.use_shardy_partitioner
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Flat `tensors` (None stays None), `operations` that run too, the `structure` to pack."""
+
+    tensors: list[Any]
+    operations: list[Any]
+    structure: Any
+
+
+def process_outputs(returned: Any, by_device: bool) -> Outputs:
+    """Return the outputs of a computation that returned `returned`.
+
+    `by_device` places each output on its own device, or core 0 where it has none.
+
+    Raises:
+        OutputOrderError: an operation comes before a tensor, or is in a nested structure.
+        ValueError: a value is neither an operation nor convertible to a tensor.
+    """
+    if tpu.is_flat(returned):
+        return _process_flat(returned, by_device)
+    return _process_nested(returned, by_device)
+
+
+def _process_flat(returned: Any, by_device: bool) -> Outputs:
+    # A flat return value comes back as a list, even a single one: TensorFlow's legacy.
+    returned = () if returned is None else returned
+    structure = tpu.nest.flatten(returned, expand_composites=False)
+    values = tpu.nest.flatten(returned, expand_composites=True)
+    # Fetching any output must run the whole computation.
+    values += (tf.no_op(),)
+    try:
+        with tf.device(tpu.core(0)) if by_device else nullcontext():
+            values = [_tensor_or_operation(value) for value in values]
+    except Exception as error:
+        raise ValueError(
+            "TPU function return values must all either be Operations or "
+            f"convertible to Tensors. Got error: {error}"
+        ) from error
+    operations = [value for value in values if isinstance(value, tf.Operation)]
+    tensors = [value for value in values if not isinstance(value, tf.Operation)]
+    if any(isinstance(value, tf.Operation) for value in values[: len(tensors)]):
+        raise OutputOrderError(
+            "TPU functions must return zero-or more Tensor values followed by "
+            "zero or more Operations."
+        )
+    if len(operations) > 1:
+        structure = structure[: 1 - len(operations)]
+    tied = [None if tensor is None else _tied(tensor, by_device) for tensor in tensors]
+    return Outputs(tied, operations, structure)
+
+
+def _process_nested(returned: Any, by_device: bool) -> Outputs:
+    values = tpu.nest.flatten(returned, expand_composites=True)
+    tensors = [None if value is None else _nested_output(value, by_device) for value in values]
+    return Outputs(tensors, [], returned)
+
+
+def _nested_output(value: Any, by_device: bool) -> Any:
+    if isinstance(value, tf.Operation):
+        raise OutputOrderError(
+            "tpu.rewrite does not support Operation as return value in non-flat output "
+            "structure. You can set returned Operations as control dependencies of returned "
+            "Tensors so Operations are triggered when Tensors are evaluated. Operation found: "
+            f'"{value.name}"'
+        )
+    try:
+        tensor = tf.convert_to_tensor(value)
+    except Exception as error:
+        raise ValueError(
+            "TPU function return values must all either be Operations or "
+            f'convertible to Tensors. Got error: "{error}"'
+        ) from error
+    tied = _tied(tensor, by_device)
+    with tf.device(tensor.device or tpu.core(0)) if by_device else nullcontext():
+        return tf.identity(tied)
+
+
+def _tensor_or_operation(value: Any) -> Any:
+    if value is None or isinstance(value, tf.Operation):
+        return value
+    return tf.convert_to_tensor(value)
+
+
+def _tied(tensor: Any, by_device: bool) -> Any:
+    """Return `tensor` through an Identity, so that no input bypasses the computation."""
+    with tf.device(tensor.device or tpu.core(0)) if by_device else nullcontext():
+        tied = tf.identity(tensor)
+    set_attr(tied.op, attributes.OUTPUT_IDENTITY, attributes.bool_attr(True))
+    return tied
+
 
 _building = threading.local()
 
@@ -65,15 +177,15 @@ def mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
 
 
 def _mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
-    metadata_attributes = metadata.attributes_of(request)
+    metadata_attributes = metadata_values(request)
     given = [[]] if request.inputs is None else request.inputs
     inputs.check_is_per_replica(given)
     if not given:
         return None
-    flattened = inputs.flattened(given)
+    flattened = inputs.flatten_inputs(given)
     inputs.check_arity(request.computation, flattened, request.infeed_queue)
     flat, padded = _pad(request, flattened)
-    fan_in = inputs.replicated(flat)
+    fan_in = inputs.fan_in(flat)
 
     graph = graphs.default_graph()
     is_function = isinstance(graph, graphs.FuncGraph)
@@ -88,8 +200,8 @@ def _mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
         with _sharded(len(flat)), tf.control_dependencies([info]):
             args = _arguments(request, flattened, fan_in, padded)
             returned = _returned(request, args)
-        with escaping.escapes_reported():
-            found = outputs.processed(returned, by_device=not _is_partitioned(request))
+        with validate.escapes_reported():
+            found = process_outputs(returned, by_device=not _is_partitioned(request))
         context.ExitResult(found.tensors)
     if context.clusters.cores:
         cores = attributes.string_list_attr(context.clusters.cores)
@@ -116,13 +228,13 @@ def _mark(request: ReplicateRequest, mode: Mode) -> Outcome | None:
 
 def _pad(
     request: ReplicateRequest, flattened: inputs.Inputs
-) -> tuple[list[list[Any]], list[padding.PaddedDimension]]:
+) -> tuple[list[list[Any]], list[inputs.PaddedDimension]]:
     if not request.maximum_shapes:
         return flattened.flat, []
     if request.infeed_queue:
         raise MaximumShapesError("Dynamic input shapes are not supported with infeed queues")
-    shapes = padding.flat_maximum_shapes(flattened, request.maximum_shapes)
-    return padding.padded(flattened.flat, shapes, request.padding_spec)
+    shapes = inputs.flat_maximum_shapes(flattened, request.maximum_shapes)
+    return inputs.pad_inputs(flattened.flat, shapes, request.padding_spec)
 
 
 @contextmanager
@@ -151,7 +263,7 @@ def _arguments(
     request: ReplicateRequest,
     flattened: inputs.Inputs,
     fan_in: list[Any],
-    padded: list[padding.PaddedDimension],
+    padded: list[inputs.PaddedDimension],
 ) -> list[Any]:
     """Return the arguments of the computation: tensors inside it."""
     tensors = list(fan_in)
@@ -178,7 +290,7 @@ def _arguments(
 
 
 def _returned(request: ReplicateRequest, args: list[Any]) -> Any:
-    with variables.resource_variables_only(), escaping.escapes_reported():
+    with variables.resource_variables_only(), validate.escapes_reported():
         returned = request.computation(*args)
     return tpu.convert_variables_to_tensors(returned)
 
@@ -205,7 +317,7 @@ def _compile_status(request: ReplicateRequest, info: Any, cluster: str) -> Any:
         return status
 
 
-def _fan_out(found: outputs.Outputs, num_replicas: int) -> tuple[list[Any], list[Any]]:
+def _fan_out(found: Outputs, num_replicas: int) -> tuple[list[Any], list[Any]]:
     """Return the `TPUReplicatedOutput`s, and for each replica its marked results."""
     if not found.tensors:
         groups = [tf.group(found.operations, name=f"shard_{i}") for i in range(num_replicas)]
