@@ -19,7 +19,7 @@ from tpulint.runtime import hardware
 from tpulint.runtime.execute.feed_queues import put_serialized, queue, serialized, take
 from tpulint.runtime.execute.host_takes import HostTake
 from tpulint.runtime.execute.queues import one_of
-from tpulint.runtime.extract.feeds import core_number, cores_of_this_host
+from tpulint.runtime.extract.program import core_number, cores_of_this_host
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.schedule.wait_graph import Wait
 from tpulint.runtime.source_location import users_place

@@ -29,7 +29,7 @@ from tpulint.ordering.truth import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.execute.attendance import Attendance
 from tpulint.runtime.extract.collectives import Collective, Decision
-from tpulint.runtime.extract.sites import Iteration, RegionSite
+from tpulint.runtime.extract.region import Iteration, RegionSite
 
 Steps = Iterator[bool]
 """The steps of a replica: each reports progress, or that it has to wait."""

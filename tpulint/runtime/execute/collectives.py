@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from tpulint.runtime.extract.groups import source_target_pairs
+from tpulint.runtime.extract.collectives import source_target_pairs
 from tpulint.runtime.extract.region import Operation, Tensor
 
 

@@ -26,11 +26,13 @@ from tpulint.runtime.execute.probes import Probes, WatchedSegment
 from tpulint.runtime.execute.raising import failing
 from tpulint.runtime.execute.rendezvous import Rendezvous
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_this_graph, scope_of
-from tpulint.runtime.extract.copying import copy, inputs_of
-from tpulint.runtime.extract.kernels import unsupported
-from tpulint.runtime.extract.program_constants import constant, constant_arguments, shaped_tensors
-from tpulint.runtime.extract.python_functions import out_of_reach
-from tpulint.runtime.extract.refused_arrays import refused
+from tpulint.runtime.extract.constants import constant_arguments, device_constant, shaped_tensors
+from tpulint.runtime.extract.copying import copy_operations, inputs_of
+from tpulint.runtime.extract.kernels import (
+    refused_array_use,
+    unreachable_python_function,
+    unsupported_operation,
+)
 from tpulint.runtime.extract.region import Operation, Region, Tensor, key_of
 from tpulint.runtime.extract.segments import Segment, Side
 from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
@@ -85,7 +87,7 @@ class Composer:
 
     def _plain(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         on_host = segment.side is Side.HOST
-        copied = copy(
+        copied = copy_operations(
             planned.region,
             segment.ops,
             lambda name: constant_or_image(planned.region, name, images, on_host=on_host),
@@ -116,14 +118,14 @@ class Composer:
             ends(self.probes, planned, segment, own, images, made)
 
     def _host(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
-        fault = out_of_reach(planned.region, segment.ops)
+        fault = unreachable_python_function(planned.region, segment.ops)
         if fault:
             self._fails(planned, segment, fault, images)
         else:
             self._plain(planned, segment, images)
 
     def _device(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
-        fault = unsupported(planned.region, segment.ops)
+        fault = unsupported_operation(planned.region, segment.ops)
         if fault:
             self._fails(planned, segment, fault, images)
         elif segment.side is Side.DEVICE and not all(map(_is_plain, segment.ops)):
@@ -204,7 +206,7 @@ class Composer:
 
     def _control(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         region, (op,) = planned.region, segment.ops
-        fault = refused(region, op)
+        fault = refused_array_use(region, op)
         if fault:
             self._fails(planned, segment, fault, images)
             return
@@ -293,7 +295,7 @@ def _wanted(
     leaving = {tensor.name: tensor for tensor in made if region.leaves(tensor, own)}
     scope = scope_of(region, images)
     for tensor in tuple(leaving.values()):
-        value = constant(scope, tensor)
+        value = device_constant(scope, tensor)
         if value:
             leaving |= {
                 source.name: source

@@ -10,9 +10,8 @@ from typing import Protocol
 import tensorflow as tf
 
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, token_after
-from tpulint.runtime.extract.bodies import CASE, IF, WHILE, bodies
-from tpulint.runtime.extract.effects import arguments, is_resource
-from tpulint.runtime.extract.program_constants import body_passes_on
+from tpulint.runtime.extract.bodies import CASE, IF, WHILE, arguments, bodies, is_resource
+from tpulint.runtime.extract.constants import body_passes_on
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 
 Build = Callable[[int, Region, TensorMap, Sequence[Tensor]], None]

@@ -23,7 +23,7 @@ from tpulint.runtime.execute.probes import Unfinished
 from tpulint.runtime.execute.raising import Ticket, ticket_for
 from tpulint.runtime.execute.stillness import stillness
 from tpulint.runtime.execute.watch_loop import watch_loop
-from tpulint.runtime.extract.python_functions import PYTHON
+from tpulint.runtime.extract.kernels import PYTHON_FUNCTIONS
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.attributes import string_attr
 from tpulint.runtime.schedule.wait_graph import Wait
@@ -89,7 +89,7 @@ class Deadline:
 
     def bounds(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
-        if self._seconds is None or op.type not in PYTHON:
+        if self._seconds is None or op.type not in PYTHON_FUNCTIONS:
             return
         wait = Wait(lane, "Python", "waits for a Python function", place_of_operation(op))
         token = python_functions.around_python_function(

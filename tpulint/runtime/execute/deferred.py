@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, no_iteration
-from tpulint.runtime.extract.effects import is_resource
+from tpulint.runtime.extract.bodies import is_resource
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.schedule.plan import Plan
 

@@ -9,16 +9,17 @@ import tensorflow as tf
 from tpulint.runtime.execute.bounded import cut_to_shapes, with_shapes
 from tpulint.runtime.execute.compile_errors import remember_segment, segment_name
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, scope_of
-from tpulint.runtime.extract.copying import Copied, copy, inputs_of
-from tpulint.runtime.extract.program_constants import (
+from tpulint.runtime.extract.constants import (
     ConstantScope,
-    computed_anew,
-    constant,
+    SliceBound,
+    device_constant,
+    find_slice_bounds,
+    recompute,
     shaped_tensors,
 )
+from tpulint.runtime.extract.copying import Copied, copy_operations, inputs_of
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.extract.segments import Segment
-from tpulint.runtime.extract.slice_bounds import SliceBound, slice_bounds
 from tpulint.runtime.schedule.plan import Plan
 from tpulint.runtime.tensorflow_internals import operations
 
@@ -36,7 +37,7 @@ class DeviceProgram:
         self._constants = {
             name: value
             for name, tensor in self._inputs.items()
-            if (value := constant(scope, tensor))
+            if (value := device_constant(scope, tensor))
         }
         self._taken = {
             name: constant_or_image(self._region, name, images, on_host=False)
@@ -50,7 +51,9 @@ class DeviceProgram:
             if around.image is not None
         }
         self._bounds = [
-            bound for bound in slice_bounds(self._region, self._ops) if self._is_argument(bound)
+            bound
+            for bound in find_slice_bounds(self._region, self._ops)
+            if self._is_argument(bound)
         ]
         self._fixed = {
             name: self._taken[name]
@@ -103,7 +106,7 @@ class DeviceProgram:
         def shaped(scope: ConstantScope, tensor: Tensor) -> Tensor:
             return inside[self._shaped[_key(scope, tensor)].name]
 
-        images = {name: computed_anew(value, shaped) for name, value in self._constants.items()}
+        images = {name: recompute(value, shaped) for name, value in self._constants.items()}
         for name, image in self._taken.items():
             images[name] = inside[image.name]
             for tensor in (images[name], *([fixed[name]] if name in fixed else [])):
@@ -122,7 +125,9 @@ class DeviceProgram:
             operations.update_input(image, bound.index, tensor)
 
     def _copied(self, ops: Sequence[Operation], images: dict[str, Tensor]) -> Copied:
-        return copy(self._region, ops, images.__getitem__, self._planned.before, on_device=True)
+        return copy_operations(
+            self._region, ops, images.__getitem__, self._planned.before, on_device=True
+        )
 
 
 def _key(scope: ConstantScope, tensor: Tensor) -> tuple[int, str]:

@@ -19,8 +19,7 @@ from tpulint.runtime.execute.collectives import results, sums_of
 from tpulint.runtime.execute.functions import function_of_all_steps
 from tpulint.runtime.execute.queues import empty, empty_all, one_of, put, queue, take
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph, token_after
-from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.extract.sites import RegionSite
+from tpulint.runtime.extract.region import Operation, RegionSite, Tensor
 from tpulint.runtime.schedule.meetings import Meeting
 from tpulint.runtime.tensorflow_internals import functions
 

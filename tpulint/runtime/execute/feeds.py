@@ -13,7 +13,7 @@ from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.feed_queues import Direction, put, queue, take, take_parts
 from tpulint.runtime.execute.patience import Waits
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
-from tpulint.runtime.extract.feeds import core_number, cores_of_replicas
+from tpulint.runtime.extract.program import core_number, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.schedule.wait_graph import Wait

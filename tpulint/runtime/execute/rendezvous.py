@@ -17,8 +17,7 @@ from tpulint.runtime.execute.attendance import Attendance
 from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.raising import ticket_for
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
-from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.extract.sites import RegionSite
+from tpulint.runtime.extract.region import Operation, RegionSite, Tensor
 from tpulint.runtime.schedule.meetings import Meeting
 from tpulint.runtime.schedule.wait_graph import Wait
 

@@ -26,11 +26,9 @@ from tpulint.runtime.execute.tensor_map import (
     no_iteration,
     token_after,
 )
-from tpulint.runtime.extract.feeds import cores_of_replicas
-from tpulint.runtime.extract.program import ReplicatedProgram
+from tpulint.runtime.extract.copying import cut_dimension, find_cut_sizes
+from tpulint.runtime.extract.program import ReplicatedProgram, cores_of_replicas, replica_names
 from tpulint.runtime.extract.region import Tensor
-from tpulint.runtime.extract.replica_names import replica_names
-from tpulint.runtime.extract.sizes import cut, cut_sizes
 from tpulint.runtime.schedule.locks import AccessSchedule
 from tpulint.runtime.schedule.schedule import Schedule
 from tpulint.runtime.tensorflow_internals import operations
@@ -122,6 +120,6 @@ def _inputs(program: ReplicatedProgram, replica: int, around: TensorMap) -> dict
     tensors = {
         name: around.tensors[given[replica].name] for name, given in program.boundary.items()
     }
-    for one in cut_sizes(program.region):
-        tensors[one.name] = cut(tensors[one.name], one.dimension, tensors[one.size])
+    for one in find_cut_sizes(program.region):
+        tensors[one.name] = cut_dimension(tensors[one.name], one.dimension, tensors[one.size])
     return tensors

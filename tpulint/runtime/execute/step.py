@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from tpulint.runtime.execute.replica_programs import run_replicas
 from tpulint.runtime.execute.tensor_map import TensorMap
-from tpulint.runtime.extract.copying import copy
+from tpulint.runtime.extract.copying import copy_operations
 from tpulint.runtime.extract.program import ReplicatedProgram
-from tpulint.runtime.extract.region import Region, Tensor, graph_nodes, in_program_order, needed
+from tpulint.runtime.extract.region import (
+    Region,
+    Tensor,
+    graph_nodes,
+    in_program_order,
+    needed_operations,
+)
 from tpulint.runtime.mark.marked import Ran
 from tpulint.runtime.schedule.schedule import Schedule
 from tpulint.runtime.tensorflow_internals import functions
@@ -59,10 +65,10 @@ def _compute_boundary(program: ReplicatedProgram, images: TensorMap) -> None:
     if not missing:
         return
     known = {tensor.op.name for _, tensor in marked.graph.captures}
-    found = needed(missing, lambda op: op.name not in known)
+    found = needed_operations(missing, lambda op: op.name not in known)
     ops = in_program_order(marked.graph, found)
     around = Region(marked.graph, ops, tuple(images.tensors), (), graph_nodes(marked.graph))
     before = {
         op.name: frozenset(other.name for other in op.control_inputs) & around.names for op in ops
     }
-    images.tensors.update(copy(around, ops, images.tensors.__getitem__, before).tensors)
+    images.tensors.update(copy_operations(around, ops, images.tensors.__getitem__, before).tensors)

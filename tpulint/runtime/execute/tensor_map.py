@@ -8,10 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.extract.copying import copy
-from tpulint.runtime.extract.program_constants import ConstantScope, DeviceConstant
-from tpulint.runtime.extract.region import Operation, Region, Tensor
-from tpulint.runtime.extract.sites import RegionSite
+from tpulint.runtime.extract.constants import ConstantScope, DeviceConstant
+from tpulint.runtime.extract.copying import copy_operations
+from tpulint.runtime.extract.region import Operation, Region, RegionSite, Tensor
 
 
 @dataclass(eq=False)
@@ -89,7 +88,7 @@ def constant_or_image(
     op = region.graph.get_tensor_by_name(name).op
     if op.type not in ("Const", "Identity"):
         raise KeyError(name)
-    made = copy(
+    made = copy_operations(
         region,
         [op],
         lambda inner: constant_or_image(region, inner, images, on_host=on_host),

@@ -1,7 +1,13 @@
-"""Operations that hold other graphs: conditionals, loops and calls, and the regions in them."""
+"""Operations that hold other graphs, and what they do to resources, at any depth.
+
+The operations are conditionals, loops and calls; the resources are variables, and the handles of
+TensorArrays and stacks of TensorFlow 1.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tpulint.ordering.operations import COLLECTIVES, FEEDS, ONLY_OF_TPUS
@@ -11,9 +17,10 @@ from tpulint.runtime.extract.region import (
     NodeDef,
     Operation,
     Region,
+    Tensor,
     graph_nodes,
     in_program_order,
-    needed,
+    needed_operations,
 )
 from tpulint.runtime.tensorflow_internals import functions, graphs
 
@@ -87,7 +94,7 @@ def body_of_function(graph: Any) -> Region:
     given = {tensor.op.name for tensor in graph.inputs}
     roots = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
     roots += [op for op in graph.get_operations() if op.op_def.is_stateful]
-    found = needed(roots, lambda op: op.name not in given)
+    found = needed_operations(roots, lambda op: op.name not in given)
     return Region(
         graph=graph,
         ops=in_program_order(graph, found),
@@ -95,3 +102,141 @@ def body_of_function(graph: Any) -> Region:
         outputs=tuple(graph.outputs),
         nodes=graph_nodes(graph),
     )
+
+
+READS = frozenset(
+    {"ReadVariableOp", "VariableShape", "VarIsInitializedOp", "ResourceGather", "ResourceGatherNd"}
+)
+
+
+def is_resource(tensor: Tensor) -> bool:
+    """Return whether `tensor` is a handle."""
+    return bool(tensor.dtype.base_dtype.name == "resource")
+
+
+def resources_of(op: Operation) -> tuple[str, ...]:
+    """Return the names of the handles that `op` takes."""
+    return tuple(dict.fromkeys(tensor.name for tensor in op.inputs if is_resource(tensor)))
+
+
+def arguments(op: Operation) -> tuple[Tensor, ...]:
+    """Return the tensors that a conditional, loop or call passes to its bodies, in their order."""
+    return tuple(op.inputs)[1:] if op.type in IF | CASE else tuple(op.inputs)
+
+
+def holds_bodies(op: Operation) -> bool:
+    """Return whether `op` is a conditional, a loop or a call."""
+    return op.type in WHILE | IF | CASE or is_call(op)
+
+
+def writes(region: Region, op: Operation, resource: str) -> bool:
+    """Return whether `op`, or a body in it, may write `resource`."""
+    if not holds_bodies(op):
+        return op.type not in READS and op.type != "Identity"
+    places = [place for place, tensor in enumerate(arguments(op)) if tensor.name == resource]
+    return any(
+        inner.name in names and writes(body, user, inner.name)
+        for body in bodies(region, op)
+        for names in [{body.inputs[place] for place in places}]
+        for user in body.ops
+        for inner in user.inputs
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """An access by `op` of the variable whose handle the computation knows as `variable`."""
+
+    variable: str
+    op: Operation
+    region: Region
+    """The region of `anchor`."""
+    anchor: Operation
+    """`op`, or the operation of a host cluster in whose body it is."""
+    on_host: bool
+    writes: bool
+    top: Operation
+    """The operation of the whole computation that `op` is, or is in."""
+
+
+def touches(region: Region) -> Iterator[Touch]:
+    """Return every access of a resource in `region` and the bodies under it, in program order."""
+    known = {name: name for name in region.inputs}
+    for op in region.ops:
+        yield from _touches(region, op, known, None, op)
+
+
+def _touches(
+    region: Region,
+    op: Operation,
+    known: dict[str, str],
+    host: tuple[Region, Operation] | None,
+    top: Operation,
+) -> Iterator[Touch]:
+    """Yield the touches of `op`, of `region`, and add the handles that it returns to `known`."""
+    anchor = host or ((region, op) if region.cluster_of(op) is not None else None)
+    handles = [tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in known]
+    if holds_bodies(op):
+        given = arguments(op)
+        for body in bodies(region, op):
+            inside = {
+                inner: known[outer.name]
+                for inner, outer in zip(body.inputs, given)
+                if outer.name in known
+            }
+            for user in body.ops:
+                yield from _touches(body, user, inside, anchor, top)
+        if op.type in WHILE:
+            passed = zip(op.outputs, given)
+            known |= {out.name: known[arg.name] for out, arg in passed if arg.name in known}
+    elif op.type == "Identity" and handles:
+        known[op.outputs[0].name] = known[handles[0]]
+    else:
+        for name in dict.fromkeys(handles):
+            where, at = anchor or (region, op)
+            writes_it = op.type not in READS
+            yield Touch(known[name], op, where, at, anchor is not None, writes_it, top)
+
+
+ARRAY = "TensorArray"
+STACK = "Stack"
+_CREATORS = {
+    "TensorArrayV3": ARRAY,
+    "TensorArrayGradV3": ARRAY,
+    "TensorArrayGradWithShape": ARRAY,
+    "StackV2": STACK,
+}
+_VERBS = ("Close", "Concat", "Gather", "Grad", "Read", "Scatter", "Size", "Split", "Write")
+ARRAY_USERS = {
+    **{f"TensorArray{verb}V3": ARRAY for verb in _VERBS},
+    "TensorArrayGradWithShape": ARRAY,
+    **{f"Stack{verb}V2": STACK for verb in ("Close", "Pop", "Push")},
+}
+
+
+def array_handles(region: Region) -> dict[str, str]:
+    """Return by name the tensors of `region` that are such handles, with the kind of each."""
+    handles: dict[str, str] = {}
+    for op in region.ops:
+        if op.type in _CREATORS:
+            handles[op.outputs[0].name] = _CREATORS[op.type]
+        if op.type in ARRAY_USERS:
+            handles[op.inputs[0].name] = ARRAY_USERS[op.type]
+        handles |= handles_taken_inside(region, op)
+    return handles
+
+
+def handles_taken_inside(region: Region, op: Operation) -> dict[str, str]:
+    """Return the same of the arguments of `op`, a conditional, loop or call; else none."""
+    handles = {}
+    for body in bodies(region, op):
+        inside = _handles_of_function(body.graph)
+        for name, tensor in zip(body.inputs, arguments(op), strict=True):
+            if name in inside:
+                handles[tensor.name] = inside[name]
+    return handles
+
+
+@graphs.once_a_graph
+def _handles_of_function(graph: Any) -> Mapping[str, str]:
+    return array_handles(body_of_function(graph))

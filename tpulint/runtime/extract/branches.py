@@ -12,8 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tpulint.runtime.extract.flat import Conditions, FlatNode, Level, predicate_of
-from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.extract.topological import in_order
+from tpulint.runtime.extract.region import Operation, Tensor, topological_sort
 
 Group = Sequence[FlatNode]
 """Operations without bodies, or one loop."""
@@ -124,7 +123,7 @@ class _Plan:
         place = {node: number for number, node in enumerate(self.level.nodes)}
         # A node alone in a branch may yet be made together with a Merge of that branch.
         first = sorted(needs, key=lambda node: (not self._is_here(node), place[node]))
-        return in_order(first, lambda node: needs[node])
+        return topological_sort(first, lambda node: needs[node])
 
     def is_conditional(self, node: FlatNode) -> bool:
         """Return whether `node` is the result of a conditional, or alone in a branch."""

@@ -1,24 +1,145 @@
-"""The collectives of a program: their sites, their groups, and the replicas that may not come."""
+"""The collectives of a program: their sites, their groups, and the replicas that may not come.
+
+Whether all come depends on what the replicas agree on. They differ in what each has of its own,
+its inputs and its infeed, and in what depends on that. They certainly agree on what follows from
+constants and shared inputs: all replicas leave a loop that counts to a constant together, so that
+none of them can miss an operation in it.
+
+A strategy keeps a copy of each variable on every core. It combines the replicas' values where the
+program asks for an `aggregation`; without one each core writes its own, and the copies may differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from tpulint.ordering.operations import COLLECTIVES, rule_of_divergence
+from tpulint.ordering.operations import AGREEMENTS, COLLECTIVES, INFEED_TAKES, rule_of_divergence
 from tpulint.ordering.truth import Truth, all3
-from tpulint.runtime.extract.agreement import (
-    Agreements,
-    agreement_on_decision,
-    agreements,
-    agreements_in_body,
-    agreements_on_inputs,
+from tpulint.runtime.errors import UnsupportedOpError
+from tpulint.runtime.extract.bodies import (
+    CASE,
+    IF,
+    WHILE,
+    arguments,
+    bodies,
+    is_call,
+    is_resource,
+    touches,
 )
-from tpulint.runtime.extract.bodies import WHILE, bodies, is_call
-from tpulint.runtime.extract.groups import Groups, assigned_groups
+from tpulint.runtime.extract.constants import constant_value
 from tpulint.runtime.extract.program import ReplicatedProgram
-from tpulint.runtime.extract.region import Operation, Region
-from tpulint.runtime.extract.sites import RegionSite
+from tpulint.runtime.extract.region import Graph, Operation, Region, RegionSite, Tensor
+from tpulint.runtime.extract.segments import Side, side_of
+from tpulint.runtime.source_location import place_of_operation
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+def assigned_groups(op: Operation) -> Groups:
+    """Return the groups that `op`, a collective, assigns; none of them if all replicas meet.
+
+    Raise `UnsupportedOpError` if the groups depend on data.
+    """
+    if op.type == "CollectivePermute":
+        return ()
+    return tuple(tuple(int(member) for member in group) for group in _replicas_named_by(op))
+
+
+def source_target_pairs(op: Operation) -> Groups:
+    """Return the pairs of `op`, a `CollectivePermute`: the replica that sends, and its target.
+
+    Raise `UnsupportedOpError` if the pairs depend on data.
+    """
+    return tuple((int(source), int(target)) for source, target in _replicas_named_by(op))
+
+
+def _replicas_named_by(op: Operation) -> Any:
+    replicas = constant_value(op.inputs[1])
+    if replicas is None:
+        raise UnsupportedOpError(
+            f"Input 1 to node `{op.name}` with op {op.type} must be a compile-time constant",
+            place=place_of_operation(op),
+            rule="TPU502",
+        )
+    return replicas if replicas.size else ()
+
+
+Agreements = Mapping[str, Truth]
+"""Whether all replicas have the same value of a tensor, by its name."""
+
+
+def agreements_on_inputs(program: ReplicatedProgram) -> Agreements:
+    """Return the agreements on the inputs of `program`, without handles."""
+    return {
+        name: Truth.YES if len({tensor.name for tensor in tensors}) == 1 else Truth.NO
+        for name, tensors in program.boundary.items()
+        if not is_resource(tensors[0])
+    }
+
+
+def agreements(region: Region, inputs: Agreements) -> Agreements:
+    """Return the agreements on the tensors of `region`, given those on its inputs.
+
+    The sum of a collective is the same everywhere, as far as it depends on data alone; what an
+    infeed gives is each core's own. What a Python function on the host returns may be anything.
+    """
+    known = dict(inputs)
+    for op in region.ops:
+        if op.type in AGREEMENTS:
+            continue
+        least = all3(known.get(tensor.name, Truth.MAYBE) for tensor in op.inputs)
+        if op.type in INFEED_TAKES:
+            least = Truth.NO
+        elif least is Truth.YES and not _is_computed_alike(region, op):
+            least = Truth.MAYBE
+        for tensor in op.outputs:
+            # Rounding may depend on more than the inputs.
+            is_sure = least is Truth.NO or _is_exact(tensor)
+            known[tensor.name] = least if is_sure else Truth.MAYBE
+    return known
+
+
+def agreements_in_body(
+    region: Region, op: Operation, body: Region, outer: Agreements
+) -> Agreements:
+    """Return the agreements on the inputs of `body`, of `op`, given those of `region`."""
+    handed_in = [outer.get(tensor.name, Truth.MAYBE) for tensor in arguments(op)]
+    if op.type in WHILE:
+        handed_in = _in_every_round(bodies(region, op)[1], handed_in)
+    return dict(zip(body.inputs, handed_in, strict=True))
+
+
+def agreement_on_decision(region: Region, op: Operation, outer: Agreements) -> Truth:
+    """Return whether all replicas take one branch of `op`, or make as many rounds of it."""
+    if op.type in IF | CASE:
+        return outer.get(op.inputs[0].name, Truth.MAYBE)
+    condition = bodies(region, op)[0]
+    inside = agreements(condition, agreements_in_body(region, op, condition, outer))
+    return inside.get(condition.outputs[0].name, Truth.MAYBE)
+
+
+def _in_every_round(body: Region, variables: list[Truth]) -> list[Truth]:
+    """Return the agreements on a loop's variables, which a round may only make less."""
+    while True:
+        inside = agreements(body, dict(zip(body.inputs, variables, strict=True)))
+        carried = [
+            all3([before, inside.get(tensor.name, Truth.MAYBE)])
+            for before, tensor in zip(variables, body.outputs, strict=True)
+        ]
+        if carried == variables:
+            return variables
+        variables = carried
+
+
+def _is_computed_alike(region: Region, op: Operation) -> bool:
+    is_exchanged = op.type in COLLECTIVES
+    return not (op.op_def.is_stateful or is_exchanged) and side_of(region, op) is Side.DEVICE
+
+
+def _is_exact(tensor: Tensor) -> bool:
+    return bool(tensor.dtype.is_integer or tensor.dtype.is_bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +201,7 @@ class _Around:
     """Whether all replicas decide alike."""
 
 
-def collectives(program: ReplicatedProgram) -> Iterator[Collective]:
+def find_collectives(program: ReplicatedProgram) -> Iterator[Collective]:
     """Return the collectives of `program`."""
     around = _Around(program.num_replicas, agreements_on_inputs(program))
     return _collectives(program.region, around)
@@ -119,3 +240,34 @@ def _groups(op: Operation, replicas: int) -> Groups:
         return (tuple(range(replicas)),)
     together = {replica for group in groups for replica in group}
     return (*groups, *((replica,) for replica in range(replicas) if replica not in together))
+
+
+def unsynchronized_writes(program: ReplicatedProgram) -> dict[str, Operation]:
+    """Return, by variable, the first write of a value that may differ between replicas."""
+    known: dict[Graph, dict[str, Truth]] = {}
+    _add_agreements(program.region, agreements_on_inputs(program), known)
+    writes: dict[str, Operation] = {}
+    for touch in touches(program.region):
+        if touch.on_host or not touch.writes or touch.variable not in program.mirrored:
+            continue
+        values = [tensor for tensor in touch.op.inputs if not is_resource(tensor)]
+        of_graph = known[touch.region.graph]
+        if any(of_graph.get(tensor.name) is Truth.NO for tensor in values):
+            writes.setdefault(touch.variable, touch.op)
+    return writes
+
+
+def _add_agreements(
+    region: Region, inputs: Agreements, known: dict[Graph, dict[str, Truth]]
+) -> None:
+    """Add the least agreements on the tensors of `region`, by its graph, and of its bodies.
+
+    A function that is called twice may get values that differ at one of the calls only.
+    """
+    own = agreements(region, inputs)
+    least = known.setdefault(region.graph, {})
+    for name, truth in own.items():
+        least[name] = all3([truth, least.get(name, Truth.YES)])
+    for op in region.ops:
+        for body in bodies(region, op):
+            _add_agreements(body, agreements_in_body(region, op, body, own), known)

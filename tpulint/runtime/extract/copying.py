@@ -1,19 +1,57 @@
 """Copy marked operations, without their marks, into the graph that is being built.
 
 The copy goes through GraphDef import: one call into TensorFlow's C++ for any number of operations.
+
+XLA knows a padded dimension by its bound, and its size by an argument. In older releases XLA for
+the CPU compiles no operation of two tensors whose sizes are two arguments, equal or not ("Fail to
+proof the equality of two dimensions at compile time"); a TPU's compiler takes them for equal. With
+these releases the dynamic dimensions of a region's inputs are cut to their sizes before the device
+takes them, and the program is compiled for these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime.extract.region import Operation, Region, Tensor
-from tpulint.runtime.extract.sizes import is_cut
-from tpulint.runtime.tensorflow_internals import functions
+from tpulint.runtime.tensorflow_internals import functions, operations
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicSize:
+    """Dimension `dimension` of the region's input `name` has the size that `size` names."""
+
+    name: str
+    dimension: int
+    size: str
+
+
+def is_cut(op: Operation) -> bool:
+    """Return whether `op` says the size of a dimension that is cut to it."""
+    return op.type == "XlaSetDynamicDimensionSize" and operations.compiler_compares_sizes()
+
+
+def find_cut_sizes(region: Region) -> Iterator[DynamicSize]:
+    """Yield the dimensions of the inputs of `region` that are cut."""
+    for op in region.ops:
+        if is_cut(op):
+            tensor = op.inputs[0]
+            while tensor.op.type == op.type:
+                tensor = tensor.op.inputs[0]
+            dimension = int(tf.get_static_value(op.inputs[1]))
+            yield DynamicSize(tensor.name, dimension, op.inputs[2].name)
+
+
+def cut_dimension(tensor: Tensor, dimension: int, size: Tensor) -> Tensor:
+    """Return the first `size` slices of `tensor` along `dimension`."""
+    shape = tf.shape(tensor)
+    sizes = tf.tensor_scatter_nd_update(shape, [[dimension]], [tf.reshape(size, [])])
+    return tf.slice(tensor, tf.zeros_like(shape), sizes)
+
 
 _MARKS = (
     "_tpu_replicate",
@@ -23,12 +61,12 @@ _MARKS = (
     "_tpu_output_identity",
     "_post_device_rewrite",
 )
-_DROPPED_ON_DEVICE = frozenset({"Assert"})
+_NO_OP_ON_DEVICE = frozenset({"Assert"})
 
 
 @dataclass(frozen=True, eq=False)
 class Copied:
-    """The tensors and operations that `copy` made, by their names in the region."""
+    """The tensors and operations that `copy_operations` made, by their names in the region."""
 
     tensors: Mapping[str, Tensor]
     operations: Mapping[str, Operation]
@@ -40,7 +78,7 @@ def inputs_of(ops: Sequence[Operation]) -> dict[str, Tensor]:
     return {tensor.name: tensor for op in ops for tensor in op.inputs if tensor.op.name not in own}
 
 
-def copy(
+def copy_operations(
     region: Region,
     ops: Sequence[Operation],
     image: Callable[[str], Tensor],
@@ -64,7 +102,7 @@ def copy(
         del node.input[:]
         if op.type == "TensorArrayV3" and region.cluster_of(op) is None:
             node.attr["clear_after_read"].b = False  # XLA keeps what has been read
-        if on_device and op.type in _DROPPED_ON_DEVICE:
+        if on_device and op.type in _NO_OP_ON_DEVICE:
             node.op = "NoOp"
             node.attr.clear()
         else:
@@ -79,7 +117,7 @@ def copy(
         # A constant from outside the region has no place in its order.
         node.input.extend(f"^{name}" for name in sorted(before.get(op.name, frozenset()) & own))
     functions.share_functions(region.graph, graph_def.node)
-    kept = [op for op in ops if not (on_device and op.type in _DROPPED_ON_DEVICE)]
+    kept = [op for op in ops if not (on_device and op.type in _NO_OP_ON_DEVICE)]
     wanted = [tensor.name for op in kept for tensor in op.outputs]
     results = tf.graph_util.import_graph_def(
         graph_def,

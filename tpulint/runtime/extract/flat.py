@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.extract.topological import in_order
+from tpulint.runtime.extract.region import Operation, Tensor, sources_of, topological_sort
 from tpulint.runtime.tensorflow_internals import graphs
 
 PLUMBING = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
@@ -198,7 +197,7 @@ def _conditions(
         names = [*(tensor.op.name for tensor in node.inputs), *(op.name for op in node.waits_for)]
         return [owner[name] for name in names if name in owner]
 
-    for node in in_order(nodes, before):
+    for node in topological_sort(nodes, before):
         if node.inputs:
             taken = [_of_tensor(tensor, found, owner) for tensor in node.inputs]
         else:  # in a branch, this waits for the operation that marks the branch
@@ -242,3 +241,41 @@ def _predicate_of_merge(*taken: Conditions) -> str | None:
         return None
     one, other = taken
     return min((name for name, value in one if (name, 1 - value) in other), default=None)
+
+
+def reached_operations(
+    ops: Sequence[Operation], outputs: Iterable[Operation]
+) -> tuple[Operation, ...]:
+    """Return the operations of a whole computation's `ops` that TensorFlow runs for `outputs`."""
+    level = Level.of(ops, None)
+    plumbing = _plumbing(ops)
+    inside = {op.name for op in ops}
+    unread = [*outputs, *(op for node in level.roots() for op in _first_operations(node, plumbing))]
+    found: set[str] = set()
+    while unread:
+        op = unread.pop()
+        if op.name in inside and op.name not in found:
+            found.add(op.name)
+            unread += sources_of(op)
+            for loop in loops_around(op):
+                unread += plumbing[loop]
+    return tuple(op for op in ops if op.name in found)
+
+
+def _first_operations(
+    node: FlatNode, plumbing: Mapping[Any, Sequence[Operation]]
+) -> Iterable[Operation]:
+    return node.ops if node.loop is None else plumbing[node.loop]
+
+
+def _plumbing(ops: Iterable[Operation]) -> dict[Any, list[Operation]]:
+    """Return for each loop the operations that drive it: all its variables, used or not."""
+    found: dict[Any, list[Operation]] = {}
+    for op in ops:
+        for loop in loops_around(op):
+            found.setdefault(loop, [])
+        own = next(loops_around(op), None)
+        if own is not None and (op.type in ("NextIteration", "LoopCond") or is_variable(op)):
+            found[own].append(op)
+            found[own] += [user for user in op.outputs[0].consumers() if splits(user)]
+    return found

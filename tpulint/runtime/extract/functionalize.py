@@ -8,21 +8,95 @@ that kind.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.extract.arguments import argument_names, numbered_arguments
 from tpulint.runtime.extract.branches import ConditionalNodes, Group, groups
-from tpulint.runtime.extract.copying import copy
-from tpulint.runtime.extract.flat import Conditions, FlatNode, Level, is_merge
-from tpulint.runtime.extract.loops import Loop
-from tpulint.runtime.extract.order import order_accesses
-from tpulint.runtime.extract.region import Operation, Region, Tensor, graph_nodes, in_program_order
-from tpulint.runtime.extract.unordered import Unordered, unordered
+from tpulint.runtime.extract.copying import copy_operations
+from tpulint.runtime.extract.flat import (
+    PLUMBING,
+    Conditions,
+    FlatNode,
+    Level,
+    is_merge,
+    is_variable,
+    splits,
+)
+from tpulint.runtime.extract.order import (
+    UnorderedAccesses,
+    argument_names,
+    find_unordered,
+    numbered_arguments,
+    order_accesses,
+)
+from tpulint.runtime.extract.region import (
+    Operation,
+    Region,
+    Tensor,
+    graph_nodes,
+    in_program_order,
+    needed_operations,
+)
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
 
-def functionalized(region: Region) -> tuple[Region, list[Unordered]]:
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """The operations of a loop, apart: loop variables in order, the test, the body."""
+
+    context: Any
+    constants: list[Operation]
+    merges: list[Operation]
+    switches: list[Operation]
+    entering: list[Tensor]
+    """The results of the Enter operations for the loop variables."""
+    next_values: list[Tensor]
+    awaited: list[Operation]
+    """The operations that an iteration waits for without using their results."""
+    name: str
+    """The name that TensorFlow gives its rebuilt loop (functionalize_while.cc)."""
+    predicate: Tensor
+    test: list[Operation]
+    body: list[Operation]
+
+    @staticmethod
+    def of(ops: Sequence[Operation], context: Any) -> Loop:
+        """Return the parts of the loop `context`, whose operations are all in `ops`."""
+        own = [op for op in ops if graphs.context_of(op) is context]
+        merges = [op for op in own if is_variable(op)]
+        (loop_cond,) = [op for op in own if op.type == "LoopCond"]
+        switches = [
+            next(user for user in merge.outputs[0].consumers() if splits(user)) for merge in merges
+        ]
+        turns = [merge.inputs[1].op for merge in merges]
+        plumbing = {op.name for op in own if op.type in PLUMBING - {"Switch", "Merge"}}
+        plumbing |= {op.name for op in (*merges, *switches)}
+        inside = {op.name for op in ops} - plumbing
+        test = needed_operations([loop_cond.inputs[0].op], lambda op: op.name in inside)
+        return Loop(
+            context=context,
+            constants=[op for op in own if op.type == "Enter" and op.get_attr("is_constant")],
+            merges=merges,
+            switches=switches,
+            entering=[merge.inputs[0] for merge in merges],
+            next_values=[turn.inputs[0] for turn in turns],
+            awaited=[op for turn in turns for op in turn.control_inputs if op.name in inside],
+            name=loop_cond.name,
+            predicate=loop_cond.inputs[0],
+            test=[op for op in ops if op.name in test],
+            body=[op for op in ops if op.name not in test and op.name not in plumbing],
+        )
+
+    @property
+    def exits(self) -> list[Operation | None]:
+        """Return for each variable the operation that takes its last value out, if any does."""
+        users = [switch.outputs[0].consumers() for switch in self.switches]
+        return [found[0] if found else None for found in users]
+
+
+def functionalize(region: Region) -> tuple[Region, list[UnorderedAccesses]]:
     """Return `region` with conditionals and loops of TensorFlow 2, in a graph of its own.
 
     The second is the accesses in branches that nothing orders.
@@ -38,7 +112,7 @@ def functionalized(region: Region) -> tuple[Region, list[Unordered]]:
     with graph.as_default(), graphs.control_flow_v2():
         given = {name: _parameter(tensors[name]) for name in region.inputs}
         level = Level.of(region.ops, None)
-        built = _Built(region, level, dict(given), {}, [])
+        built = _LevelBuilder(region, level, dict(given), {}, [])
         built.build([*level.roots(), *_owners(level, region.outputs)], region.outputs)
         outputs = tuple(built.tensors[out.name] for out in region.outputs)
         parameters = list(given.values())
@@ -68,7 +142,7 @@ def _owners(level: Level, tensors: Iterable[Tensor]) -> list[FlatNode]:
     return [level.owner[one.op.name] for one in tensors if one.op.name in level.owner]
 
 
-class _Built:
+class _LevelBuilder:
     """The rebuilt part of a level, under the conditions `here`.
 
     `tensors` has the images of the region's tensors, `done` those to wait for of its operations.
@@ -81,7 +155,7 @@ class _Built:
         level: Level,
         tensors: dict[str, Tensor],
         done: dict[str, list[Operation]],
-        unordered: list[Unordered],
+        unordered: list[UnorderedAccesses],
         here: Conditions = frozenset(),
     ) -> None:
         self.region = region
@@ -134,7 +208,7 @@ class _Built:
             return
         own = frozenset(op.name for op in ops)
         before = {op.name: frozenset(other.name for other in op.control_inputs) & own for op in ops}
-        copied = copy(self.region, ops, self.image, before, with_marks=True)
+        copied = copy_operations(self.region, ops, self.image, before, with_marks=True)
         for op in ops:
             image = copied.operations[op.name]
             operations.set_original(image, op)
@@ -165,7 +239,7 @@ class _Built:
 
         def branch(value: int) -> list[Tensor]:
             here = self.here | {(conditional.predicate, value)}
-            inside = _Built(
+            inside = _LevelBuilder(
                 self.region,
                 self.level,
                 dict(self.tensors),
@@ -179,7 +253,7 @@ class _Built:
             body, accesses = _order_accesses(
                 ((self.tensors[one.name], one.op.name) for one in handed), inside.added
             )
-            self.unordered.extend(unordered(body, accesses))
+            self.unordered.extend(find_unordered(body, accesses))
             return [tf.constant(True), *results]
 
         predicate = self.image(conditional.predicate)
@@ -196,9 +270,9 @@ class _Built:
         outer = dict(self.tensors)
         outer |= {op.outputs[0].name: self.tensors[op.inputs[0].name] for op in loop.constants}
 
-        def part(ops: Sequence[Operation], variables: Sequence[Tensor]) -> _Built:
+        def part(ops: Sequence[Operation], variables: Sequence[Tensor]) -> _LevelBuilder:
             level = Level.of(ops, loop.context)
-            here = _Built(self.region, level, dict(outer), {}, self.unordered)
+            here = _LevelBuilder(self.region, level, dict(outer), {}, self.unordered)
             for merge, switch, variable in zip(loop.merges, loop.switches, variables, strict=True):
                 variable.set_shape(merge.outputs[0].shape)
                 for old in (*merge.outputs[:1], *switch.outputs[1:]):

@@ -1,21 +1,65 @@
-"""The operations that the device can run: XLA's kernels, and the dtypes that a TPU holds."""
+"""The operations that the device can run, those that go to the host, and those that nothing runs.
+
+The device has XLA's kernels, and the dtypes that a TPU holds. With soft placement the others go to
+the host by themselves, as in TensorFlow's MLIR bridge (tf2xla's
+mark_ops_for_outside_compilation.cc), under the names "auto0", "auto1", ...; a tensor that one such
+operation gives another stays on the host.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.ordering.operations import COLLECTIVES, ONLY_OF_TPUS
-from tpulint.runtime.errors import UnsupportedOpError
-from tpulint.runtime.extract.bodies import CASE, IF, WHILE, bodies, is_call
-from tpulint.runtime.extract.refused_arrays import refused
-from tpulint.runtime.extract.region import NEVER_ON_DEVICE, NodeDef, Operation, Region
+from tpulint.ordering.operations import COLLECTIVES, FEEDS, ONLY_OF_TPUS
+from tpulint.runtime.errors import HostPythonError, UnsupportedOpError
+from tpulint.runtime.extract.bodies import (
+    ARRAY_USERS,
+    CASE,
+    IF,
+    STACK,
+    WHILE,
+    bodies,
+    handles_taken_inside,
+    is_call,
+    is_marked,
+)
+from tpulint.runtime.extract.region import (
+    NEVER_ON_DEVICE,
+    AutomaticClusters,
+    NodeDef,
+    Operation,
+    Region,
+    key_of,
+)
 from tpulint.runtime.pods import devices
 from tpulint.runtime.source_location import place_of_operation
 from tpulint.runtime.tensorflow_internals import graphs, operations
+
+
+def refused_array_use(region: Region, op: Operation) -> UnsupportedOpError | None:
+    """Return the fault of `op` if it uses an array or a stack as no XLA program can, or None."""
+    if op.type == "TensorArrayV3" and op.get_attr("dynamic_size"):
+        message = f"TensorArrays with dynamic size are not supported by XLA, operation {op.name}"
+        return UnsupportedOpError(message, place=place_of_operation(op), rule="TPU503")
+    if op.type in IF | CASE and STACK in handles_taken_inside(region, op).values():
+        # if_op.cc. Such is the gradient of a conditional in a loop, or of a loop in one.
+        user = next(_operations_on_stacks(region, op))
+        message = f"Uninitialized arguments: Stack, operation {user.name} of type {user.type}"
+        return UnsupportedOpError(message, place=place_of_operation(user))
+    return None
+
+
+def _operations_on_stacks(region: Region, op: Operation) -> Iterator[Operation]:
+    for body in bodies(region, op):
+        for inner in body.ops:
+            if ARRAY_USERS.get(inner.type) == STACK:
+                yield inner
+            yield from _operations_on_stacks(body, inner)
+
 
 _ALWAYS = (
     WHILE | IF | CASE | COLLECTIVES | ONLY_OF_TPUS
@@ -24,13 +68,16 @@ _ALWAYS = (
 )  # fmt: skip
 
 
-def unsupported(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError | None:
+def unsupported_operation(region: Region, ops: Iterable[Operation]) -> UnsupportedOpError | None:
     """Return the fault of the first of `ops`, of `region`'s device, that no device can run.
 
     As TensorFlow does, look for an absent kernel first: a lookup table is reported, not its key.
     """
     ops = tuple(ops)
-    faults = (_first_fault(region, ops, fault) for fault in (_kernel_fault, _dtype_fault, refused))
+    faults = (
+        _first_fault(region, ops, fault)
+        for fault in (_kernel_fault, _dtype_fault, refused_array_use)
+    )
     return next(filter(None, faults), None)
 
 
@@ -124,3 +171,123 @@ def _fault(op: Operation, message: str, rule: str) -> UnsupportedOpError:
         else f"{message}, operation {op.name} of type {op.type}"
     )
     return UnsupportedOpError(text, place=place_of_operation(op), rule=rule)
+
+
+_NEVER_ON_HOST = COLLECTIVES | FEEDS | {"Const"}
+
+
+def find_automatic_clusters(region: Region) -> AutomaticClusters:
+    """Return the operations of `region` and its bodies that go to the host by themselves."""
+    found = AutomaticClusters()
+    _visit(region, found, set())
+    return found
+
+
+def _visit(region: Region, found: AutomaticClusters, seen: set[int]) -> bool:
+    """Add the operations of `region` and its bodies to `found`; return whether there are any."""
+    if id(region.graph) in seen:
+        return id(region.graph) in found.graphs
+    seen.add(id(region.graph))
+    wanted: dict[str, Operation] = {}
+    holds_some = False
+    for op in region.ops:
+        if op.type in _NEVER_ON_HOST or region.cluster_of(op) is not None:
+            continue
+        if _goes_to_the_host(region, op):
+            wanted[op.name] = op
+        else:
+            inside = [_visit(body, found, seen) for body in bodies(region, op)]
+            holds_some = holds_some or any(inside)
+    _with_variants(region, wanted)
+    _name_clusters(region, wanted, found)
+    if wanted or holds_some:
+        found.graphs.add(id(region.graph))
+    return bool(wanted) or holds_some
+
+
+def _goes_to_the_host(region: Region, op: Operation) -> bool:
+    """Return whether `op` goes to the host; calls, which are inlined, and marked bodies do not."""
+    return not is_call(op) and not is_marked(region, op) and needs_the_host(region, op)
+
+
+def _with_variants(region: Region, wanted: dict[str, Operation]) -> None:
+    """Add the operations that share a variant (list, dataset) with a host one: none crosses."""
+    unread = list(wanted.values())
+    users: dict[str, list[Operation]] = {}
+    for op in region.ops:
+        for tensor in op.inputs:
+            users.setdefault(tensor.name, []).append(op)
+    while unread:
+        op = unread.pop()
+        others = [tensor.op for tensor in op.inputs if _is_variant(tensor)]
+        others += [
+            user
+            for tensor in op.outputs
+            if _is_variant(tensor)
+            for user in users.get(tensor.name, ())
+        ]
+        for other in others:
+            if other.name in region.names and other.name not in wanted:
+                wanted[other.name] = other
+                unread.append(other)
+
+
+def _is_variant(tensor: object) -> bool:
+    return bool(tensor.dtype.base_dtype.name == "variant")  # type: ignore[attr-defined]
+
+
+def _name_clusters(region: Region, wanted: dict[str, Operation], found: AutomaticClusters) -> None:
+    """Put operations that pass tensors to each other into one cluster, in program order."""
+    for op in region.ops:
+        if op.name in wanted and key_of(region, op) not in found.clusters:
+            name = f"auto{len(set(found.clusters.values()))}"
+            for one in _connected(op, wanted):
+                found.clusters[key_of(region, one)] = name
+
+
+def _connected(start: Operation, wanted: dict[str, Operation]) -> Iterable[Operation]:
+    together = {start.name: start}
+    unread = [start]
+    while unread:
+        op = unread.pop()
+        others = [tensor.op for tensor in op.inputs]
+        others += [user for tensor in op.outputs for user in tensor.consumers()]
+        for other in others:
+            if other.name in wanted and other.name not in together:
+                together[other.name] = other
+                unread.append(other)
+    return together.values()
+
+
+PYTHON_FUNCTIONS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+
+
+def unreachable_python_function(region: Region, ops: Iterable[Operation]) -> HostPythonError | None:
+    """Return the fault of a host cluster of `ops` that calls Python from another machine.
+
+    None where the cores are this machine's: a Python function is in the process of the program
+    (`tf.py_function`'s documentation), and the hosts of a pod run other processes.
+    """
+    if devices.remote_host_of_core(0) is None:
+        return None
+    op = _python_function(region, ops)
+    if op is None:
+        return None
+    job = devices.job_of_cores()
+    return HostPythonError(
+        f"No registered '{op.type}' OpKernel on the hosts '/job:{job}': the host cluster runs "
+        "there, and the Python function is in the process of the program",
+        place=place_of_operation(op),
+    )
+
+
+def _python_function(region: Region, ops: Iterable[Operation]) -> Operation | None:
+    """Return the first of `ops`, or of what is in their bodies, that calls Python."""
+    for op in ops:
+        if op.type in PYTHON_FUNCTIONS:
+            return op
+        for body in bodies(region, op):
+            found = _python_function(body, body.ops)
+            if found is not None:
+                return found
+    return None

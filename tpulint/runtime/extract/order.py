@@ -4,18 +4,23 @@ A plain `tf.Graph` orders side effects only where the user wrote a control depen
 replica, unordered accesses of one resource, at least one of which writes, run as follows: those of
 the device in the order in which XLA compiles them, those of the host in program order. So do
 operations with an effect that no tensor shows (prints, Python functions), infeed and outfeed.
+
+What a graph leaves open, XLA decides by the names of operations and arguments. In a branch of a
+TensorFlow 1 conditional that is not the same in every session: Grappler, unless it is off, turns
+conditionals into regions and back, which renames the arguments (DefaultModuleGrapplerPipeline,
+tfg_passes_builder.cc). Such accesses are reported.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
 
 from tpulint.ordering.operations import COLLECTIVES
-from tpulint.runtime.extract.arguments import argument_names
-from tpulint.runtime.extract.bodies import bodies, is_call
-from tpulint.runtime.extract.compiled_order import compiled_order
-from tpulint.runtime.extract.effects import resources_of, writes
+from tpulint.runtime.extract.bodies import bodies, is_call, is_resource, resources_of, writes
 from tpulint.runtime.extract.kernels import needs_the_host
 from tpulint.runtime.extract.region import (
     Graph,
@@ -28,12 +33,93 @@ from tpulint.runtime.extract.region import (
 from tpulint.runtime.extract.segments import Side, side_of
 from tpulint.runtime.tensorflow_internals.operations import add_control_inputs
 
+
+def argument_names(inputs: Iterable[str]) -> dict[str, str]:
+    """Return for each tensor of `inputs`, a computation's, its argument's name.
+
+    See encapsulate_subgraphs_pass.cc, and NodeNameMapping in graph_to_functiondef.cc.
+    """
+    found = {}
+    for name in inputs:
+        operation, _, number = name.partition(":")
+        found[name] = re.sub(r"[^a-z0-9]", "_", f"{operation}_{number}_arg".lower())
+    return found
+
+
+def numbered_arguments(
+    inputs: Iterable[Tensor], handed_in: Mapping[str, str], added: Container[str]
+) -> dict[str, str]:
+    """Return for each of `inputs`, a branch's or a loop's, but those `added`, its argument's name.
+
+    TensorFlow numbers them by the operations that hand them in, which `handed_in` names
+    (NodeCmpByNameResourcesLast in functionalize_control_flow_util.cc).
+    """
+    given = sorted(
+        (tensor for tensor in inputs if tensor.name not in added),
+        key=lambda one: (is_resource(one), handed_in.get(one.name, "~")),
+    )
+    return {tensor.name: f"arg{number}" for number, tensor in enumerate(given)}
+
+
+def compiled_order(
+    region: Region,
+    before: Mapping[str, set[str]],
+    arguments: Mapping[str, str],
+    absent: Container[str] = (),
+) -> list[Operation]:
+    """Return the operations of `region` as XLA compiles them, each after those named in `before`.
+
+    `arguments` has the region's inputs, with their names inside, and `absent` the names of those
+    inputs and operations that TensorFlow's graph lacks. Operations that only pass on a tensor are
+    left out, as TensorFlow removes them first (RemoveIdentityNodes, function_utils.cc).
+    """
+    passed: dict[str, str] = {}
+    users: dict[str, set[str]] = {}
+    for op in region.ops:
+        if op.name in absent:
+            continue
+        given = [tensor.name for tensor in op.inputs if tensor.name in arguments]
+        sources = {
+            passed.get(name, name)
+            for name in {*given, *before[op.name]} - {op.name}
+            if name not in absent
+        }
+        if op.type == "Identity" and not op.control_inputs and len(sources) == 1:
+            (passed[op.name],) = sources
+            continue
+        for source in sources:
+            users.setdefault(source, set()).add(op.name)
+    followers = set[str]().union(*users.values())
+    nodes = [name for name in (*arguments, *region.names) if name not in absent]
+    roots = [name for name in nodes if name not in followers and name not in passed]
+
+    def by_name(name: str) -> str:
+        return arguments.get(name, name)
+
+    postorder: list[str] = []
+    met: set[str] = set()
+    stack = [(root, False) for root in sorted(roots, key=by_name)]
+    while stack:
+        name, is_done = stack.pop()
+        if is_done:
+            postorder.append(name)
+        elif name not in met:
+            met.add(name)
+            stack.append((name, True))
+            stack += [(user, False) for user in sorted(users.get(name, ())) if user not in met]
+    return [
+        region.ops[region.position[name]] for name in reversed(postorder) if name in region.names
+    ]
+
+
 _UNORDERED = frozenset(
     {"Assert", "VarHandleOp", "RandomStandardNormal", "RandomUniform", "RandomUniformInt"}
 )
 
 
-def order(region: Region, side: Callable[[Operation], Side]) -> Mapping[str, frozenset[str]]:
+def order_operations(
+    region: Region, side: Callable[[Operation], Side]
+) -> Mapping[str, frozenset[str]]:
     """Return for each operation the names of those of the region that must run before it."""
     before = {name: set(needed) for name, needed in region.needs.items()}
     _order_effects(region, side, before)
@@ -113,3 +199,63 @@ def _has_hidden_effect(region: Region, op: Operation, side: Side) -> bool:
         for body in bodies(region, op)
         for inner in body.ops
     )
+
+
+_SEE_NO_VALUE = frozenset({"VariableShape", "VarIsInitializedOp"})
+_ADD = frozenset(
+    {"AssignAddVariableOp", "AssignSubVariableOp", "ResourceScatterAdd", "ResourceScatterSub"}
+)
+"""In whatever order they run, the variable is the same in the end."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnorderedAccesses:
+    """Two accesses of the variable `variable`, of which at least one writes."""
+
+    variable: str
+    first: Operation
+    second: Operation
+
+
+def find_unordered(region: Region, accesses: Iterable[Operation]) -> Iterator[UnorderedAccesses]:
+    """Yield two of `accesses` for each variable that has some in no order.
+
+    `accesses` are operations of `region` in the order in which they run here.
+    """
+    by_resource: dict[str, list[Operation]] = defaultdict(list)
+    for op in accesses:
+        for resource in () if op.type in _SEE_NO_VALUE else resources_of(op):
+            by_resource[resource].append(op)
+    shared = {
+        resource: ops
+        for resource, ops in by_resource.items()
+        if len(ops) > 1 and any(writes(region, op, resource) for op in ops)
+    }
+    earlier = _ordered_before(region, {op.name for ops in shared.values() for op in ops})
+    for resource, ops in shared.items():
+        written = {op.name for op in ops if writes(region, op, resource)}
+        for first, second in combinations(ops, 2):
+            conflict = {first.name, second.name} & written and not {first.type, second.type} <= _ADD
+            if conflict and first.name not in earlier[second.name]:
+                yield UnorderedAccesses(_name_of_variable(region.graph, resource), first, second)
+                break
+
+
+def _name_of_variable(graph: Graph, handle: str) -> str:
+    """Return the name of the variable of `handle`, a tensor of `graph` or captured from around."""
+    while hasattr(graph, "outer_graph"):
+        captures = zip(graph.internal_captures, graph.external_captures, strict=True)
+        around = next((outer for inner, outer in captures if inner.name == handle), None)
+        if around is None:
+            break
+        graph, handle = around.graph, around.name
+    return handle.partition(":")[0]
+
+
+def _ordered_before(region: Region, names: set[str]) -> dict[str, frozenset[str]]:
+    """Return for each operation those named in `names` that an edge or a path makes run before."""
+    found: dict[str, frozenset[str]] = {}
+    for op in region.ops:
+        before = region.needs[op.name]
+        found[op.name] = (before & names).union(*(found[name] for name in before))
+    return found

@@ -1,4 +1,4 @@
-"""The program of one replica, as the marks in a graph describe it."""
+"""The program of one replica, as the marks in a graph describe it, and the replicas' cores."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 import tensorflow as tf
 
-from tpulint.runtime.extract.automatic import automatic
-from tpulint.runtime.extract.flat import is_flat
-from tpulint.runtime.extract.functionalize import functionalized
-from tpulint.runtime.extract.program_constants import DeviceConstant, captured_constants
-from tpulint.runtime.extract.reached import reached
+from tpulint.ordering.operations import FEEDS
+from tpulint.runtime.extract.bodies import bodies
+from tpulint.runtime.extract.constants import DeviceConstant, captured_constants
+from tpulint.runtime.extract.flat import is_flat, reached_operations
+from tpulint.runtime.extract.functionalize import functionalize
+from tpulint.runtime.extract.kernels import find_automatic_clusters
+from tpulint.runtime.extract.order import UnorderedAccesses
 from tpulint.runtime.extract.region import (
     REPLICATE_ATTR,
     Operation,
@@ -19,11 +21,64 @@ from tpulint.runtime.extract.region import (
     Tensor,
     graph_nodes,
     in_program_order,
-    needed,
+    needed_operations,
 )
-from tpulint.runtime.extract.unordered import Unordered
 from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.pods import devices
 from tpulint.runtime.tensorflow_internals import graphs
+from tpulint.runtime.tensorflow_internals.feeds import core_assignment_of, topology_of
+
+_CORES_PER_HOST = 8
+"""The number that TensorFlow's default placement of an infeed queue assumes (tpu_feed.py)."""
+
+
+def find_feeds(region: Region) -> frozenset[Operation]:
+    """Return the infeed and outfeed operations of `region` and of the bodies in it."""
+    found = {op for op in region.ops if op.type in FEEDS}
+    for op in region.ops:
+        for body in bodies(region, op):
+            found |= find_feeds(body)
+    return frozenset(found)
+
+
+def core_number(task: int, ordinal: int) -> int:
+    """Return the number among all cores of the core `ordinal` of the host `task`."""
+    return task * cores_of_this_host() + ordinal
+
+
+def cores_of_this_host() -> int:
+    """Return the number of cores of each host."""
+    return devices.cores_of_a_host(_CORES_PER_HOST)
+
+
+def cores_of_replicas(marked: Marked, logical_core: int) -> tuple[int, ...]:
+    """Return for each replica the number of its core for `logical_core`."""
+    assigned = marked.metadata.get_attr("device_assignment")
+    if not assigned:
+        return tuple(range(marked.num_replicas))
+    topology = topology_of(marked.metadata.get_attr("topology"))
+    cores = core_assignment_of(
+        assigned, marked.metadata.get_attr("num_cores_per_replica"), topology
+    )
+    return tuple(
+        core_number(
+            topology.task_ordinal_at_coordinates(replica[logical_core]),
+            topology.tpu_device_ordinal_at_coordinates(replica[logical_core]),
+        )
+        for replica in cores
+    )
+
+
+def replica_names(marked: Marked) -> tuple[str, ...]:
+    """Return the name of each replica: "replica 2", or "replica 2 (/job:worker/.../task:1)"."""
+    cores = cores_of_replicas(marked, logical_core=0)
+    return tuple(f"replica {replica}{_host_of(core)}" for replica, core in enumerate(cores))
+
+
+def _host_of(core: int) -> str:
+    host = devices.remote_host_of_core(core)
+    return f" ({host})" if host else ""
+
 
 _NOT_RUN = frozenset({"TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedOutput"})
 
@@ -44,7 +99,7 @@ class ReplicatedProgram:
     """The names of variables of a strategy, as far as they are known, by their handles."""
     constants: Mapping[str, DeviceConstant]
     """The inputs of `region` that are constants of the code around the computation."""
-    unordered: Sequence[Unordered] = ()
+    unordered: Sequence[UnorderedAccesses] = ()
     """Accesses in branches of TensorFlow 1 conditionals that nothing orders."""
 
     @property
@@ -88,12 +143,12 @@ def extract(marked: Marked) -> ReplicatedProgram:
         nodes=nodes,
     )
     names = region.inputs
-    unordered: Sequence[Unordered] = ()
+    unordered: Sequence[UnorderedAccesses] = ()
     if is_flat(region.ops):
-        region, unordered = functionalized(region)
+        region, unordered = functionalize(region)
     names_inside = dict(zip(names, region.inputs, strict=True))
     if marked.metadata.get_attr("allow_soft_placement"):
-        region = replace(region, automatic=automatic(region))
+        region = replace(region, automatic=find_automatic_clusters(region))
     return ReplicatedProgram(
         marked=marked,
         region=region,
@@ -136,8 +191,8 @@ def _operations(marked: Marked, inside: Callable[[Operation], bool]) -> tuple[Op
     outputs = [tensor.op for tensor in marked.outputs]
     built = {op.name: op for op in marked.graph.get_operations() if inside(op)}
     if is_flat(built.values()):
-        return reached(in_program_order(marked.graph, built), outputs)
-    found = needed([*outputs, *marked.control_outputs], inside)
+        return reached_operations(in_program_order(marked.graph, built), outputs)
+    found = needed_operations([*outputs, *marked.control_outputs], inside)
     return in_program_order(marked.graph, found)
 
 

@@ -3,19 +3,60 @@
 The computation itself is a region, and so is each body of a conditional, a loop or a
 function in it. Tensors are named as in GraphDef inputs, but always with their index
 ("add:0"), because TensorFlow's tensors do not hash.
+
+The operations of one function body are in the program as often as the function is called. A site
+names one of these occurrences by the path that leads there from the computation's own operations.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
-from tpulint.runtime.extract.topological import in_order
+T = TypeVar("T", bound=Hashable)
+
+
+def topological_sort(things: Iterable[T], needs: Callable[[T], Iterable[T]]) -> list[T]:
+    """Return `things`, each after those of its `needs` that are among them.
+
+    Among those that are ready the earliest goes first; a cycle stays as it was.
+    """
+    given = list(things)
+    place = {thing: number for number, thing in enumerate(given)}
+    missing = {thing: {one for one in needs(thing) if one in place} - {thing} for thing in given}
+    followers: dict[T, list[T]] = {}
+    for thing, needed in missing.items():
+        for one in needed:
+            followers.setdefault(one, []).append(thing)
+    ready = [place[thing] for thing in given if not missing[thing]]
+    heapq.heapify(ready)
+    found: list[T] = []
+    while ready:
+        thing = given[heapq.heappop(ready)]
+        found.append(thing)
+        for follower in followers.get(thing, ()):
+            missing[follower].discard(thing)
+            if not missing[follower]:
+                heapq.heappush(ready, place[follower])
+    if len(found) < len(given):
+        done = set(found)
+        found += [thing for thing in given if thing not in done]
+    return found
+
+
+RegionSite = tuple[str | int, ...]
+"""The names of the calls, loops and conditionals around an operation, outermost first, each with
+the number of its body that holds the next one, and the operation's own name."""
+
+Iteration = tuple[int, ...]
+"""The number of rounds that each of the loops around has made before, outermost first."""
+
 
 Tensor = Any
 Operation = Any
@@ -32,7 +73,7 @@ REPLICATE_ATTR = "_tpu_replicate"
 
 
 @dataclass(frozen=True, eq=False)
-class Automatic:
+class AutomaticClusters:
     """The operations of a program that go to the host because no device can run them."""
 
     clusters: dict[Key, str] = field(default_factory=dict)
@@ -55,7 +96,7 @@ class Automatic:
         return self.regions[key]
 
 
-NONE = Automatic()
+NO_AUTOMATIC = AutomaticClusters()
 """The value where soft placement is off."""
 
 
@@ -70,7 +111,7 @@ class Region:
     outputs: tuple[Tensor, ...]
     nodes: Mapping[str, NodeDef]
     """The NodeDef of each operation of `graph`, by name."""
-    automatic: Automatic = NONE
+    automatic: AutomaticClusters = NO_AUTOMATIC
     apart: Mapping[str, frozenset[str]] | None = None
     """`needs`, where the region is a part of another one."""
 
@@ -133,7 +174,9 @@ def key_of(region: Region, op: Operation) -> Key:
     return id(region.graph), op.name
 
 
-def needed(roots: Iterable[Operation], inside: Callable[[Operation], bool]) -> dict[str, Operation]:
+def needed_operations(
+    roots: Iterable[Operation], inside: Callable[[Operation], bool]
+) -> dict[str, Operation]:
     """Return `roots` and all that they need, by name, as far as `inside` holds."""
     found: dict[str, Operation] = {}
     unread = [op for op in roots if inside(op)]
@@ -161,7 +204,7 @@ def in_program_order(graph: Graph, found: Mapping[str, Operation]) -> tuple[Oper
         return [source.name for source in sources if source.type != "NextIteration"]
 
     made = [op.name for op in graph.get_operations() if op.name in found]
-    return tuple(found[name] for name in in_order(made, needs))
+    return tuple(found[name] for name in topological_sort(made, needs))
 
 
 def graph_nodes(graph: Graph) -> dict[str, NodeDef]:

@@ -4,19 +4,52 @@ A device segment is as large as the order of the operations allows: all device o
 need nothing of a later cluster. So a cluster costs one crossing each way, not each operation.
 Collectives of one kind that need the same segments are ready at the same moment, and are one
 segment: so all gradients of a step cost one exchange.
+
+Neither a tensor list (dtype variant) nor the handle of a TensorArray or stack of TensorFlow 1 can
+enter or leave an XLA program. One that a cut separates from some of its users is kept out of
+compiled programs, with all operations on it.
 """
 
 from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tpulint.ordering.operations import COLLECTIVES, FEEDS, ONLY_OF_TPUS
-from tpulint.runtime.extract.bodies import crosses_the_seam
-from tpulint.runtime.extract.idle_operations import holds_idle_host_operations
-from tpulint.runtime.extract.region import Operation, Region
+from tpulint.runtime.extract.bodies import (
+    array_handles,
+    bodies,
+    body_of_function,
+    crosses_the_seam,
+    is_call,
+)
+from tpulint.runtime.extract.kernels import needs_the_host
+from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.tensorflow_internals import graphs
+
+
+def holds_idle_host_operations(region: Region, op: Operation) -> bool:
+    """Return whether a body of `op`, at any depth, has unused operations that need the host."""
+    return any(_has_idle_host_operations(body.graph) for body in bodies(region, op))
+
+
+@graphs.once_a_graph
+def _has_idle_host_operations(graph: Any) -> bool:
+    body = body_of_function(graph)
+    in_use = body.names | {tensor.op.name for tensor in graph.inputs}
+    idle = [op for op in graph.get_operations() if op.name not in in_use and op.type != "Const"]
+    return any(_runs_on_host(body, op) for op in idle) or any(
+        holds_idle_host_operations(body, op) for op in body.ops
+    )
+
+
+def _runs_on_host(region: Region, op: Operation) -> bool:
+    if not is_call(op) and needs_the_host(region, op):
+        return True
+    return any(_runs_on_host(body, inner) for body in bodies(region, op) for inner in body.ops)
 
 
 class Side(enum.Enum):
@@ -57,7 +90,7 @@ def side_of(region: Region, op: Operation) -> Side:
     return Side.DEVICE
 
 
-def cut(
+def cut_into_segments(
     ops: Iterable[Operation],
     before: Mapping[str, frozenset[str]],
     side: Callable[[Operation], Side],
@@ -109,3 +142,129 @@ def cut(
         elif rest and not any(before[name] <= done.keys() for name in rest):
             raise AssertionError(f"cyclic order among {sorted(rest)[:5]}")
     return tuple(segments)
+
+
+def part_of_region(region: Region, belongs: Callable[[Operation], bool]) -> Region:
+    """Return the part of `region` with the operations that belong to it and their constants.
+
+    Operations that only pass on a tensor on the device belong to every part, as constants do.
+    Its outputs are the tensors that the rest of the region, or the region's outputs, take of it.
+    """
+
+    def is_everywhere(op: Operation) -> bool:
+        hands_on = op.type == "Identity" and region.cluster_of(op) is None
+        return op.name in region.names and (op.type == "Const" or hands_on)
+
+    by_name = {op.name: op for op in region.ops}
+
+    def is_taken(tensor: Tensor) -> bool:
+        """Return whether another part takes `tensor`, or what it is passed on as."""
+        users = region.used_by.get(tensor.name, frozenset()) & own
+        passed_on = (by_name[name] for name in users if is_everywhere(by_name[name]))
+        return region.leaves(tensor, own) or any(is_taken(op.outputs[0]) for op in passed_on)
+
+    own = frozenset(op.name for op in region.ops if op.type != "Const" and belongs(op))
+    with_constants = set(own)
+    for op in reversed(region.ops):
+        if op.name in with_constants:  # an operation that it only waits for stays where it is
+            with_constants.update(each.op.name for each in op.inputs if is_everywhere(each.op))
+    ops = tuple(op for op in region.ops if op.name in with_constants)
+    taken = {
+        tensor.name: tensor
+        for op in ops
+        for tensor in op.inputs
+        if tensor.op.name not in with_constants
+    }
+    given = {
+        tensor.name: tensor
+        for op in ops
+        if op.name in own
+        for tensor in op.outputs
+        if is_taken(tensor)
+    }
+    return replace(
+        region,
+        ops=ops,
+        inputs=tuple(taken),
+        outputs=tuple(given.values()),
+        apart=_through_others(region, ops),
+    )
+
+
+def _through_others(region: Region, ops: tuple[Operation, ...]) -> dict[str, frozenset[str]]:
+    """Return for each of `ops` those of them that it needs, also through others of `region`."""
+    own = {op.name for op in ops}
+    found: dict[str, frozenset[str]] = {}
+    for op in region.ops:
+        near = region.needs[op.name]
+        far = [found[name] for name in near if name not in own]
+        found[op.name] = frozenset[str]().union(near & own, *far)
+    return {name: found[name] for name in own}
+
+
+_CREATORS = frozenset({"EmptyTensorList", "TensorListReserve", "TensorArrayV3", "StackV2"})
+
+
+def create_lists_late(
+    segments: Sequence[Segment], before: Mapping[str, frozenset[str]]
+) -> tuple[Segment, ...]:
+    """Return `segments` with each list created in the first that needs it, if that is compiled.
+
+    `before` names for each operation those that must run before it.
+    """
+    segment_of = {op.name: place for place, segment in enumerate(segments) for op in segment.ops}
+    creators = {op.name for segment in segments for op in segment.ops if op.type in _CREATORS}
+    first: dict[str, int] = {}
+    for name, place in segment_of.items():
+        for creator in before[name] & creators:
+            first[creator] = min(place, first.get(creator, place))
+    moved = {
+        creator: place for creator, place in first.items() if segments[place].side is Side.DEVICE
+    }
+    by_name = {op.name: op for segment in segments for op in segment.ops}
+    late = [
+        replace(
+            segment,
+            ops=(
+                *(by_name[creator] for creator, to in moved.items() if to == place),
+                *(op for op in segment.ops if op.name not in moved),
+            ),
+        )
+        for place, segment in enumerate(segments)
+    ]
+    return tuple(segment for segment in late if segment.ops)
+
+
+def operations_on_crossing_lists(region: Region, segments: Iterable[Segment]) -> frozenset[str]:
+    """Return the names of the operations on lists that leave the segment that made them."""
+    handles = array_handles(region)
+
+    def is_list(tensor: Tensor) -> bool:
+        return tensor.dtype.base_dtype.name == "variant" or tensor.name in handles
+
+    segment_of = {op.name: place for place, segment in enumerate(segments) for op in segment.ops}
+    lists = [(op, tensor) for op in region.ops for tensor in op.inputs if is_list(tensor)]
+    crossing = [
+        tensor.op.name
+        for op, tensor in lists
+        if segment_of.get(op.name) != segment_of.get(tensor.op.name)
+    ]
+    crossing += [tensor.op.name for tensor in region.outputs if is_list(tensor)]
+    crossing += [op.name for op, tensor in lists if tensor.name in region.inputs]
+    return frozenset(_connected(lists, crossing) & region.names)
+
+
+def _connected(lists: Iterable[tuple[Operation, Tensor]], start: Iterable[str]) -> set[str]:
+    """Return the operations that `lists`, each with a user, connect with those named in `start`."""
+    neighbours: dict[str, set[str]] = {}
+    for op, tensor in lists:
+        neighbours.setdefault(op.name, set()).add(tensor.op.name)
+        neighbours.setdefault(tensor.op.name, set()).add(op.name)
+    reached: set[str] = set()
+    unread = list(start)
+    while unread:
+        name = unread.pop()
+        if name not in reached:
+            reached.add(name)
+            unread += neighbours.get(name, ())
+    return reached

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from tpulint.ordering.host_order import Phase, Placement, is_stale
 from tpulint.runtime.errors import DeadlockError, DeviceVariableError, StaleVariableWarning
-from tpulint.runtime.extract.effects import Touch
+from tpulint.runtime.extract.bodies import Touch
 from tpulint.runtime.extract.host_order import RegionGraph
 from tpulint.runtime.extract.region import Key, Operation, Region, key_of, sources_of
 from tpulint.runtime.schedule.options import Options

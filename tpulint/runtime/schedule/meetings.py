@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tpulint.runtime.extract.collectives import Collective
+from tpulint.runtime.extract.region import RegionSite
 from tpulint.runtime.extract.segments import Side
-from tpulint.runtime.extract.sites import RegionSite
 from tpulint.runtime.schedule.plan import Plan
 
 

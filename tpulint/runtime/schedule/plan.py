@@ -6,12 +6,18 @@ from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tpulint.runtime.extract.bodies import bodies
-from tpulint.runtime.extract.groups import assigned_groups
-from tpulint.runtime.extract.order import order
+from tpulint.runtime.extract.collectives import assigned_groups
+from tpulint.runtime.extract.order import order_operations
 from tpulint.runtime.extract.region import Key, Operation, Region, key_of
-from tpulint.runtime.extract.segments import Segment, Side, cut, side_of
-from tpulint.runtime.extract.subregions import part
-from tpulint.runtime.extract.tensor_lists import created_late, operations_on_crossing_lists
+from tpulint.runtime.extract.segments import (
+    Segment,
+    Side,
+    create_lists_late,
+    cut_into_segments,
+    operations_on_crossing_lists,
+    part_of_region,
+    side_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +39,9 @@ class Plan:
 def plan(region: Region, deferred: Container[Key] = ()) -> Plan:
     """Cut `region` and the bodies in it; operations in `deferred` are planned apart."""
     late = [op for op in region.ops if key_of(region, op) in deferred]
-    later = plan(part(region, late.__contains__)) if late else None
+    later = plan(part_of_region(region, late.__contains__)) if late else None
     if late:
-        region = part(region, lambda op: op not in late)
+        region = part_of_region(region, lambda op: op not in late)
     planned = _cut_around_lists(region)
     nested = {
         op.name: tuple(plan(body, deferred) for body in bodies(region, op))
@@ -74,10 +80,12 @@ def _cut(region: Region, sides: Mapping[str, Side]) -> Plan:
         return meets.get(name, name)
 
     constants = frozenset(op.name for op in region.ops if op.type == "Const")
-    ordered = order(region, side)
+    ordered = order_operations(region, side)
     before = {name: earlier - constants for name, earlier in ordered.items()}
     rest = [op for op in region.ops if op.name not in constants]
-    segments = created_late(cut(rest, before, side, region.cluster_of, kind), before)
+    segments = create_lists_late(
+        cut_into_segments(rest, before, side, region.cluster_of, kind), before
+    )
     return Plan(region, tuple(with_constants(segment) for segment in segments), before)
 
 

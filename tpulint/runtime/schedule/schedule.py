@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tpulint.runtime.errors import RuntimeFaultWarning
-from tpulint.runtime.extract.collectives import collectives
-from tpulint.runtime.extract.feeds import feeds
-from tpulint.runtime.extract.program import ReplicatedProgram
-from tpulint.runtime.extract.region import Operation, Region, key_of, needed
-from tpulint.runtime.extract.subregions import part
+from tpulint.runtime.extract.collectives import find_collectives
+from tpulint.runtime.extract.program import ReplicatedProgram, find_feeds
+from tpulint.runtime.extract.region import Operation, Region, key_of, needed_operations
+from tpulint.runtime.extract.segments import part_of_region
 from tpulint.runtime.schedule.locks import AccessSchedule, schedule_accesses
 from tpulint.runtime.schedule.meetings import Meeting, meetings
 from tpulint.runtime.schedule.options import Options
@@ -66,8 +65,8 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
         after=after,
         copied=tuple(one for one in variables if one.is_copied(program.num_replicas, options)),
         unsynchronized=unsynchronized_variables(program, variables),
-        meetings=tuple(meetings((before, during, after), collectives(program))),
-        feeds=feeds(program.region),
+        meetings=tuple(meetings((before, during, after), find_collectives(program))),
+        feeds=find_feeds(program.region),
         warnings=(*access_schedule.warnings, *map(warning_of, program.unordered)),
     )
 
@@ -75,7 +74,7 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
 def _parts(region: Region, access_schedule: AccessSchedule) -> tuple[Region, Region, Region]:
     """Return the parts of `region` that run before the device program, with it, and after it."""
     by_name = {op.name: op for op in region.ops}
-    early = needed(
+    early = needed_operations(
         (op for op in region.ops if key_of(region, op) in access_schedule.before),
         lambda op: op.name in by_name and region.cluster_of(op) is not None,
     )
@@ -84,7 +83,7 @@ def _parts(region: Region, access_schedule: AccessSchedule) -> tuple[Region, Reg
         if op.type == "Identity" and op.inputs[0].op.name in late:
             late.add(op.name)
     return (
-        part(region, lambda op: op.name in early),
-        part(region, lambda op: op.name not in early and op.name not in late),
-        part(region, lambda op: op.name in late),
+        part_of_region(region, lambda op: op.name in early),
+        part_of_region(region, lambda op: op.name not in early and op.name not in late),
+        part_of_region(region, lambda op: op.name in late),
     )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from tpulint.runtime.errors import UnorderedAccessWarning
-from tpulint.runtime.extract.bodies import function_names
-from tpulint.runtime.extract.effects import READS
+from tpulint.runtime.extract.bodies import READS, function_names
+from tpulint.runtime.extract.order import UnorderedAccesses
 from tpulint.runtime.extract.region import Operation
-from tpulint.runtime.extract.unordered import Unordered
 from tpulint.runtime.source_location import place_of_operation
 
 
-def warning_of(found: Unordered) -> UnorderedAccessWarning:
+def warning_of(found: UnorderedAccesses) -> UnorderedAccessWarning:
     """Return the warning about `found`."""
     first, second = _access(found.first), _access(found.second)
     return UnorderedAccessWarning(

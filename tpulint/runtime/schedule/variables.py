@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from tpulint.runtime.extract.effects import Touch, touches
+from tpulint.runtime.extract.bodies import Touch, touches
+from tpulint.runtime.extract.collectives import unsynchronized_writes
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.extract.unsynchronized import unsynchronized_writes
 from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.options import Options
