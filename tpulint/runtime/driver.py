@@ -21,8 +21,8 @@ from tpulint.runtime.mark.marked import Marked, Mode, Ran, ReplicateRequest
 from tpulint.runtime.mark.replicate import Outcome, mark, warn_of_idle_padding
 from tpulint.runtime.mark.validate import check_marked
 from tpulint.runtime.pods import sessions
-from tpulint.runtime.schedule.options import Options
 from tpulint.runtime.schedule.schedule import schedule
+from tpulint.runtime.schedule.variables import Options
 from tpulint.runtime.tensorflow_internals import gradients, graphs
 
 

@@ -21,7 +21,7 @@ from tpulint.runtime.execute.host_takes import HostTake
 from tpulint.runtime.execute.queues import one_of
 from tpulint.runtime.extract.program import core_number, cores_of_this_host
 from tpulint.runtime.mark.context import enclosing_context
-from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import users_place
 from tpulint.runtime.stepping import current_options
 from tpulint.runtime.tensorflow_internals import feeds

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
-from tpulint.runtime.schedule.options import Options
+from tpulint.runtime.schedule.variables import Options
 
 _current: ContextVar[Options | None] = ContextVar("tpulint_options", default=None)
 _of_process = Options()

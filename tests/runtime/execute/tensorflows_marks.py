@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tpulint.runtime import driver
 from tpulint.runtime.mark.marked import Marked, Ran
-from tpulint.runtime.schedule.options import Options
+from tpulint.runtime.schedule.variables import Options
 
 outside_compilation = tf.compat.v1.tpu.outside_compilation
 

@@ -34,7 +34,10 @@ def marking_only() -> Iterator[None]:
 
     So there is no check for faults that TensorFlow finds only when a step runs.
     """
-    with mock.patch.object(driver, "run_marked", _not_run), mock.patch.object(driver, "check"):
+    with (
+        mock.patch.object(driver, "run_marked", _not_run),
+        mock.patch.object(driver, "check_marked"),
+    ):
         yield
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from tests.runtime.execute.tensorflows_marks import outside_compilation, ran
 from tpulint.runtime.errors import DeadlockError, StaleVariableWarning
-from tpulint.runtime.schedule.options import Options
+from tpulint.runtime.schedule.variables import Options
 
 
 def touched_by_nobody_else(v, x):

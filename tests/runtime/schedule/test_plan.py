@@ -11,15 +11,15 @@ from tests.runtime.execute.tensorflows_marks import marked_by_tensorflow, outsid
 from tpulint.runtime.extract.program import extract
 from tpulint.runtime.extract.region import key_of
 from tpulint.runtime.extract.segments import Side
-from tpulint.runtime.schedule.options import Options
-from tpulint.runtime.schedule.plan import Plan, plan
+from tpulint.runtime.schedule.plan import Plan, plan_region
 from tpulint.runtime.schedule.schedule import Schedule, schedule
+from tpulint.runtime.schedule.variables import Options
 
 
 def planned(computation: Callable[[Any], Any]) -> Plan:
     with tf.Graph().as_default():
         marked = marked_by_tensorflow(computation, [[tf.constant([1.0, 2.0])]])
-        return plan(extract(marked).region)
+        return plan_region(extract(marked).region)
 
 
 def scheduled(computation: Callable[[Any], Any], **options: Any) -> Schedule:
@@ -86,7 +86,7 @@ def test_deferred_operations_are_planned_apart() -> None:
         marked = marked_by_tensorflow(lambda x: outside_compilation(tf.sin, tf.abs(x)), given)
         region = extract(marked).region
         late = {key_of(region, op) for op in region.ops if region.cluster_of(op) is not None}
-        found = plan(region, late)
+        found = plan_region(region, late)
     assert found.deferred is not None
     assert sides(found) == [Side.DEVICE]
     assert sides(found.deferred) == [Side.HOST]

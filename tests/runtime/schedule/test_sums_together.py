@@ -11,8 +11,8 @@ from tensorflow.python.tpu.ops import tpu_ops
 
 from tests.runtime.execute.tensorflows_marks import marked_by_tensorflow, outside_compilation
 from tpulint.runtime.extract.program import extract
-from tpulint.runtime.schedule.options import Options
 from tpulint.runtime.schedule.schedule import Schedule, schedule
+from tpulint.runtime.schedule.variables import Options
 
 total = tpu_ops.cross_replica_sum
 
@@ -25,7 +25,7 @@ def scheduled(computation: Callable[[Any], Any]) -> Schedule:
 
 def sizes(computation: Callable[[Any], Any]) -> list[int]:
     """The numbers of collectives in the meetings of `computation`."""
-    return [len(meeting.collectives) for meeting in scheduled(computation).meetings]
+    return [len(meeting.collectives) for meeting in scheduled(computation).rendezvous]
 
 
 def test_the_gradients_of_a_step_are_summed_at_once() -> None:
@@ -79,7 +79,7 @@ def test_sums_in_a_branch_are_one_meeting_at_the_site_of_the_first() -> None:
 
     with tf.Graph().as_default():
         tf.compat.v1.enable_control_flow_v2()
-        (meeting,) = scheduled(computation).meetings
+        (meeting,) = scheduled(computation).rendezvous
     assert len(meeting.collectives) == 2
     assert meeting.first.site[-1] == min(str(one.site[-1]) for one in meeting.collectives)
     assert meeting.first.can_be_missed

@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 import time
 
-from tpulint.runtime.schedule.wait_graph import Wait, WaitGraph
+from tpulint.runtime.schedule.locks import Wait, WaitGraph
 
 
 def wait(lane, other):

@@ -19,7 +19,7 @@ import numpy as np
 from tpulint.runtime.embedding.lookups import Lookup, lookup
 from tpulint.runtime.embedding.optimizers import SLOTS, updated
 from tpulint.runtime.execute.patience import Patience
-from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.schedule.locks import Wait
 
 _LOOK = 0.1
 """Seconds between two looks whether a wait takes too long."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from tpulint.runtime.errors import DivergentCollectiveError
 from tpulint.runtime.extract.collectives import Collective, Decision
 from tpulint.runtime.extract.region import Iteration, RegionSite
-from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import place_of_operation
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.mark.attributes import string_attr
-from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import place_of_operation
 from tpulint.runtime.tensorflow_internals import operations
 

@@ -24,7 +24,7 @@ from tpulint.runtime.execute.feeds import Feeds, feed_lane
 from tpulint.runtime.execute.ordering import all_wait_for, waits_of
 from tpulint.runtime.execute.probes import Probes, WatchedSegment
 from tpulint.runtime.execute.raising import failing
-from tpulint.runtime.execute.rendezvous import Rendezvous
+from tpulint.runtime.execute.rendezvous import RendezvousReports
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_this_graph, scope_of
 from tpulint.runtime.extract.constants import constant_arguments, device_constant, shaped_tensors
 from tpulint.runtime.extract.copying import copy_operations, inputs_of
@@ -55,7 +55,7 @@ class Composer:
     names: Sequence[str]
     """The names of the replicas."""
     access_schedule: AccessSchedule
-    rendezvous: Rendezvous
+    rendezvous: RendezvousReports
     exchanges: Exchanges
     probes: Probes
     deadline: Deadline

@@ -26,7 +26,7 @@ from tpulint.runtime.execute.watch_loop import watch_loop
 from tpulint.runtime.extract.kernels import PYTHON_FUNCTIONS
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.attributes import string_attr
-from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import place_of_operation
 from tpulint.runtime.tensorflow_internals import operations
 

@@ -20,7 +20,7 @@ from tpulint.runtime.execute.functions import function_of_all_steps
 from tpulint.runtime.execute.queues import empty, empty_all, one_of, put, queue, take
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph, token_after
 from tpulint.runtime.extract.region import Operation, RegionSite, Tensor
-from tpulint.runtime.schedule.meetings import Meeting
+from tpulint.runtime.schedule.plan import Rendezvous
 from tpulint.runtime.tensorflow_internals import functions
 
 _names = itertools.count()
@@ -36,7 +36,7 @@ class Exchanges:
     step, by which the next one sees that it has to empty them.
     """
 
-    def __init__(self, meetings: Iterable[Meeting], replicas: int) -> None:
+    def __init__(self, meetings: Iterable[Rendezvous], replicas: int) -> None:
         # The queues of the same dtypes are next to each other, so that one loop can empty them.
         self._meetings = sorted(
             (one for one in meetings if any(len(group) > 1 for group in one.first.groups)),
@@ -109,7 +109,7 @@ class Exchanges:
         with tf.control_dependencies([given]):
             return take(one_of(queues, 2 * number + 1), dtypes)[1:]
 
-    def _server(self, one: Meeting, group: Sequence[int]) -> Callable[..., Tensor]:
+    def _server(self, one: Rendezvous, group: Sequence[int]) -> Callable[..., Tensor]:
         """Return the function that serves `group` at the exchange of `one`, given its queues.
 
         Sums of the same dtypes over as many members share one, as do those of all steps: to trace
@@ -191,6 +191,6 @@ def _serve(
     return token_after([ended[0].op])
 
 
-def _dtypes(meeting: Meeting) -> tuple[tf.DType, ...]:
+def _dtypes(meeting: Rendezvous) -> tuple[tf.DType, ...]:
     """Return the dtypes of what goes through a queue: the signal to go on, and the parts."""
     return (tf.bool, *(one.op.outputs[0].dtype.base_dtype for one in meeting.collectives))

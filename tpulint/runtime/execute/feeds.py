@@ -16,7 +16,7 @@ from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
 from tpulint.runtime.extract.program import core_number, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
-from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import place_of_operation
 from tpulint.runtime.tensorflow_internals import graphs
 

@@ -21,7 +21,7 @@ from tpulint.runtime.execute.stillness import stillness
 from tpulint.runtime.execute.watch_loop import watch_loop
 from tpulint.runtime.extract.region import Tensor
 from tpulint.runtime.pods import devices
-from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.tensorflow_internals import functions
 
 _TICK = 0.002

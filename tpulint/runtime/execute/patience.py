@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.stillness import stillness
-from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.schedule.locks import Wait
 
 LIMIT = 60.0
 """Seconds for which nothing may be at work while something waits, where there is no deadline."""

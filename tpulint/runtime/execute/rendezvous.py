@@ -18,18 +18,18 @@ from tpulint.runtime.execute.callbacks import call_python
 from tpulint.runtime.execute.raising import ticket_for
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
 from tpulint.runtime.extract.region import Operation, RegionSite, Tensor
-from tpulint.runtime.schedule.meetings import Meeting
-from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.schedule.locks import Wait
+from tpulint.runtime.schedule.plan import Rendezvous
 
 
-class Rendezvous:
+class RendezvousReports:
     """The meetings of one step in which replicas wait. One step runs at a time.
 
     Only those that replicas can miss are followed, unless `all_of_them` are wanted.
     """
 
     def __init__(
-        self, meetings: Iterable[Meeting], names: Sequence[str], *, all_of_them: bool
+        self, meetings: Iterable[Rendezvous], names: Sequence[str], *, all_of_them: bool
     ) -> None:
         followed = [
             one

@@ -17,7 +17,7 @@ from tpulint.runtime.execute.feeds import Feeds
 from tpulint.runtime.execute.initialized import refused_until_initialized
 from tpulint.runtime.execute.patience import Waits
 from tpulint.runtime.execute.probes import Probes
-from tpulint.runtime.execute.rendezvous import Rendezvous
+from tpulint.runtime.execute.rendezvous import RendezvousReports
 from tpulint.runtime.execute.replicas import Replicas
 from tpulint.runtime.execute.step_mutex import StepMutex
 from tpulint.runtime.execute.tensor_map import (
@@ -45,8 +45,10 @@ def run_replicas(
         scheduled.options,
     )
     names = replica_names(program.marked)
-    rendezvous = Rendezvous(scheduled.meetings, names, all_of_them=options.deadline is not None)
-    exchanges = Exchanges(scheduled.meetings, program.num_replicas)
+    rendezvous = RendezvousReports(
+        scheduled.rendezvous, names, all_of_them=options.deadline is not None
+    )
+    exchanges = Exchanges(scheduled.rendezvous, program.num_replicas)
     waits = Waits()
     fed = Feeds(scheduled.feeds, program.marked, names, waits)
     images = tuple(
@@ -71,7 +73,7 @@ def run_replicas(
     probes = Probes()
     failures = Failures(program.marked.graph)
     shares = [
-        scheduled.meetings,
+        scheduled.rendezvous,
         access_schedule.queued,
         deadline.watches,
         probes.wanted,

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Hashable, Iterable, Sequence
 
-from tpulint.runtime.schedule.wait_graph import Wait
+from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import is_users
 from tpulint.runtime.tensorflow_internals import threads
 

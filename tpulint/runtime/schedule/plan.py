@@ -1,14 +1,17 @@
-"""The plan of a region: its segments, in an order in which they can be built."""
+"""The plan of a region: its segments, in an order in which they can be built.
+
+Where replicas wait for one another in a segment of collectives, that is a rendezvous.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tpulint.runtime.extract.bodies import bodies
-from tpulint.runtime.extract.collectives import assigned_groups
+from tpulint.runtime.extract.collectives import Collective, assigned_groups
 from tpulint.runtime.extract.order import order_operations
-from tpulint.runtime.extract.region import Key, Operation, Region, key_of
+from tpulint.runtime.extract.region import Key, Operation, Region, RegionSite, key_of
 from tpulint.runtime.extract.segments import (
     Segment,
     Side,
@@ -36,15 +39,15 @@ class Plan:
     """The operations of the body that run only when the device program has ended."""
 
 
-def plan(region: Region, deferred: Container[Key] = ()) -> Plan:
+def plan_region(region: Region, deferred: Container[Key] = ()) -> Plan:
     """Cut `region` and the bodies in it; operations in `deferred` are planned apart."""
     late = [op for op in region.ops if key_of(region, op) in deferred]
-    later = plan(part_of_region(region, late.__contains__)) if late else None
+    later = plan_region(part_of_region(region, late.__contains__)) if late else None
     if late:
         region = part_of_region(region, lambda op: op not in late)
     planned = _cut_around_lists(region)
     nested = {
-        op.name: tuple(plan(body, deferred) for body in bodies(region, op))
+        op.name: tuple(plan_region(body, deferred) for body in bodies(region, op))
         for segment in planned.segments
         if segment.side is Side.CONTROL
         for op in segment.ops
@@ -100,3 +103,34 @@ def with_constants(segment: Segment) -> Segment:
         if tensor.op.type == "Const"
     }
     return replace(segment, ops=(*constants.values(), *segment.ops))
+
+
+@dataclass(frozen=True, eq=False)
+class Rendezvous:
+    """Collectives of one segment, which are of one kind and of the same groups."""
+
+    collectives: tuple[Collective, ...]
+
+    @property
+    def first(self) -> Collective:
+        """Return the collective that stands for all: a replica comes to all of them or to none."""
+        return self.collectives[0]
+
+
+def find_rendezvous(
+    planned: Iterable[Plan], collectives: Iterable[Collective]
+) -> Iterator[Rendezvous]:
+    """Return the meetings of the parts `planned` of a program, which has these `collectives`."""
+    by_site = {one.site: one for one in collectives}
+    for plan in planned:
+        for sites in _sites(plan, ()):
+            yield Rendezvous(tuple(by_site[site] for site in sites))
+
+
+def _sites(planned: Plan, around: RegionSite) -> Iterator[list[RegionSite]]:
+    for segment in planned.segments:
+        if segment.side is Side.COLLECTIVE:
+            yield [(*around, op.name) for op in segment.ops]
+        for op in segment.ops if segment.side is Side.CONTROL else ():
+            for number, body in enumerate(planned.nested[op.name]):
+                yield from _sites(body, (*around, op.name, number))

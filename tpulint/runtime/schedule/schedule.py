@@ -4,22 +4,43 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tpulint.runtime.errors import RuntimeFaultWarning
+from tpulint.runtime.errors import RuntimeFaultWarning, UnorderedAccessWarning
+from tpulint.runtime.extract.bodies import READS, function_names
 from tpulint.runtime.extract.collectives import find_collectives
+from tpulint.runtime.extract.order import UnorderedAccesses
 from tpulint.runtime.extract.program import ReplicatedProgram, find_feeds
 from tpulint.runtime.extract.region import Operation, Region, key_of, needed_operations
 from tpulint.runtime.extract.segments import part_of_region
 from tpulint.runtime.schedule.locks import AccessSchedule, schedule_accesses
-from tpulint.runtime.schedule.meetings import Meeting, meetings
-from tpulint.runtime.schedule.options import Options
-from tpulint.runtime.schedule.plan import Plan, plan
-from tpulint.runtime.schedule.unordered import warning_of
+from tpulint.runtime.schedule.plan import Plan, Rendezvous, find_rendezvous, plan_region
 from tpulint.runtime.schedule.variables import (
+    Options,
     TouchedVariable,
     UnsynchronizedVariable,
     unsynchronized_variables,
     variables_of,
 )
+from tpulint.runtime.source_location import place_of_operation
+
+
+def unordered_access_warning(found: UnorderedAccesses) -> UnorderedAccessWarning:
+    """Return the warning about `found`."""
+    first, second = _access(found.first), _access(found.second)
+    return UnorderedAccessWarning(
+        f"Nothing orders two accesses of the variable '{found.variable}' in a conditional: "
+        f"{first}, and {second}. Here they run in the order in which TensorFlow's passes compile "
+        "them; if Grappler is on it may be the other. A control dependency between them decides",
+        place=place_of_operation(found.second) or place_of_operation(found.first),
+    )
+
+
+def _access(op: Operation) -> str:
+    if function_names(op.graph, op.node_def):
+        does = "inner control flow"
+    else:
+        does = "a read" if op.type in READS else "a write"
+    place = place_of_operation(op)
+    return f"{does} '{op.name}'" + (f" at {place}" if place else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +60,7 @@ class Schedule:
     """The variables of which each replica's device program has a copy of its own."""
     unsynchronized: tuple[UnsynchronizedVariable, ...]
     """The strategy's variables whose copies are compared after the step."""
-    meetings: tuple[Meeting, ...]
+    rendezvous: tuple[Rendezvous, ...]
     feeds: frozenset[Operation]
     """The infeed and outfeed operations."""
     warnings: tuple[RuntimeFaultWarning, ...]
@@ -54,7 +75,7 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
     variables = variables_of(program)
     access_schedule = schedule_accesses(program.region, variables, options)
     before, during, after = (
-        plan(one, access_schedule.queued) for one in _parts(program.region, access_schedule)
+        plan_region(one, access_schedule.queued) for one in _parts(program.region, access_schedule)
     )
     return Schedule(
         program=program,
@@ -65,9 +86,9 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
         after=after,
         copied=tuple(one for one in variables if one.is_copied(program.num_replicas, options)),
         unsynchronized=unsynchronized_variables(program, variables),
-        meetings=tuple(meetings((before, during, after), find_collectives(program))),
+        rendezvous=tuple(find_rendezvous((before, during, after), find_collectives(program))),
         feeds=find_feeds(program.region),
-        warnings=(*access_schedule.warnings, *map(warning_of, program.unordered)),
+        warnings=(*access_schedule.warnings, *map(unordered_access_warning, program.unordered)),
     )
 
 
