@@ -13,8 +13,8 @@ from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import Bound, Value
 from tpulint.finding import Applicability, Fix, Span
-from tpulint.queries.nesting_guards import path_of
 from tpulint.queries.variable_conflicts import Conflict
+from tpulint.syntax.expression_nodes import dotted_path
 from tpulint.syntax.statement_nodes import Import, ImportFrom
 
 # The name by which a module knows TensorFlow.
@@ -130,7 +130,7 @@ def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
     direct = len(access.context.call_chain) == len(cluster.context.call_chain) + 1
     if not isinstance(callee, Function) or not direct:
         return False
-    path = path_of(argument.node).split(".") if argument.node is not None else [""]
+    path = dotted_path(argument.node).split(".") if argument.node is not None else [""]
     seen = [name for name in {path[0], path[-1]} if name in callee.code.mentions]
     if len(path) > 1:
         return len(seen) < 2

@@ -51,7 +51,7 @@ from tpulint.map.pictures.model import (
 )
 from tpulint.ordering.host_order import Phase
 from tpulint.ordering.truth import Truth
-from tpulint.queries.device_code import is_compiled, placed_softly
+from tpulint.queries.device_code import is_compiled, is_softly_placed
 from tpulint.queries.happens_before import order_of
 from tpulint.queries.input_pipelines import data_of, steps
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
@@ -419,7 +419,7 @@ def _lane(access: Access) -> str:
 
 def moved_calls(program: Program, computation: Computation) -> frozenset[int]:
     """Return the calls of a computation that are moved, by identity."""
-    if not placed_softly(program, computation):
+    if not is_softly_placed(program, computation):
         return frozenset()
     return frozenset(
         id(each)

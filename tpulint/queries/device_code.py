@@ -1,19 +1,17 @@
-"""The calls that are compiled for the device, and the certainty of that."""
+"""The calls and accesses of device code: what is compiled, and what touches one variable."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from tpulint.analysis.domain.context import COMPUTATION, LOOP, WHILE, WITH, Scope
-from tpulint.analysis.domain.effects import CLEARS, GRAPH, INIT_SCOPE, UNSEEN
-from tpulint.analysis.domain.events import ApiCall, Computation, Context
+from tpulint.analysis.domain.effects import CLEARS, GRAPH, INIT_SCOPE
+from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context, Variable
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
 from tpulint.analysis.soft_placement import ON
-from tpulint.finding import Certainty
-from tpulint.queries.host_functions import calls_in_place
-from tpulint.queries.premises import certainty_at
+from tpulint.queries.host_clusters import calls_in_place
 
 # Contexts that lead out of the computation: what is built in them is not the device's.
 LEADS_OUT = frozenset([CLEARS, GRAPH, INIT_SCOPE])
@@ -21,43 +19,48 @@ DEVICES = ("list_logical_devices", "list_physical_devices")
 GPU = Const("GPU")
 
 
-def device_calls(program: Program) -> Sequence[tuple[Computation, ApiCall]]:
-    """Every call of something outside the project that is compiled for the device.
-
-    They are found once for all rules that ask.
-    """
-    found: Sequence[tuple[Computation, ApiCall]] | None = program.answers.get(device_calls)
-    if found is None:
-        found = program.answers[device_calls] = tuple(_device_calls(program))
-    return found
+Calls = Sequence[tuple[Computation, ApiCall]]
 
 
-def compiled_calls(program: Program) -> Sequence[tuple[Computation, ApiCall]]:
-    """Return those of the calls that no soft placement moves to the host instead."""
-    found: Sequence[tuple[Computation, ApiCall]] | None = program.answers.get(compiled_calls)
-    if found is None:
-        moved = {each for each in program.computations if placed_softly(program, each)}
-        calls = device_calls(program)
-        kept = tuple(each for each in calls if each[0] not in moved) if moved else calls
-        found = program.answers[compiled_calls] = kept
-    return found
+def compiled_calls(program: Program) -> Calls:
+    """Return the calls of code outside the project that a TPU compiles."""
+    return _device_calls(program)[0]
 
 
-def _device_calls(program: Program) -> Iterator[tuple[Computation, ApiCall]]:
-    for computation in program.computations:
-        gpus = {
-            call.site
-            for call in computation.calls
-            if call.last in DEVICES and any(each.value == GPU for each in call.arguments)
-        }
-        of_the_host = calls_in_place(computation)
-        compiled: dict[tuple[Scope, ...], bool] = {}  # many calls are in few places
-        for call in computation.calls:
-            scopes = call.context.scopes
-            if scopes not in compiled:
-                compiled[scopes] = is_compiled(call.context) and not _is_over(gpus, call.context)
-            if compiled[scopes] and not (of_the_host and _is_in(call, of_the_host)):
-                yield computation, call
+def moved_calls(program: Program) -> Calls:
+    """Return the calls in device code that run on the host where a TPU has no kernel for them."""
+    return _device_calls(program)[1]
+
+
+def _device_calls(program: Program) -> tuple[Calls, Calls]:
+    """Return all calls in device code, found once: the compiled ones, and those softly placed."""
+    calls: tuple[Calls, Calls] | None = program.answers.get(_device_calls)
+    if calls is None:
+        compiled: list[tuple[Computation, ApiCall]] = []
+        moved: list[tuple[Computation, ApiCall]] = []
+        for computation in program.computations:
+            is_moved = is_softly_placed(program, computation)
+            (moved if is_moved else compiled).extend(
+                (computation, call) for call in _calls_on_device(computation)
+            )
+        calls = program.answers[_device_calls] = compiled, moved
+    return calls
+
+
+def _calls_on_device(computation: Computation) -> Iterator[ApiCall]:
+    gpus = {
+        call.site
+        for call in computation.calls
+        if call.last in DEVICES and any(argument.value == GPU for argument in call.arguments)
+    }
+    host_calls = calls_in_place(computation)
+    is_on_device: dict[tuple[Scope, ...], bool] = {}  # many calls are in few places
+    for call in computation.calls:
+        scopes = call.context.scopes
+        if scopes not in is_on_device:
+            is_on_device[scopes] = is_compiled(call.context) and not _is_over(gpus, call.context)
+        if is_on_device[scopes] and not (host_calls and _is_in(call, host_calls)):
+            yield call
 
 
 def _is_in(call: ApiCall, places: set[Site]) -> bool:
@@ -67,11 +70,12 @@ def _is_in(call: ApiCall, places: set[Site]) -> bool:
 
 def is_compiled(context: Context) -> bool:
     """Return whether what is built at `context` is the device's, as far as one sees."""
-    return context.on_device and LEADS_OUT.isdisjoint(_contexts(context))
+    return context.on_device and LEADS_OUT.isdisjoint(entered_effects(context))
 
 
-def _contexts(context: Context) -> list[object]:
-    return [each.effect for each in context.since(COMPUTATION) if each.kind == WITH]
+def entered_effects(context: Context) -> list[str]:
+    """Return the effects of the `with` blocks around `context`, inside the computation."""
+    return [scope.effect for scope in context.since(COMPUTATION) if scope.kind == WITH]
 
 
 def _is_over(gpus: set[Site], context: Context) -> bool:
@@ -80,20 +84,54 @@ def _is_over(gpus: set[Site], context: Context) -> bool:
     return any(getattr(each.payload, "site", None) in gpus for each in loops)
 
 
-def placed_softly(program: Program, computation: Computation) -> bool:
+def is_softly_placed(program: Program, computation: Computation) -> bool:
     """Return whether every program that runs this moves what has no kernel to the host."""
-    return placement(program, computation) == ON
+    return soft_placement(program, computation) == ON
 
 
-def placement(program: Program, computation: Computation) -> str | None:
+def soft_placement(program: Program, computation: Computation) -> str | None:
     """Return the soft placement of the programs that run the computation, found at each start."""
     calls = computation.context.call_chain
     first = calls[0].site if calls else computation.site
     return program.soft_placement.get(first.module.path)
 
 
-def certainty(program: Program, computation: Computation, context: Context) -> Certainty:
-    """Return the certainty that an operation built at `context` is compiled for a TPU."""
-    sure = certainty_at(computation, context) is Certainty.DEFINITE and not context.is_guess
-    sure = sure and UNSEEN not in _contexts(context) and not placement(program, computation)
-    return Certainty.DEFINITE if sure else Certainty.POSSIBLE
+def may_be_one(left: Variable, right: Variable) -> bool:
+    """Return whether the two are one variable, or one is among the weights that the other is."""
+    return left is right or left.whole is right or right.whole is left
+
+
+def conflict(left: Access, right: Access) -> bool:
+    """Return whether their order matters: one variable, of which one writes, on one run."""
+    return (
+        may_be_one(left.variable, right.variable)
+        and not left.mode == right.mode == "read"
+        and not left.context.excludes(right.context)
+    )
+
+
+def is_sure(access: Access) -> bool:
+    """Return whether it is known that this variable, and no other, is touched at this place."""
+    return (
+        not access.variable.assumed
+        and access.mode != "unknown"
+        and not access.context.is_guess
+        and is_one_object(access.variable, access.context)
+    )
+
+
+def is_one_object(variable: Variable, context: Context) -> bool:
+    """Return whether what a Python loop made is taken in its own round.
+
+    The loop is read once for all its rounds.
+    """
+    if variable.made is None:
+        return True
+    around = {id(scope) for scope in context.scopes}
+    return all(id(scope) in around for scope in variable.made.scopes if scope.kind == LOOP)
+
+
+def in_one_loop(left: Context, right: Context) -> bool:
+    """Return whether a Python loop, read once, repeats both."""
+    around = {id(each) for each in left.scopes if each.kind == LOOP}
+    return any(id(each) in around for each in right.scopes)

@@ -1,12 +1,15 @@
-"""The configuration and the number of replicas of a `TPUEstimator`.
+"""A `TPUEstimator`: its configuration, its number of replicas, its host functions.
 
 The facts: tensorflow_estimator/python/estimator/tpu/tpu_estimator.py and tpu_config.py.
 """
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.events import ApiCall
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.events import ApiCall, Cluster, Computation
 from tpulint.analysis.domain.objects import ExternalObject
+from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Value, options
 
 SPEC_FUNCTIONS = ("host_call", "eval_metrics")  # kinds of clusters that a TPUEstimatorSpec opens
@@ -55,3 +58,11 @@ def may_have_one_replica(estimator: ApiCall) -> bool:
     shards = setting(estimator, "num_shards", 1)
     cores = setting(estimator, "num_cores_per_replica", 2)
     return Const(1) in options(shards) or cores not in (NONE, UNKNOWN)
+
+
+def host_calls(program: Program) -> Iterator[tuple[Computation, Cluster]]:
+    """Each `host_call` and `eval_metrics` with the model_fn that hands it over."""
+    for computation in program.computations:
+        for cluster in computation.clusters:
+            if cluster.kind in SPEC_FUNCTIONS:
+                yield computation, cluster

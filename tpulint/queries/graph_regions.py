@@ -32,7 +32,7 @@ from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, S
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import UNKNOWN, Const, Opaque, Value, options
 from tpulint.ordering.host_order import Edge
-from tpulint.queries.touches import conflict, in_one_loop, is_sure
+from tpulint.queries.device_code import conflict, in_one_loop, is_sure
 
 BODIES = (COND, WHILE, FUNCTION)
 

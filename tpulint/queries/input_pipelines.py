@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import ApiCall
+from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.analysis.domain.program import Feed, Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.structures import is_dataset, tensors
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
+from tpulint.knowledge import naming, seam
 from tpulint.syntax.expression_nodes import CallArgument, Constant
 
 # The position of `drop_remainder` among the arguments, self left out.
@@ -233,3 +234,35 @@ def _repeats(step: ExternalObject) -> bool:
 
 def _is_no_count(given: Value | None) -> bool:
     return given in (None, NONE, Const(-1)) or not isinstance(given, Const)
+
+
+def is_for_inference(program: Program, feed: Feed) -> bool:
+    """Return whether batches are handed out in a function whose steps train nothing.
+
+    These are the steps that are run nearest to where the batches are handed out: in the same
+    function, or in those that it calls, or that call it.
+    """
+    if feed.kind != "distribute":
+        return False
+    runs = [
+        each
+        for each in program.computations
+        if each.kind in seam.STRATEGY_RUN and each.context.run == feed.context.run
+    ]
+    shared = [_shared(each.context, feed.context) for each in runs]
+    nearest = [each for each, count in zip(runs, shared, strict=True) if count == max(shared)]
+    return bool(nearest) and not any(map(_trains, nearest))
+
+
+def _shared(one: Context, other: Context) -> int:
+    """Return the number of calls that lead to both."""
+    count = 0
+    for first, second in zip(one.call_chain, other.call_chain, strict=False):
+        if first != second:
+            break
+        count += 1
+    return count
+
+
+def _trains(step: Computation) -> bool:
+    return bool(step.updates) or any(naming.TRAINS.is_in(call.last) for call in step.calls)

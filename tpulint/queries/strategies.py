@@ -1,15 +1,32 @@
-"""Find the strategy that a method is called on, and whether a replica calls it."""
+"""Strategies: the one that a method is called on, and what is created outside its scope."""
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.context import COMPUTATION, DATA, WITH
-from tpulint.analysis.domain.effects import CROSS_REPLICA
-from tpulint.analysis.domain.events import Context
-from tpulint.analysis.domain.values import Opaque, Value
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from tpulint.analysis.domain.context import COMPUTATION, DATA, GUESSES, UNSEEN_CALLER, WITH
+from tpulint.analysis.domain.effects import CROSS_REPLICA, DEVICE, SCOPE, UNSEEN
+from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context, Tensor, Variable
+from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import Const, Opaque, Value
+from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.keras_models import is_model
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.knowledge import naming
+from tpulint.knowledge import naming, seam
+from tpulint.knowledge.strategies import (
+    INPUT_SHAPES,
+    INPUTS,
+    MAKE_VARIABLES,
+    MODELS_WITH_VARIABLES,
+    SCOPE_BY_HAND,
+)
 from tpulint.queries.device_code import LEADS_OUT
+from tpulint.queries.eager_calls import is_built_in_graph
 
 
 def strategy_of(receiver: Value | None) -> Strategy | None:
@@ -30,3 +47,236 @@ def is_on_replica(context: Context) -> bool:
     if entered & {CROSS_REPLICA, *LEADS_OUT} or any(each.kind == DATA for each in within):
         return False
     return not asks_about(context, naming.REPLICA)
+
+
+UPDATES = frozenset(["apply_gradients", "minimize", "apply"])
+CLASSES = seam.TPU_STRATEGIES | seam.OTHER_STRATEGIES
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Something of `kind` ("optimizer", "metric", "model", "variable") made outside the scope.
+
+    made, site: its creation. use: where device code, or `compile` under the scope, takes it.
+    user: the place of its use.
+    """
+
+    kind: str
+    name: str
+    made: Context
+    site: Site
+    use: Site
+    user: Context
+    certainty: Certainty
+
+
+class Scopes:
+    """The scopes of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.entered = program.named.get("scope", [])
+        self.by_hand = any(
+            _is_of_strategy(each) for name in SCOPE_BY_HAND for each in program.named.get(name, ())
+        )
+
+    @cached_property
+    def made(self) -> dict[int, ApiCall]:
+        """The call that made a value, by the value's identity."""
+        return {id(each.result): each for each in self.program.calls}
+
+    def outside(self) -> Iterator[Outside]:
+        if self.by_hand:
+            return
+        for computation in self.program.computations:
+            if computation.kind in seam.STRATEGY_RUN and not is_built_in_graph(computation):
+                yield from self._used_by(computation)
+        for call in self.program.calls:
+            if call.last == "compile" and call.context.with_blocks(SCOPE):
+                yield from self._compiled(call)
+
+    def place(self, found: Outside) -> Site:
+        """Return the outermost call that could be put under the missing scope.
+
+        Inside a function that enters the scope itself, that is the creating call.
+        """
+        call_chain = found.made.call_chain
+        shared = 0
+        for left, right in zip(call_chain, found.user.call_chain, strict=False):
+            if left != right:
+                break
+            shared += 1
+        depth = shared
+        for each in self.entered:
+            length = len(each.context.call_chain)
+            if length > depth and each.context.call_chain == call_chain[:length]:
+                depth = length
+        return call_chain[depth].site if depth < len(call_chain) else found.site
+
+    def _used_by(self, computation: Computation) -> Iterator[Outside]:
+        for call in computation.calls:
+            if call.last in UPDATES and call.context.on_device and is_optimizer(call.receiver):
+                assert isinstance(call.receiver, ExternalObject)
+                yield from self._optimizer(call.receiver, call, computation)
+        on_host = {each.variable for each in computation.accesses if not each.context.on_device}
+        for access in computation.accesses:
+            if access.variable not in on_host:
+                yield from self._variable(access, computation)
+
+    def _optimizer(
+        self, optimizer: ExternalObject, call: ApiCall, computation: Computation
+    ) -> Iterator[Outside]:
+        sure = self.is_outside(optimizer.context, computation.call.receiver)
+        if sure is not None and has_slots(optimizer):
+            sure = _least(sure, computation.certainty)
+            if is_guessed(call.context, computation):
+                sure = Certainty.POSSIBLE
+            name, made, site = optimizer.last, optimizer.context, optimizer.site
+            yield Outside("optimizer", name, made, site, call.site, call.context, sure)
+
+    def _variable(self, access: Access, computation: Computation) -> Iterator[Outside]:
+        variable = access.variable
+        if variable.made is None or variable.site is None:
+            return
+        if variable.made.computation is not None:
+            return
+        if is_guessed(access.context, computation):
+            return
+        sure = self.is_outside(variable.made, computation.call.receiver)
+        if sure is None:
+            return
+        kind, name = "variable", variable.name
+        if variable.sort == "weights":
+            name = variable.name.removesuffix(".weights")
+            kind = "metric" if access.how == "update_state" else "model"
+            if kind == "model" and access.how not in UPDATES:
+                return
+            if kind == "model" and not has_variables(self.program, variable):
+                sure = Certainty.POSSIBLE
+        elif variable.sort != "variable":
+            return
+        elif access.how not in UPDATES:
+            if access.mode != "write" and not _is_on_cpu(variable.made):
+                return
+            sure = Certainty.POSSIBLE
+        sure = _least(sure, computation.certainty)
+        yield Outside(kind, name, variable.made, variable.site, access.site, access.context, sure)
+
+    def _compiled(self, call: ApiCall) -> Iterator[Outside]:
+        """`with strategy.scope(): model.compile(...)`: what it takes belongs under that scope."""
+        scope = call.context.with_blocks(SCOPE)[0]
+        strategy = scope.payload
+        if not isinstance(strategy, Strategy) or strategy.kind == "other":
+            return
+        certain = strategy.kind == "tpu" and not scope.perhaps
+        least = Certainty.DEFINITE if certain else Certainty.POSSIBLE
+        if is_model(call.receiver):
+            yield from self._taken(call, call.receiver, "model", strategy, least)
+            given = call.argument("optimizer", 0)
+            if given is not None and is_optimizer(given.value) and has_slots(given.value):
+                yield from self._taken(call, given.value, "optimizer", strategy, least)
+
+    def _taken(
+        self, call: ApiCall, value: Value | None, kind: str, strategy: Strategy, least: Certainty
+    ) -> Iterator[Outside]:
+        assert isinstance(value, (ExternalObject, Instance))
+        if value.context is None or value.site is None:
+            return
+        sure = self.is_outside(value.context, strategy)
+        if sure is not None:
+            name = value.last if isinstance(value, ExternalObject) else value.cls.code.name
+            sure = _least(sure, least)
+            yield Outside(kind, name, value.context, value.site, call.site, call.context, sure)
+
+    def is_outside(self, made: Context, strategy: Value | None) -> Certainty | None:
+        """Return the certainty that `made` is under no scope; None where it may be under one.
+
+        Who calls a function that nothing read calls may have entered the scope, unless the
+        strategy is made in there; where the function enters it itself, that is unlikely.
+        """
+        if made.muted or made.with_blocks(SCOPE) or made.with_blocks(UNSEEN) or made.is_guess:
+            return None
+        if all(scope.kind != UNSEEN_CALLER for scope in made.scopes):
+            return Certainty.DEFINITE
+        source = self.made.get(id(strategy))
+        if source is not None and source.last in CLASSES and source.context.run == made.run:
+            return Certainty.DEFINITE
+        if any(_is_in_one_of(each.context, made) for each in self.entered):
+            return Certainty.POSSIBLE
+        return None
+
+
+def is_guessed(context: Context, computation: Computation) -> bool:
+    """Return whether it depends on which of several things is meant here, in device code."""
+    return any(
+        key.kind in GUESSES for key, _ in context.conditions - computation.context.conditions
+    )
+
+
+def _is_on_cpu(made: Context) -> bool:
+    """Return whether it was placed on a CPU in so many words."""
+    names = [each.payload for each in made.with_blocks(DEVICE)]
+    return any(isinstance(each, Const) and naming.CPU.is_in(str(each.value)) for each in names)
+
+
+def _is_of_strategy(call: ApiCall) -> bool:
+    """Return whether a context that is entered by hand is a strategy's scope, or may be."""
+    if call.last == "experimental_set_strategy":
+        return True
+    taken = [call.receiver, *(each.value for each in call.arguments)]
+    return any(isinstance(each, ContextManagerValue) and each.effect == SCOPE for each in taken)
+
+
+def _is_in_one_of(inner: Context, outer: Context) -> bool:
+    """Return whether both are in the same call of a function, in one run."""
+    return inner.run == outer.run and inner.call_chain == outer.call_chain
+
+
+def _least(one: Certainty, other: Certainty) -> Certainty:
+    return Certainty.DEFINITE if one is other is Certainty.DEFINITE else Certainty.POSSIBLE
+
+
+NO_MOMENTUM = (Const(0), Const(0.0))
+
+
+def is_optimizer(value: Value | None) -> bool:
+    if not isinstance(value, ExternalObject):
+        return False
+    return ".optimizers." in value.path and "keras" in value.path and value.last[:1].isupper()
+
+
+def has_slots(optimizer: Value) -> bool:
+    """Return whether the optimizer makes variables beside the model's; plain SGD does not."""
+    assert isinstance(optimizer, ExternalObject)
+    if optimizer.last != "SGD":
+        return True
+    momentum = dict(optimizer.arguments).get("momentum", Const(0))
+    return momentum not in NO_MOMENTUM
+
+
+def has_variables(program: Program, weights: Variable) -> bool:
+    """Return whether the model or layer of `weights` has them before the step, not in it."""
+    call = next(iter(program.at.get(weights.site, ())), None) if weights.site else None
+    if call is None:
+        return False
+    if ".applications." in call.path or call.last in MODELS_WITH_VARIABLES:
+        return True
+    if call.last == "Model":
+        return len(call.arguments) >= 2
+    if call.last == "Sequential" and call.arguments and _begins_with_input(call.arguments[0].value):
+        return True
+    return any(
+        each.receiver is call.result
+        for name in MAKE_VARIABLES
+        for each in program.named.get(name, ())
+    )
+
+
+def _begins_with_input(layers: Value) -> bool:
+    """Return whether the first of the layers says the shape of its input."""
+    first = layers.items[0] if isinstance(layers, Sequence) and layers.items else None
+    if isinstance(first, Tensor):
+        return True  # `Input(...)`
+    if not isinstance(first, ExternalObject):
+        return False
+    return first.last in INPUTS or any(keyword in INPUT_SHAPES for keyword, _ in first.arguments)

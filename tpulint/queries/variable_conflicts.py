@@ -11,9 +11,9 @@ from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.ordering.host_order import NEVER_AWAITED, Phase, Placement, is_stale
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.device_code import in_one_loop, is_one_object, is_sure
 from tpulint.queries.happens_before import order_of
-from tpulint.queries.premises import certainty_at
-from tpulint.queries.touches import in_one_loop, is_one_object, is_sure
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _conflict(
     unseen = [each for each in others if _misses(host, each, placement)]
     device = _surest(unseen or others, host)
     sure = (
-        certainty_at(computation, host.context) is Certainty.DEFINITE
+        is_on_tpu(computation, host.context)
         and placement.is_definite
         and (_together(device, host) or _one_of_them(device, unseen or others, host))
         and is_sure(host)
@@ -104,8 +104,9 @@ def _conflict(
     )
     if placement.when is Phase.BEFORE:
         sure = sure and _is_earlier(device, host)
-    certainty = Certainty.DEFINITE if sure else Certainty.POSSIBLE
-    return Conflict(computation, cluster, host, device, placement.when, bool(unseen), certainty)
+    return Conflict(
+        computation, cluster, host, device, placement.when, bool(unseen), definite_if(sure)
+    )
 
 
 def _misses(host: Access, device: Access, placement: Placement) -> bool:

@@ -207,3 +207,18 @@ def last_name(of: Expression) -> str:
     if isinstance(of, Attribute):
         return of.name
     return of.id if isinstance(of, Name) else ""
+
+
+def dotted_path(of: Node) -> str:
+    """Return `self.active` of a name, an attribute or a getattr of such; else ""."""
+    match of:
+        case Name(id=name):
+            return name
+        case Attribute(base=base, name=name):
+            path = dotted_path(base)
+            return f"{path}.{name}" if path else ""
+        case CallNode(callee=Name(id="getattr"), arguments=[holder, CallArgument() as name, *_]):
+            path = dotted_path(holder.value)
+            if path and isinstance(name.value, Constant):
+                return f"{path}.{name.value.value}"
+    return ""

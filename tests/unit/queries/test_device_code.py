@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.analysis.reading import MAIN, program
 from tpulint.analysis.soft_placement import ON
-from tpulint.queries.device_code import compiled_calls, device_calls
+from tpulint.queries.device_code import compiled_calls, moved_calls
 
 PROGRAM = """
 import tensorflow as tf
@@ -19,19 +19,21 @@ tf.compat.v1.tpu.rewrite(compute, [[1.0]])
 
 
 def test_what_leads_out_of_a_computation_is_no_device_code() -> None:
-    found = program(PROGRAM)
-    assert "exp" in [call.last for _, call in device_calls(found)]
-    assert "abs" not in [call.last for _, call in device_calls(found)]
+    names = [call.last for _, call in compiled_calls(program(PROGRAM))]
+    assert "exp" in names
+    assert "abs" not in names
 
 
 def test_they_are_found_once() -> None:
     found = program(PROGRAM)
-    assert device_calls(found) is device_calls(found)
     assert compiled_calls(found) is compiled_calls(found)
+    assert moved_calls(found) is moved_calls(found)
 
 
 def test_what_soft_placement_moves_is_not_compiled() -> None:
     found = program(PROGRAM)
+    assert not moved_calls(found)
+    found = program(PROGRAM)
     found.soft_placement = {MAIN: ON}
-    assert device_calls(found)
+    assert "exp" in [call.last for _, call in moved_calls(found)]
     assert not compiled_calls(found)

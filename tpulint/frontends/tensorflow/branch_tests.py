@@ -17,9 +17,9 @@ from tpulint.syntax.expression_nodes import (
     Compare,
     Comparison,
     Constant,
-    Name,
     Not,
     Subscript,
+    dotted_path,
     last_name,
 )
 from tpulint.syntax.nodes import Expression, Node, parts
@@ -41,7 +41,7 @@ class Word(NamedTuple):
 def words(test: Node, is_affirmed: bool = True) -> Iterator[Word]:
     """Yield the words of a test in source order."""
     path = dotted_path(test)
-    if path is not None:
+    if path:
         yield Word(path, is_affirmed)
         return
     match test:
@@ -62,14 +62,6 @@ def words(test: Node, is_affirmed: bool = True) -> Iterator[Word]:
         case _:
             for part in parts(test):
                 yield from words(part, is_affirmed)
-
-
-def dotted_path(node: Node) -> str | None:
-    """Return a name with its attributes as it is written; None for any other expression."""
-    if isinstance(node, Name):
-        return node.id
-    base = dotted_path(node.base) if isinstance(node, Attribute) else None
-    return f"{base}.{node.name}" if base is not None and isinstance(node, Attribute) else None
 
 
 def _denies(comparison: Comparison) -> bool:
@@ -242,7 +234,7 @@ def _spellings(context: BaseContext) -> Iterator[tuple[Hashable, object]]:
 def _without_places(node: Node) -> Hashable:
     """Return what a node says, wherever it is written: a path, or a class with its fields."""
     path = dotted_path(node)
-    if path is not None:
+    if path:
         return path
     fields = (getattr(node, name) for name in node.__slots__ if name != "place")
     return type(node).__name__, *map(_field_without_places, fields)

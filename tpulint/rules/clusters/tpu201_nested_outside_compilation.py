@@ -6,15 +6,15 @@ from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
-from tpulint.finding import Applicability, Certainty, Severity
-from tpulint.queries.nesting import (
+from tpulint.finding import Applicability, Severity
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.host_clusters import (
     OPENED_BY_CALL,
     after_the_step,
     guards_nesting,
     is_graph_mode,
     may_be_guarded,
 )
-from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -41,18 +41,15 @@ class NestedOutsideCompilation(Rule):
             report(
                 cluster.named.span,
                 message(cluster, outer, graph),
-                certainty=certainty(cluster, outer, graph),
+                certainty=definite_if(
+                    graph and not may_be_guarded(cluster, outer),
+                    not cluster.context.is_guess,
+                    cluster.computation is not None
+                    and is_on_tpu(cluster.computation, cluster.context),
+                ),
                 trace=traces.nested(cluster, outer),
                 fix=called_in_place(cluster),
             )
-
-
-def certainty(cluster: Cluster, outer: Cluster, graph: bool) -> Certainty:
-    """Outside a known computation, or where several callees are meant, it only may happen."""
-    if not graph or cluster.context.is_guess or may_be_guarded(cluster, outer):
-        return Certainty.POSSIBLE
-    assert cluster.computation is not None
-    return certainty_at(cluster.computation, cluster.context)
 
 
 def message(cluster: Cluster, outer: Cluster, graph: bool) -> str:

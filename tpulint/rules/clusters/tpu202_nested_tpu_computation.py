@@ -6,8 +6,8 @@ from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty, Severity
-from tpulint.queries.nesting import after_the_step
-from tpulint.queries.premises import certainty_at
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.host_clusters import after_the_step
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -24,15 +24,15 @@ class NestedTpuComputation(Rule):
             # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
             if outer is None or inner.kind == "model_fn" or after_the_step(inner.context):
                 continue
-            known = (inner.certainty, certainty_at(outer, inner.context))
-            sure = all(each is Certainty.DEFINITE for each in known)
             name = traces.callee_name(inner.callee)
             report(
                 inner.site.span,
                 message(inner, outer),
-                certainty=Certainty.DEFINITE
-                if sure and not inner.context.is_guess
-                else Certainty.POSSIBLE,
+                certainty=definite_if(
+                    inner.certainty is Certainty.DEFINITE,
+                    not inner.context.is_guess,
+                    is_on_tpu(outer, inner.context),
+                ),
                 trace=(
                     traces.entry(outer),
                     *traces.calls(DEVICE_LANE, outer.context, inner.context, skip=1),

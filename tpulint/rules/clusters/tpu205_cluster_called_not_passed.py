@@ -7,7 +7,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE
 from tpulint.diagnostics.fixes import function_passed
 from tpulint.finding import Applicability, Certainty, Severity
-from tpulint.queries.host_functions import called_in_place
+from tpulint.queries.host_clusters import called_in_place
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.expression_nodes import CallNode, last_name
 

@@ -12,8 +12,8 @@ from tpulint.analysis.domain.structures import distinguished, tensors
 from tpulint.analysis.domain.values import UNKNOWN, Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import colocated
-from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
-from tpulint.queries.premises import certainty_at
+from tpulint.finding import DEVICE_LANE, Applicability, Severity
+from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 
 # tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
@@ -35,13 +35,14 @@ class GradientNotColocated(Rule):
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
             for each in uncolocated(computation):
-                sure = each.sure and not each.call.context.is_guess
                 report(
                     each.call.site.span,
                     message(each),
-                    certainty=certainty_at(computation, each.call.context)
-                    if sure
-                    else Certainty.POSSIBLE,
+                    certainty=definite_if(
+                        each.sure,
+                        not each.call.context.is_guess,
+                        is_on_tpu(computation, each.call.context),
+                    ),
                     trace=(
                         traces.entry(computation),
                         *traces.to_cluster(computation, each.cluster),

@@ -13,7 +13,7 @@ from tpulint.analysis.domain.values import Choice, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import Culprit, in_calls
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
-from tpulint.queries.premises import certainty_at
+from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 
 DEPTH = 4
@@ -88,14 +88,12 @@ def escapes(computation: Computation) -> Iterator[Escape]:
 
 def _certainty(computation: Computation, use: Use) -> Certainty:
     made = use.tensor.made
-    sure = (
-        use.certainty is Certainty.DEFINITE
-        and not use.alternative
-        and made is not None
-        and made.reached_whenever(use.context)
-        and not made.is_guess
+    return definite_if(
+        use.certainty is Certainty.DEFINITE,
+        not use.alternative,
+        made is not None and made.reached_whenever(use.context) and not made.is_guess,
+        is_on_tpu(computation, use.context),
     )
-    return certainty_at(computation, use.context) if sure else Certainty.POSSIBLE
 
 
 def carried(value: Value | None, depth: int = 0) -> Iterator[Tensor]:

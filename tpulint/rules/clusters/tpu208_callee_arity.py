@@ -6,8 +6,7 @@ from tpulint.analysis.domain.arity import misfit
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
-from tpulint.queries.callable_arity import misfit_in
-from tpulint.queries.nesting import OPENED_BY_CALL
+from tpulint.queries.host_clusters import OPENED_BY_CALL, misfit_in
 from tpulint.rules.base import Report, Rule, register
 
 

@@ -9,7 +9,7 @@ from tpulint.analysis.domain.events import Cluster, ContextChange
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
-from tpulint.queries.premises import certainty_at
+from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 
 # An unreferenced `init_scope` is left when it is collected; dependencies change no context.
@@ -75,5 +75,8 @@ def _left_over(changes: list[ContextChange]) -> list[ContextChange]:
 
 def _certainty(cluster: Cluster, change: ContextChange) -> Certainty:
     assert cluster.computation is not None
-    surely = change.context.reached_whenever(cluster.context) and not cluster.context.is_guess
-    return certainty_at(cluster.computation, cluster.context) if surely else Certainty.POSSIBLE
+    return definite_if(
+        change.context.reached_whenever(cluster.context),
+        not cluster.context.is_guess,
+        is_on_tpu(cluster.computation, cluster.context),
+    )

@@ -10,8 +10,8 @@ from tpulint.analysis.domain.events import Cluster
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import Certainty, Severity, Step
-from tpulint.queries.premises import certainty_at
+from tpulint.finding import Severity, Step
+from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 
 KINDS = ("outside_compilation", "map_outside_compilation")
@@ -37,12 +37,11 @@ class ContextCleared(Rule):
                 continue
             cluster, cleared = by[0]
             name = NAMES[cleared.effect]
-            sure = all(map(_is_sure, clusters, found))
             report(
                 site.span,
                 f"`{name}` has cleared the TPU context: the function runs in "
                 "place, outside the computation",
-                certainty=Certainty.DEFINITE if sure else Certainty.POSSIBLE,
+                certainty=definite_if(*map(_is_certain, clusters, found)),
                 trace=_told(cluster, cleared, name),
             )
 
@@ -56,11 +55,11 @@ def _told(cluster: Cluster, cleared: Scope, name: str) -> tuple[Step, ...]:
     return device_path(cluster.computation, cluster.context, *steps)
 
 
-def _is_sure(cluster: Cluster, cleared: Scope | None) -> bool:
+def _is_certain(cluster: Cluster, cleared: Scope | None) -> bool:
     """Return whether one of the clusters that a call opens certainly has lost its context."""
     assert cluster.computation is not None
-    known = certainty_at(cluster.computation, cluster.context) is Certainty.DEFINITE
-    return known and cleared is not None and not cleared.perhaps
+    is_cleared = cleared is not None and not cleared.perhaps
+    return is_cleared and is_on_tpu(cluster.computation, cluster.context)
 
 
 def _clearing(cluster: Cluster) -> Scope | None:

@@ -8,7 +8,7 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics.culprits import Culprit, in_calls
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
-from tpulint.queries.premises import certainty_of_trace
+from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.rules.base import Report, Rule, register
 
 PLACES = {COND: "a branch", WHILE: "a loop's body"}
@@ -30,15 +30,16 @@ class TensorCrossesControlFlow(Rule):
                     continue
                 if is_either_or(use):
                     continue
-                sure = certainty_of_trace(computation, use.context)
-                if use.context.is_guess or use.certainty is Certainty.POSSIBLE:
-                    sure = Certainty.POSSIBLE
                 culprit = in_calls(computation.calls, use.site, use.tensor)
                 report(
                     culprit.span,
                     f"{culprit.called('this tensor')} is made in {PLACES[scope.kind]} and used"
                     " outside it: return it from there",
-                    certainty=sure,
+                    certainty=definite_if(
+                        use.certainty is Certainty.DEFINITE,
+                        not use.context.is_guess,
+                        is_in_every_trace(computation, use.context),
+                    ),
                     trace=_trace(computation, use, scope, culprit),
                 )
 

@@ -6,10 +6,10 @@ from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Choice
 from tpulint.diagnostics.traces import path_to_collective
-from tpulint.finding import Certainty, Severity
+from tpulint.finding import Severity
 from tpulint.ordering.truth import Truth
+from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.collectives import alike, deciding, under_control
-from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -26,15 +26,15 @@ class DivergentCollective(Rule):
             if not deciders:
                 continue
             by_id = any(isinstance(each, Tensor) and each.replica_id for each in deciders)
-            guess = call.context.is_guess or any(
-                isinstance(each.payload, Choice) for each in scopes
-            )
             what = "the replica id" if by_id else "the replica's own data"
             report(
                 call.site.span,
                 f"only some replicas reach `{call.last}`: the condition depends on {what}",
-                certainty=certainty_at(computation, call.context)
-                if by_id and not guess
-                else Certainty.POSSIBLE,
+                certainty=definite_if(
+                    by_id,
+                    not any(isinstance(scope.payload, Choice) for scope in scopes),
+                    not call.context.is_guess,
+                    is_on_tpu(computation, call.context),
+                ),
                 trace=path_to_collective(computation, call, scopes),
             )

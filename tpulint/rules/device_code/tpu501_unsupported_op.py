@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context, Tensor
+from tpulint.analysis.domain.events import MODEL_FN, Access, ApiCall, Computation, Tensor
 from tpulint.analysis.domain.objects import ExternalObject
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
 from tpulint.diagnostics.traces import path_to_site
-from tpulint.finding import Certainty, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, is_for_gpu
 from tpulint.knowledge import naming
 from tpulint.knowledge.operations import BuiltOperation
-from tpulint.queries.device_code import certainty, compiled_calls, is_compiled, placed_softly
-from tpulint.queries.targets import operation_built
+from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
+from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed
+from tpulint.queries.environment import operation_built
 from tpulint.rules.base import Report, Rule, register
 
 # The operations of a table or a queue are never compiled: its state lives on the host.
-HELD_BY_THE_HOST = {"table": "a lookup table", "queue": "a queue"}
-AHEAD = "do it in the input pipeline"
+HOST_STATE = {"table": "a lookup table", "queue": "a queue"}
+EARLIER = "do it in the input pipeline"
 # Functions that a model_fn calls to drop the summaries that its helpers made.
 EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
 V1_SUMMARIES = frozenset(
@@ -42,30 +42,37 @@ class UnsupportedOp(Rule):
             built = operation_built(program, call)
             if built is None or is_for_gpu(call.context):
                 continue
-            if not is_left_out(built, call, computation, emptied):
-                sure = certainty(program, computation, call.context)
-                if not _surely(built, call, program, computation):
-                    if built.writer and asks_about(call.context, naming.SUMMARIES):
-                        continue
-                    sure = Certainty.POSSIBLE
-                what = " or ".join(f"`{each}`" for each in built.operations)
-                report(
-                    call.site.span,
-                    f"`{call.last}` builds {what}, which has no TPU kernel:"
-                    f" {instead(call, built, computation)}",
-                    certainty=sure,
-                    trace=path_to_site(
-                        computation, call.context, call.site, f"builds {what} on the device"
-                    ),
-                )
-        for computation, site, context, kind, name in _host_state(program):
-            if placed_softly(program, computation):
+            is_built = _is_built(built, call, program, computation)
+            if is_never_fetched(built, call, computation, emptied) or (
+                built.writer and not is_built and asks_about(call.context, naming.SUMMARIES)
+            ):
                 continue
+            what = " or ".join(f"`{operation}`" for operation in built.operations)
             report(
-                site.span,
-                f"`{name}` is {kind} of the host, whose operations have no TPU kernel: {AHEAD}",
-                certainty=certainty(program, computation, context),
-                trace=path_to_site(computation, context, site, f"uses {kind} on the device"),
+                call.site.span,
+                f"`{call.last}` builds {what}, which has no TPU kernel:"
+                f" {instead(call, built, computation)}",
+                certainty=definite_if(
+                    is_built,
+                    not call.context.is_guess,
+                    is_compiled_for_tpu(program, computation, call.context),
+                ),
+                trace=path_to_site(
+                    computation, call.context, call.site, f"builds {what} on the device"
+                ),
+            )
+        for computation, access, kind in _host_state(program):
+            report(
+                access.site.span,
+                f"`{access.variable.name}` is {kind} of the host, whose operations have no TPU"
+                f" kernel: {EARLIER}",
+                certainty=definite_if(
+                    not access.context.is_guess,
+                    is_compiled_for_tpu(program, computation, access.context),
+                ),
+                trace=path_to_site(
+                    computation, access.context, access.site, f"uses {kind} on the device"
+                ),
             )
 
 
@@ -75,36 +82,40 @@ def instead(call: ApiCall, built: BuiltOperation, computation: Computation) -> s
         in_estimator = computation.kind == MODEL_FN
         return "write it in `host_call`" if in_estimator else "write it outside the computation"
     if naming.PREPARES_INPUT.is_in(call.path):
-        return AHEAD
+        return EARLIER
     return "send it to the host with `outside_compilation`"
 
 
-def _surely(
+def _is_built(
     built: BuiltOperation, call: ApiCall, program: Program, computation: Computation
 ) -> bool:
-    """Return whether the operation is there for sure, and has no kernel in any release."""
+    """Return whether the operation is certainly there, and has no kernel in any release."""
     if is_for(call.context, naming.DEBUGGING):
         return False
     if built.writer and not has_writer(program, computation):
         return False  # without a default writer a summary builds nothing
-    folded = bool(call.arguments) and all(isinstance(e.value, Const) for e in call.arguments)
-    return built.host and (not folded or call.last in ("print", "Print"))
+    # TensorFlow computes an operation on constants while it builds the graph, but prints later.
+    is_folded = bool(call.arguments) and all(isinstance(a.value, Const) for a in call.arguments)
+    return built.host and (not is_folded or call.last in ("print", "Print"))
 
 
-def _host_state(program: Program) -> Iterator[tuple[Computation, Site, Context, str, str]]:
+def _host_state(program: Program) -> Iterator[tuple[Computation, Access, str]]:
+    """Yield the uses of what lives on the host, each with what it is."""
     for computation in program.computations:
-        for each in computation.accesses:
-            kind = HELD_BY_THE_HOST.get(each.variable.sort)
-            if kind and each.mode != "create" and is_compiled(each.context):
-                yield computation, each.site, each.context, kind, each.variable.name
+        if is_softly_placed(program, computation):
+            continue
+        for access in computation.accesses:
+            kind = HOST_STATE.get(access.variable.sort)
+            if kind and access.mode != "create" and is_compiled(access.context):
+                yield computation, access, kind
 
 
-def is_left_out(
+def is_never_fetched(
     built: BuiltOperation, call: ApiCall, computation: Computation, emptied: set[str]
 ) -> bool:
-    """Return whether a summary of TensorFlow 1 is never fetched: only an Estimator merges them."""
-    merged = computation.kind == "model_fn" and _folder(call) not in emptied
-    return V1_SUMMARIES.issuperset(built.operations) and not merged
+    """Return whether this is a summary of TensorFlow 1 outside an Estimator, which merges them."""
+    is_merged = computation.kind == MODEL_FN and _folder(call) not in emptied
+    return V1_SUMMARIES.issuperset(built.operations) and not is_merged
 
 
 def has_writer(program: Program, computation: Computation) -> bool:

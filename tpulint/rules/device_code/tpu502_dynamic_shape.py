@@ -13,8 +13,9 @@ from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import NONE, Choice, External, Opaque, Value
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.traces import path_to_site
-from tpulint.finding import Certainty, Severity
-from tpulint.queries.device_code import certainty, compiled_calls
+from tpulint.finding import Severity
+from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
+from tpulint.queries.device_code import compiled_calls
 from tpulint.rules.base import Report, Rule, register
 
 TENSORFLOW = ("tensorflow.", "keras.")
@@ -65,18 +66,20 @@ class DynamicShape(Rule):
             if not needs_constants(call) or call.site in loops:
                 continue
             for argument, what in dynamic_arguments(call):
-                sure = certainty(program, computation, call.context)
-                vague = isinstance(argument.value, Sequence) and argument.value.open
+                is_open = isinstance(argument.value, Sequence) and argument.value.open
                 found = distinguished(argument.value, kinds=True)
-                if vague or any(alternative for _, alternative in found):
-                    sure = Certainty.POSSIBLE
                 culprit = in_argument(argument, _data_in(argument.value))
                 named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
                 report(
                     culprit.span,
                     f"{named}{what} of `{call.last}`{',' if named else ''} must be known when the"
                     " computation is compiled, but depends on data",
-                    certainty=sure,
+                    certainty=definite_if(
+                        not is_open,
+                        not any(is_alternative for _, is_alternative in found),
+                        not call.context.is_guess,
+                        is_compiled_for_tpu(program, computation, call.context),
+                    ),
                     trace=path_to_site(
                         computation,
                         call.context,

@@ -6,8 +6,8 @@ from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
-from tpulint.queries.premises import certainty_at
+from tpulint.finding import DEVICE_LANE, Severity, Step
+from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 
 EMPTY = (None, NONE, Const(0))
@@ -31,14 +31,15 @@ class DynamicTensorArray(Rule):
                 writes = [each for each in used if each.last in WRITES]
                 if not writes and any(each.last in FILLS for each in used):
                     continue
-                sure = writes and not made.context.is_guess
                 report(
                     made.site.span,
                     "this TensorArray starts empty and cannot grow on the device, where writes to"
                     " it are silently dropped: pass its `size`",
-                    certainty=certainty_at(computation, made.context)
-                    if sure
-                    else Certainty.POSSIBLE,
+                    certainty=definite_if(
+                        bool(writes),
+                        not made.context.is_guess,
+                        is_on_tpu(computation, made.context),
+                    ),
                     trace=(
                         traces.entry(computation),
                         *traces.calls(DEVICE_LANE, computation.context, made.context, skip=1),

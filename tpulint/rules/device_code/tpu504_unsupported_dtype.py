@@ -13,8 +13,9 @@ from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Sever
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
 from tpulint.knowledge import names, naming, seam
 from tpulint.knowledge.operations import builds, dtypes, lacks
-from tpulint.queries.device_code import certainty, compiled_calls, placed_softly
-from tpulint.queries.processes import may_share_a_process, starts_of
+from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
+from tpulint.queries.device_code import compiled_calls, is_softly_placed
+from tpulint.queries.environment import may_share_a_process, starts_of
 from tpulint.rules.base import Report, Rule, register
 
 # Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
@@ -76,14 +77,17 @@ def _check_calls(program: Program, report: Report) -> None:
             lacking = dtype not in dtypes()
             if not lacking and asks_about(call.context, naming.DTYPE):
                 continue
-            sure = certainty(program, computation, call.context)
             site = call.site if argument is None else argument.site
             why = "which no TPU supports" if lacking else SLOW[dtype][0]
             joint = ", " if lacking else ": "
             report(
                 site.span,
                 f"`{call.last}` makes a {dtype} on the device{joint}{why}",
-                certainty=sure if lacking else Certainty.POSSIBLE,
+                certainty=definite_if(
+                    lacking,
+                    not call.context.is_guess,
+                    is_compiled_for_tpu(program, computation, call.context),
+                ),
                 trace=path_to_site(
                     computation, call.context, call.site, f"makes a {dtype} on the device"
                 ),
@@ -96,14 +100,17 @@ def _check_kernels(program: Program, report: Report) -> None:
     for computation, call in compiled_calls(program):
         missing = lacks(call.path)
         for argument in call.arguments[:1] if missing else ():
-            for tensor, alternative in distinguished(argument.value):
+            for tensor, is_alternative in distinguished(argument.value):
                 if tensor.dtype in missing:
-                    sure = certainty(program, computation, call.context)
                     what = f"`{call.last}` has no TPU kernel for {tensor.dtype}"
                     report(
                         call.site.span,
                         what,
-                        certainty=Certainty.POSSIBLE if alternative else sure,
+                        certainty=definite_if(
+                            not is_alternative,
+                            not call.context.is_guess,
+                            is_compiled_for_tpu(program, computation, call.context),
+                        ),
                         trace=path_to_site(computation, call.context, call.site, what),
                     )
 
@@ -111,16 +118,19 @@ def _check_kernels(program: Program, report: Report) -> None:
 def _check_inputs(program: Program, report: Report) -> None:
     """Check the values given to the computation whose dtype is seen."""
     for computation in program.computations:
-        if placed_softly(program, computation):
+        if is_softly_placed(program, computation):
             continue
         for argument in computation.call.arguments:
-            for tensor, alternative in distinguished(argument.value):
+            for tensor, is_alternative in distinguished(argument.value):
                 if tensor.dtype in ("string", "complex128"):
-                    sure = certainty(program, computation, computation.context)
                     report(
                         argument.site.span,
                         f"a {tensor.dtype} is given to the computation: no TPU supports that dtype",
-                        certainty=Certainty.POSSIBLE if alternative else sure,
+                        certainty=definite_if(
+                            not is_alternative,
+                            not computation.context.is_guess,
+                            is_compiled_for_tpu(program, computation, computation.context),
+                        ),
                         trace=path_to_site(
                             computation,
                             computation.context,
@@ -232,12 +242,15 @@ def check_transfers(program: Program, report: Report) -> None:
             continue
         for use in cluster.receives:
             if use.tensor.dtype == "int64":
-                sure = certainty(program, cluster.computation, cluster.context)
                 report(
                     cluster.named.span,
                     "an int64 is sent to the host, which TensorFlow does not support before"
                     f" {names.after(LAST_WITHOUT_INT64)}",
-                    certainty=Certainty.POSSIBLE if use.alternative else sure,
+                    certainty=definite_if(
+                        not use.alternative,
+                        not cluster.context.is_guess,
+                        is_compiled_for_tpu(program, cluster.computation, cluster.context),
+                    ),
                     trace=path_to_site(
                         cluster.computation, cluster.context, cluster.site, "sends an int64"
                     ),

@@ -7,13 +7,13 @@ from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.knowledge import naming
 from tpulint.knowledge.operations import builds
-from tpulint.queries.device_code import device_calls, placed_softly
-from tpulint.queries.premises import certainty_at
-from tpulint.queries.strategy_scopes import is_guessed
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.device_code import moved_calls
+from tpulint.queries.strategies import is_guessed
 from tpulint.rules.base import Report, Rule, register
 
 COST = "one round trip each time"
@@ -39,7 +39,7 @@ class HostTransferInLoop(Rule):
                 cluster.named.span,
                 f"{traces.callee_name(cluster.callee)} runs on the host in every iteration of a"
                 f" loop on the device: {COST}",
-                certainty=certainty(cluster.computation, cluster.context),
+                certainty=definite_if(_is_certain(cluster.computation, cluster.context)),
                 trace=(
                     traces.entry(cluster.computation),
                     traces.step(DEVICE_LANE, loop.site, "in each iteration of this loop"),
@@ -52,18 +52,17 @@ class HostTransferInLoop(Rule):
 
 def check_what_is_moved(program: Program, report: Report) -> None:
     """Soft placement lets operations without a kernel run on the host: each is a host cluster."""
-    for computation, call in device_calls(program):
+    for computation, call in moved_calls(program):
         built, loop = builds(call.path), loop_around(call.context)
         if built is None or loop is None or asks_about(call.context, naming.SHAPE):
             continue
-        if not placed_softly(program, computation):
-            continue
-        sure = certainty(computation, call.context)
         report(
             call.site.span,
             f"`{call.last}` has no TPU kernel, and soft placement runs it on the host in every"
             f" iteration of a loop on the device: {COST}",
-            certainty=sure if built.host and not built.writer else Certainty.POSSIBLE,
+            certainty=definite_if(
+                built.host and not built.writer, _is_certain(computation, call.context)
+            ),
             trace=path_to_site(computation, call.context, call.site, "is moved to the host"),
         )
 
@@ -74,10 +73,6 @@ def loop_around(context: Context) -> Scope | None:
     return control[-1] if control and control[-1].kind == WHILE else None
 
 
-def certainty(computation: Computation, context: Context) -> Certainty:
-    """Return how sure it is, which depends on the function called or on the strategy's owner."""
-    return (
-        Certainty.POSSIBLE
-        if is_guessed(context, computation)
-        else certainty_at(computation, context)
-    )
+def _is_certain(computation: Computation, context: Context) -> bool:
+    """Return whether a TPU runs this, whichever of several strategies the step is given to."""
+    return not is_guessed(context, computation) and is_on_tpu(computation, context)

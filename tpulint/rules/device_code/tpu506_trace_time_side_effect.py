@@ -8,12 +8,12 @@ from tpulint.analysis.domain.events import ApiCall, Computation, Effect
 from tpulint.analysis.domain.objects import TraceTimeValue
 from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Certainty, Severity
+from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.knowledge.trace_time import FIXED
+from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.queries.eager_calls import asks_for_eager
-from tpulint.queries.premises import certainty_of_trace
 from tpulint.rules.base import Report, Rule, register
 
 STEPS = frozenset(["run", "experimental_run_v2"])
@@ -42,13 +42,14 @@ class TraceTimeSideEffect(Rule):
         for computation in program.computations:
             for each in (*computation.effects, *given_to_operations(computation)):
                 if each.kind in HARM and not is_meant(computation, each):
-                    sure = each.sure and not each.context.is_guess
                     report(
                         each.source.span,
                         HARM[each.kind].format(each.name),
-                        certainty=certainty_of_trace(computation, each.context)
-                        if sure
-                        else Certainty.POSSIBLE,
+                        certainty=definite_if(
+                            each.sure,
+                            not each.context.is_guess,
+                            is_in_every_trace(computation, each.context),
+                        ),
                         trace=(
                             traces.entry(computation),
                             *traces.calls(DEVICE_LANE, computation.context, each.context, skip=1),

@@ -12,9 +12,9 @@ from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.knowledge import naming
 from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.knowledge.trace_time import CONVERTED, METHODS, NUMPY_FUNCTIONS
+from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import asks_for_eager
-from tpulint.queries.premises import certainty_of_trace
 from tpulint.rules.base import Report, Rule, register
 
 ASKS = "asks"  # the kind of effect that Python's tests have
@@ -74,12 +74,16 @@ def is_tried(context: Context) -> bool:
 
 
 def report_test(computation: Computation, test: Effect, report: Report) -> None:
-    sure = test.sure and not test.context.is_guess and not is_tried(test.context)
     report(
         test.site.span,
         f"Python's `{test.name}` tests a tensor, which has no value while device"
         f" code is traced, and autograph does not convert it here: use {INSTEAD[test.name]}",
-        certainty=certainty_of_trace(computation, test.context) if sure else Certainty.POSSIBLE,
+        certainty=definite_if(
+            test.sure,
+            not test.context.is_guess,
+            not is_tried(test.context),
+            is_in_every_trace(computation, test.context),
+        ),
         trace=path_to_site(computation, test.context, test.site, "tests a tensor"),
     )
 
@@ -114,14 +118,18 @@ def is_traced(call: ApiCall) -> bool:
 
 
 def certainty(computation: Computation, call: ApiCall) -> Certainty:
-    """Return how certain it is that this asks a tensor: the step may be given something else.
+    """Return the certainty that this asks a tensor: the step may be given something else.
 
-    Which of several tensors is asked is no doubt.
+    Which of several tensors it asks does not matter.
     """
     here = [each for each in computation.calls if each.site == call.site]
     guessed = {key.identity for key, _ in call.context.conditions if key.kind in GUESSES}
-    sure = all(map(is_tensor, here)) and guessed <= {call.site} and not is_tried(call.context)
-    return certainty_of_trace(computation, call.context) if sure else Certainty.POSSIBLE
+    return definite_if(
+        all(map(is_tensor, here)),
+        guessed <= {call.site},
+        not is_tried(call.context),
+        is_in_every_trace(computation, call.context),
+    )
 
 
 def is_tensor(call: ApiCall) -> bool:

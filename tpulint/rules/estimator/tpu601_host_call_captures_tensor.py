@@ -7,8 +7,8 @@ from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_calls
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
-from tpulint.queries.host_calls import host_calls
-from tpulint.queries.premises import certainty_at
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.estimators import host_calls
 from tpulint.rules.base import Report, Rule, register
 
 STRUCTURAL = ("flatten",)  # tf.nest: only the shape
@@ -30,8 +30,6 @@ class HostCallCapturesTensor(Rule):
 
 
 def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -> None:
-    vague = use.alternative or use.context.is_guess
-    sure = use.certainty is Certainty.DEFINITE and not vague
     culprit = in_calls(computation.calls, use.site, use.tensor)
     is_named = culprit.name and not culprit.is_holder
     named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
@@ -40,7 +38,12 @@ def _say(computation: Computation, cluster: Cluster, use: Use, report: Report) -
         f"{traces.callee_name(cluster.callee)} captures {named} of the TPU computation that is not "
         f"among the tensors of `{cluster.kind}`: it does not exist on the host, so pass it with"
         " them",
-        certainty=certainty_at(computation, use.context) if sure else Certainty.POSSIBLE,
+        certainty=definite_if(
+            use.certainty is Certainty.DEFINITE,
+            not use.alternative,
+            not use.context.is_guess,
+            is_on_tpu(computation, use.context),
+        ),
         trace=(
             traces.entry(computation),
             *_made(computation, use),

@@ -10,8 +10,8 @@ from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
-from tpulint.queries.callable_arity import misfit_in
-from tpulint.queries.host_calls import host_calls
+from tpulint.queries.estimators import host_calls
+from tpulint.queries.host_clusters import misfit_in
 from tpulint.rules.base import Report, Rule, register
 
 PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import Argument, Cluster, Computation, Tensor
 from tpulint.analysis.domain.program import Program
-from tpulint.analysis.domain.properties import is_scalar
+from tpulint.analysis.domain.properties import is_scalar as is_scalar_value
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
-from tpulint.queries.estimators import broadcasts
-from tpulint.queries.host_calls import host_calls
-from tpulint.queries.premises import certainty_at
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.estimators import broadcasts, host_calls
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -33,21 +32,27 @@ class ScalarOutfeed(Rule):
             for each in cluster.arguments:
                 scalars = [one for one in options(each.value) if _is_scalar_tensor(one)]
                 if scalars:
-                    whole = len(scalars) == len(options(each.value))
-                    sure = whole and broadcast is False and not cluster.context.is_guess
-                    _say(computation, cluster, each, "is" if whole else "may be", sure, report)
+                    is_scalar = len(scalars) == len(options(each.value))
+                    certainty = definite_if(
+                        is_scalar,
+                        broadcast is False,
+                        not cluster.context.is_guess,
+                        is_on_tpu(computation, cluster.context),
+                    )
+                    verb = "is" if is_scalar else "may be"
+                    report_scalar(computation, cluster, each, verb, certainty, report)
 
 
 def _is_scalar_tensor(value: object) -> bool:
-    return isinstance(value, Tensor) and is_scalar(value)
+    return isinstance(value, Tensor) and is_scalar_value(value)
 
 
-def _say(
+def report_scalar(
     computation: Computation,
     cluster: Cluster,
     sent: Argument,
-    chosen: str,
-    sure: bool,
+    verb: str,
+    certainty: Certainty,
     report: Report,
 ) -> None:
     made = next(tensors(sent.value)).site
@@ -56,10 +61,10 @@ def _say(
     name = (not culprit.is_holder and culprit.name) or sent.keyword or ""
     report(
         culprit.span,
-        f"{f'`{name}`' if name else 'this value'} {chosen} a scalar, but tensors of"
+        f"{f'`{name}`' if name else 'this value'} {verb} a scalar, but tensors of"
         f" `{cluster.kind}` are concatenated over the replicas along their first dimension: pass"
         f" `tf.reshape({name or 'x'}, [1])`",
-        certainty=certainty_at(computation, cluster.context) if sure else Certainty.POSSIBLE,
+        certainty=certainty,
         trace=(
             traces.entry(computation),
             traces.step(DEVICE_LANE, made, "has no batch dimension"),

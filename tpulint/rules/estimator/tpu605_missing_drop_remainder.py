@@ -11,7 +11,6 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.strategy import Strategy
-from tpulint.queries.inference_loops import is_for_inference
 from tpulint.queries.input_pipelines import (
     BATCHES,
     before,
@@ -20,6 +19,7 @@ from tpulint.queries.input_pipelines import (
     data_of,
     drops_remainders,
     is_endless,
+    is_for_inference,
     keeps_remainder,
     last_batches,
 )

@@ -13,11 +13,11 @@ from tpulint.analysis.domain.values import Partial, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import Applicability, Certainty, Severity
+from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.branch_tests import words_of
 from tpulint.knowledge import naming
 from tpulint.knowledge.seam import GIVES_ONE_TENSOR
-from tpulint.queries.premises import certainty_at
+from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 
 PAIRS = {"eval_metrics": 4, "host_call": 7}  # arguments of TPUEstimatorSpec
@@ -34,12 +34,12 @@ class WrongEstimatorSpec(Rule):
     def check(self, program: Program, report: Report) -> None:
         _check_pairs(program, report)
         check_params(program, report)
-        for computation, made, sure in plain_specifications(program):
+        for computation, made, is_certain in plain_specifications(program):
             report(
                 made.site.span,
                 "`EstimatorSpec` is made here, but evaluation on a TPU requires `TPUEstimatorSpec`,"
                 " with `eval_metrics` in place of `eval_metric_ops`",
-                certainty=certainty_at(computation, made.context) if sure else Certainty.POSSIBLE,
+                certainty=definite_if(is_certain, is_on_tpu(computation, made.context)),
                 trace=device_path(
                     computation, made.context, device_step(made.site, "makes the specification")
                 ),
@@ -56,14 +56,13 @@ def _check_pairs(program: Program, report: Report) -> None:
                 given = call.argument(kind, position)
                 fault = pair_fault(computation, given.value) if given is not None else None
                 if given is not None and fault is not None:
-                    sure = not call.context.is_guess
                     report(
                         given.site.span,
                         f"`{kind}` {fault}: TPUEstimator expects a pair of a function and the list"
                         " or dict of tensors that it takes",
-                        certainty=certainty_at(computation, call.context)
-                        if sure
-                        else Certainty.POSSIBLE,
+                        certainty=definite_if(
+                            not call.context.is_guess, is_on_tpu(computation, call.context)
+                        ),
                         trace=device_path(computation, call.context),
                     )
 
@@ -93,7 +92,7 @@ def _check_function(
             site.span,
             f"{traces.callee_name(function)} is given as `{kind}` but takes no `params`, in which"
             " TPUEstimator passes the batch size",
-            certainty=Certainty.POSSIBLE if context.is_guess else Certainty.DEFINITE,
+            certainty=definite_if(not context.is_guess),
         )
 
 
@@ -146,9 +145,9 @@ def plain_specifications(program: Program) -> Iterator[tuple[Computation, ApiCal
         if computation.kind == MODEL_FN and id(computation.call.result) in evaluated:
             for call in computation.calls:
                 if call.last == "EstimatorSpec" and call.context.on_device:
-                    sure = is_evaluated(computation, call.context)
-                    if sure is not None:
-                        yield computation, call, sure
+                    is_certain = is_evaluated(computation, call.context)
+                    if is_certain is not None:
+                        yield computation, call, is_certain
 
 
 def is_evaluated(computation: Computation, context: Context) -> bool | None:

@@ -12,7 +12,7 @@ from tpulint.diagnostics.absent_names import advice, grouped, rename, shown
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.knowledge import names
 from tpulint.queries.absent_names import Absent, absent, first_with, newest
-from tpulint.queries.targets import target_at
+from tpulint.queries.environment import target_at
 from tpulint.rules.base import Report, Rule, register
 
 PACKAGE = "tensorflow."

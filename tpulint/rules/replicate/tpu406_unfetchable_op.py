@@ -13,8 +13,8 @@ from tpulint.diagnostics.culprits import Culprit, in_argument
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Certainty, Severity, Step
 from tpulint.knowledge import naming
+from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.entry_calls import SIGNATURES, replicas
-from tpulint.queries.premises import certainty_at
 from tpulint.rules.base import Report, Rule, register
 
 RUNS = frozenset(["run", "partial_run", "make_callable"])
@@ -48,7 +48,7 @@ def _judge(call: ApiCall, taken: Value, argument: Argument | None, report: Repor
             culprit.span,
             f"{culprit.called('this tensor')} was made inside the computation of `{made.kind}` and"
             " does not exist outside: return it from the computation",
-            certainty=Certainty.POSSIBLE if call.context.is_guess else made.certainty,
+            certainty=definite_if(made.certainty is Certainty.DEFINITE, not call.context.is_guess),
             trace=_told(made, tensor),
         )
 
@@ -92,7 +92,7 @@ def _judge_hook(
                 culprit.span,
                 f"{culprit.called('this tensor')} is made on the device, where a session hook"
                 " cannot fetch it: pass it to `host_call`",
-                certainty=certainty_at(computation, call.context),
+                certainty=definite_if(is_on_tpu(computation, call.context)),
                 trace=_told(computation, tensor),
             )
 

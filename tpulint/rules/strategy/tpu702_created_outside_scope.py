@@ -8,8 +8,8 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
 from tpulint.knowledge.keras import KERAS_3
-from tpulint.queries.strategy_scopes import Outside, Scopes
-from tpulint.queries.targets import KERAS, target_at
+from tpulint.queries.environment import KERAS, target_at
+from tpulint.queries.strategies import Outside, Scopes
 from tpulint.rules.base import Report, Rule, register
 
 HARM = {

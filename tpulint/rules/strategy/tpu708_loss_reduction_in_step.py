@@ -11,13 +11,13 @@ from tpulint.analysis.domain.site import Site
 from tpulint.analysis.names.requirements import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.knowledge import seam
 from tpulint.knowledge.keras import KERAS_3
+from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_compiled
-from tpulint.queries.premises import certainty_at
-from tpulint.queries.targets import KERAS, target_at
+from tpulint.queries.environment import KERAS, target_at
 from tpulint.rules.base import Report, Rule, register
 
 AVERAGES = "compute_average_loss"
@@ -42,7 +42,7 @@ class LossReductionInStep(Rule):
                     call.site.span,
                     f"`{AVERAGES}` averages the losses of samples, but `{loss.last}` returns one"
                     f" number for the batch: {INSTEAD}",
-                    certainty=_least(computation, call),
+                    certainty=definite_if(_is_certain(computation, call)),
                     trace=device_path(
                         computation,
                         call.context,
@@ -51,16 +51,14 @@ class LossReductionInStep(Rule):
                     ),
                 )
             for call, loss in called(computation):
-                sure = refusal(program, call)
-                if sure is None or call.site in averaged or reduction_of(loss) != "mean":
+                is_refused = is_refused_by_keras(program, call)
+                if is_refused is None or call.site in averaged or reduction_of(loss) != "mean":
                     continue
-                if _least(computation, call) is Certainty.POSSIBLE:
-                    sure = Certainty.POSSIBLE
                 report(
                     call.site.span,
                     f"`{loss.last}` reduces the losses by itself, which Keras 2 refuses in a custom"
                     f" training step: {INSTEAD}",
-                    certainty=sure,
+                    certainty=definite_if(is_refused, _is_certain(computation, call)),
                     trace=(
                         traces.step(HOST_LANE, loss.site, f"makes the `{loss.last}`"),
                         *device_path(
@@ -95,14 +93,14 @@ def averaged_twice(computation: Computation) -> Iterator[tuple[ApiCall, External
             yield call, *source
 
 
-def refusal(program: Program, call: ApiCall) -> Certainty | None:
-    """Return how sure it is that the target's Keras refuses the call; None where it does not."""
+def is_refused_by_keras(program: Program, call: ApiCall) -> bool | None:
+    """Return whether all of the target's releases refuse the call; None where none does."""
     target = target_at(program, call.site, KERAS)
     old = ~allowed([KERAS_3])
     if not target.stated or not target.mask & old:
         return None
-    return Certainty.DEFINITE if not target.mask & ~old else Certainty.POSSIBLE
+    return not target.mask & ~old
 
 
-def _least(computation: Computation, call: ApiCall) -> Certainty:
-    return Certainty.POSSIBLE if call.context.is_guess else certainty_at(computation, call.context)
+def _is_certain(computation: Computation, call: ApiCall) -> bool:
+    return not call.context.is_guess and is_on_tpu(computation, call.context)

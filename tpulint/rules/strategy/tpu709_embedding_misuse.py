@@ -20,7 +20,7 @@ from tpulint.knowledge.strategies import (
     EMBEDDINGS_ON_CORES,
     OF_EMBEDDINGS,
 )
-from tpulint.queries.strategy_scopes import Scopes
+from tpulint.queries.strategies import Scopes
 from tpulint.rules.base import Report, Rule, register
 
 

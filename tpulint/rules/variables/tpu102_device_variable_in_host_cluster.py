@@ -8,8 +8,8 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import pass_by_value
 from tpulint.finding import Applicability, Certainty, Fix, Severity
 from tpulint.frontends.tensorflow.strategy import scope_strategy
-from tpulint.queries.premises import certainty_at
-from tpulint.queries.touches import is_sure
+from tpulint.queries.certainty import definite_if, is_on_tpu
+from tpulint.queries.device_code import is_sure
 from tpulint.queries.variable_conflicts import conflicts, host_touches, is_on_device
 from tpulint.rules.base import Report, Rule, register
 
@@ -45,8 +45,9 @@ def fix(computation: Computation, access: Access) -> Fix | None:
 def certainty(computation: Computation, access: Access) -> Certainty:
     strategy = scope_strategy(access.variable.made)
     assert strategy is not None
-    proven = strategy.kind == "tpu" and is_sure(access)
-    return certainty_at(computation, access.context) if proven else Certainty.POSSIBLE
+    return definite_if(
+        strategy.kind == "tpu", is_sure(access), is_on_tpu(computation, access.context)
+    )
 
 
 def message(access: Access) -> str:

@@ -1,0 +1,68 @@
+"""How certain a finding in device code is: the facts that a rule gives to `definite_if`.
+
+Where device code is comes first, and is answered by `device_code`: `compiled_calls(program)` are
+the calls that a TPU compiles, `is_compiled(context)` asks the same of any place.
+
+How sure that is comes second. A finding is definite only if everything it says is a fact:
+
+- `is_on_tpu(computation, context)`: a TPU runs what is built there, not another device. Most rules
+  need this one.
+- `is_compiled_for_tpu(program, computation, context)`: a TPU even compiles it. For rules about
+  single operations, which a soft placement or a block that is not seen may move to the host.
+- `is_in_every_trace(computation, context)`: for faults of every trace, whatever device it is for.
+- `not context.is_guess`: no function or value on the way is one of several that may be meant.
+- whatever else the rule says: that a value is known, that one place is reached with another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tpulint.analysis.domain.effects import UNSEEN
+from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context
+from tpulint.analysis.domain.program import Program
+from tpulint.finding import Certainty
+from tpulint.knowledge import seam
+from tpulint.queries.device_code import entered_effects, soft_placement
+
+
+def definite_if(*facts: bool) -> Certainty:
+    """Return DEFINITE where all that a finding says is a fact."""
+    return Certainty.DEFINITE if all(facts) else Certainty.POSSIBLE
+
+
+def is_on_tpu(computation: Computation, context: Context) -> bool:
+    """Return whether what is built at `context` certainly is a TPU's.
+
+    A strategy that is a parameter, or a model_fn whose estimator is made elsewhere, may be another
+    device's. Its code is a TPU's all the same where each run that gets to a call for TPUs has been
+    at `context`.
+    """
+    if computation.certainty is Certainty.DEFINITE:
+        return True
+    return any(context.reached_whenever(place) for place in _places_for_tpus(computation))
+
+
+def is_in_every_trace(computation: Computation, context: Context) -> bool:
+    """Return whether `context` is certainly traced, for whatever device.
+
+    A tf.function traces what is in it under each strategy, as every Estimator does its model_fn.
+    """
+    return context.traced or computation.kind == MODEL_FN or is_on_tpu(computation, context)
+
+
+def is_compiled_for_tpu(program: Program, computation: Computation, context: Context) -> bool:
+    """Return whether a TPU certainly compiles an operation that is built at `context`."""
+    if UNSEEN in entered_effects(context) or soft_placement(program, computation):
+        return False
+    return is_on_tpu(computation, context)
+
+
+def _places_for_tpus(computation: Computation) -> Iterator[Context]:
+    return (call.context for call in computation.calls if _is_for_tpus(call))
+
+
+def _is_for_tpus(call: ApiCall) -> bool:
+    """Return whether only code for TPUs makes this call: of the `tpu` module, or so named."""
+    module = call.path.rpartition(".")[0].rpartition(".")[2]
+    return call.last in seam.UNMISTAKABLE or module in seam.TPU_MODULES

@@ -1,0 +1,107 @@
+"""Host clusters: what they are given to run, whether it takes its arguments, how they nest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tpulint.analysis.domain.context import (
+    CLUSTER,
+    COMPUTATION,
+    COND,
+    FUNCTION,
+    GUARD,
+    PLACE,
+    STATE,
+    WHILE,
+)
+from tpulint.analysis.domain.events import Argument, Cluster, Computation, Context, Tensor
+from tpulint.analysis.domain.objects import Mapping, Sequence
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import Const, Value, options
+from tpulint.finding import Certainty
+from tpulint.syntax.expression_nodes import CallNode
+
+OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
+
+
+def after_the_step(context: Context) -> bool:
+    """Return whether this is a `host_call` or `eval_metrics` function, which has no TPU context."""
+    clusters = [each.payload for each in context.since(COMPUTATION) if each.kind == CLUSTER]
+    return any(isinstance(each, Cluster) and each.kind not in OPENED_BY_CALL for each in clusters)
+
+
+def is_graph_mode(cluster: Cluster) -> bool:
+    """Return whether the cluster is built in a plain graph, where TensorFlow refuses a nested one.
+
+    The body of a tf.function, and of a V2 conditional or loop, is a graph of its own.
+    """
+    computation = cluster.computation
+    if computation is None or computation.mode != "graph":
+        return False
+    between = cluster.context.since(COMPUTATION)
+    return not any(scope.kind in (FUNCTION, COND, WHILE) for scope in between)
+
+
+def guards_nesting(context: Context) -> bool:
+    """Return whether a test of the open contexts leads here: it may be a guard against nesting."""
+    return any(key.kind == STATE for key, _ in context.conditions)
+
+
+def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
+    """Return whether an unknown test between the two, in a computation, may separate them.
+
+    Where one wrapper opens both, its own test may have another answer the second time.
+    """
+    around = outer.context
+    if inner.site == outer.site:
+        assert inner.computation is not None
+        around = inner.computation.context
+    between = inner.context.conditions - around.conditions
+    return any(key.kind in (GUARD, PLACE) for key, _ in between)
+
+
+def called_in_place(cluster: Cluster) -> Argument | None:
+    """Return the call whose result a host cluster is given as its function, if there is one."""
+    given = cluster.given
+    if cluster.kind not in OPENED_BY_CALL or given is None:
+        return None
+    if not isinstance(given.node, CallNode):
+        return None
+    return given if all(map(_is_no_function, options(given.value))) else None
+
+
+def calls_in_place(computation: Computation) -> set[Site]:
+    """Return the calls in a computation that are meant for the host."""
+    return {call.site for each in computation.clusters if (call := called_in_place(each))}
+
+
+def _is_no_function(value: Value) -> bool:
+    """Return whether this certainly cannot be called."""
+    if isinstance(value, Tensor):
+        return value.sort in ("tensor", "operation")
+    return isinstance(value, (Const, Sequence, Mapping))
+
+
+# The reason why a callee refuses its arguments; None where they fit, or where that is not known.
+ArityFault = Callable[[Value, tuple[Argument, ...]], str | None]
+
+
+class Misfit(NamedTuple):
+    """A callee that refuses its arguments, the reason, and the certainty: there may be several."""
+
+    callee: Value
+    reason: str
+    certainty: Certainty
+
+
+def misfit_in(cluster: Cluster, fault: ArityFault) -> Misfit | None:
+    """Return the first of the cluster's callees for which `fault` has a reason."""
+    callees = options(cluster.callee)
+    found = [(each, reason) for each in callees if (reason := fault(each, cluster.arguments))]
+    if not found:
+        return None
+    callee, reason = found[0]
+    sure = len(found) == len(callees) and not cluster.context.is_guess
+    certainty = Certainty.DEFINITE if sure else Certainty.POSSIBLE
+    return Misfit(callee, reason, certainty)
