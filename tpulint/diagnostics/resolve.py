@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-import re
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from tpulint.codes import CODES, codes_of
 from tpulint.config import Config
-from tpulint.diagnostics.suppress import read_comments, unused
+from tpulint.diagnostics.suppress import MARK, read_comments, unused
 from tpulint.finding import Finding
 from tpulint.patterns import Patterns
 from tpulint.source import Source
@@ -54,9 +54,6 @@ def prefix(selector: str) -> str:
     return "" if selector == "ALL" else selector
 
 
-SIGN = re.compile(r"noqa|tpulint:", re.IGNORECASE)
-
-
 def unsuppressed(
     found: Sequence[Finding],
     sources: Mapping[str, Source],
@@ -85,14 +82,14 @@ def unsuppressed(
         if not request.suppressions:
             remaining += findings
             continue
-        if not SIGN.search(source.text):  # most files: no need to look for their comments
+        if not MARK.search(source.text):  # most files: no need to look for their comments
             remaining += findings
             continue
         comments = read_comments(source, request.noqa)
-        remaining += [each for each in findings if not comments.covers(each)]
+        remaining += [each for each in findings if not comments.suppress(each)]
         if "TPU002" in asked and not broken:
             idle = unused(comments, asked, source if filename in partial else None)
-            remaining += [each for each in idle if not comments.covers(each)]
+            remaining += [each for each in idle if not comments.suppress(each)]
     return sorted(remaining, key=lambda each: (each.span, each.code))
 
 
@@ -129,3 +126,10 @@ def ignores_of(table: tuple[tuple[str, tuple[str, ...]], ...], root: str) -> Ign
         (Patterns([pattern.removeprefix("!")], root), pattern.startswith("!"), expand(codes))
         for pattern, codes in table
     )
+
+
+def free_trees() -> None:
+    """Free the syntax trees that suppressions and fixes were read from."""
+    tree_module = sys.modules.get("tpulint.diagnostics.source_tree")
+    if tree_module is not None:
+        tree_module.tree_of.cache_clear()

@@ -1,6 +1,7 @@
-"""The concrete syntax tree of a file that gets a fix, and the edits that make its new text.
+"""The concrete syntax tree of a file in which something is reported: its comments and its fixes.
 
-It loads libcst: import it in functions that make a fix, so that a check without one does not.
+It loads libcst, which takes 0.15 s: import it in functions that need a comment or a fix, so that
+a check that reports nothing does not.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import difflib
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import libcst as cst
@@ -28,6 +29,10 @@ Code = cst.BaseExpression | Sequence[cst.BaseStatement]
 WORD = re.compile(r"\w+|[ \t]+|\r\n|\W")
 LONG = 1_000  # characters: difflib's time grows as the square of the words
 TREES = 8  # a file of 4,000 rows takes about 75 MiB
+# What may go on in the next row without being in brackets: a backslash is in the blanks.
+CONTINUING = (cst.SimpleString, cst.FormattedString, cst.SimpleWhitespace)
+BLOCKS = (cst.BaseCompoundStatement, cst.ExceptHandler, cst.ExceptStarHandler)
+REPORTABLE = (cst.BaseExpression, cst.BaseSmallStatement, cst.MatchPattern, *BLOCKS)
 
 
 @functools.lru_cache(TREES)
@@ -121,6 +126,39 @@ class SourceTree:
         begin = self.row_starts[row - 1]
         return self.text[begin : begin + column - 1]
 
+    @functools.cached_property
+    def comments(self) -> list[tuple[Location, str]]:
+        """Return where each comment begins, and its text."""
+        return [
+            (location(place.start), node.value)
+            for node, place in self.ranges.items()
+            if isinstance(node, cst.Comment)
+        ]
+
+    @functools.cached_property
+    def last_rows(self) -> dict[int, int]:
+        """Return each row that a backslash or a string continues, with the last row of these."""
+        rows = sorted(
+            (place.start.line, place.end.line)
+            for node, place in self.ranges.items()
+            if isinstance(node, CONTINUING) and place.start.line < place.end.line
+        )
+        last_rows: dict[int, int] = {}
+        # From the end of the file on: the last row of one may be continued by the next.
+        for first, last in reversed(rows):
+            last_rows.update(dict.fromkeys(range(first, last), last_rows.get(last, last)))
+        return last_rows
+
+    def is_bare(self, rows: Collection[int]) -> bool:
+        """Return whether nothing can be reported on these rows, whatever the program does.
+
+        A finding is at a call, a name that is read, an import or a definition, so a row that is
+        empty or only gives a constant to names has none.
+        """
+        search = Reportable(self.ranges, rows)
+        self.module.visit(search)
+        return not search.is_found
+
     def edits(self, start: Location, old: Code, new: Code) -> Edits | None:
         """Return the edits that turn the code at `start` into new code.
 
@@ -174,6 +212,47 @@ class Collector(cst.CSTVisitor):
     def on_visit(self, node: cst.CSTNode) -> bool:
         self.nodes.append(node)
         return True
+
+
+class Reportable(cst.CSTVisitor):
+    """Looks for something on some rows that a finding can be at."""
+
+    def __init__(self, ranges: Mapping[cst.CSTNode, CodeRange], rows: Collection[int]) -> None:
+        super().__init__()
+        self.is_found = False
+        self._ranges = ranges
+        self._rows = rows
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if gives_constant(node):
+            return False
+        if isinstance(node, REPORTABLE):
+            place = self._ranges[node]
+            # What is in the block of a statement is looked at by itself.
+            end = place.start.line if isinstance(node, BLOCKS) else place.end.line
+            self.is_found |= any(place.start.line <= row <= end for row in self._rows)
+        return not self.is_found
+
+
+def gives_constant(node: cst.CSTNode) -> bool:
+    """Return whether a node is `pass`, a constant, or `name = ... = constant`."""
+    match node:
+        case cst.Pass() | cst.Break() | cst.Continue():
+            return True
+        case cst.Expr(value=value):
+            return is_constant(value)
+        case cst.Assign(targets=targets, value=value):
+            return is_constant(value) and all(isinstance(x.target, cst.Name) for x in targets)
+    return False
+
+
+def is_constant(value: cst.BaseExpression) -> bool:
+    match value:
+        case cst.ConcatenatedString(left=left, right=right):
+            return is_constant(left) and is_constant(right)
+        case cst.Name(value=name):
+            return name in ("None", "True", "False")
+    return isinstance(value, (cst.SimpleString, cst.BaseNumber, cst.Ellipsis))
 
 
 def within(code: Code, kind: type[Node]) -> list[Node]:

@@ -2,27 +2,29 @@
 
 `# noqa: TPU101` and `# tpulint: ignore[TPU101] -- reason` count at the first or the
 last line of what is reported, or alone on the line above; `# tpulint: ignore-file[...]`
-counts for the file. tpulint's own comments take rules' names too. Comments are found by
-tokenizing, so strings hold none.
+counts for the file. tpulint's own comments take rules' names too. Comments are nodes of libcst's
+tree, which is made only for files that may hold one.
 """
 
 from __future__ import annotations
 
-import bisect
 import functools
-import io
 import re
-import tokenize
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from tpulint.codes import codes_of
-from tpulint.diagnostics.bare_rows import are_bare
 from tpulint.diagnostics.fix import edited
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
 from tpulint.source import Source
 
+if TYPE_CHECKING:
+    from tpulint.diagnostics.source_tree import SourceTree
+
+# Most files have neither, so their comments need not be looked at.
+MARK = re.compile(r"noqa|tpulint:", re.IGNORECASE)
 CODE = r"[A-Za-z]+[0-9]+"
 NOQA = re.compile(rf"#\s*noqa(?!\w)(?:\s*:\s*(?P<codes>{CODE}(?:[,\s]\s*{CODE})*))?", re.IGNORECASE)
 IGNORE = re.compile(
@@ -33,9 +35,10 @@ OWN = re.compile(r"TPU\d*", re.IGNORECASE)
 
 @dataclass
 class Suppression:
-    """One comment's wish. `codes` is None where it means all, `rows` where it means the file.
+    """A suppression in a comment.
 
-    `list_span` is where the codes stand; `line` is the row's text.
+    `codes` is None where it means all, `rows` where it means the file. `list_span` is the place of
+    the codes, `line` the row's text.
     """
 
     span: Span
@@ -46,8 +49,8 @@ class Suppression:
     line: str
     used: set[str] = field(default_factory=set)
 
-    def covers(self, code: str, rows: Collection[int]) -> bool:
-        """Return whether it silences `code` at one of `rows`; says which of its codes did."""
+    def suppresses(self, code: str, rows: Collection[int]) -> bool:
+        """Return whether it suppresses `code` at one of `rows`, and note which of its codes did."""
         if self.rows is not None and self.rows.isdisjoint(rows):
             return False
         if self.codes is None:
@@ -60,110 +63,120 @@ class Suppression:
 
 @dataclass(frozen=True)
 class Comments:
-    """The suppressions of one file, and the row where a comment for each row has its place."""
+    """The suppressions of one file."""
 
+    source: Source
     suppressions: tuple[Suppression, ...]
-    joined: dict[int, int]
 
-    def place(self, row: int) -> int:
-        """`row`, or where a backslash or a string of many lines goes on, the row it ends in."""
-        return self.joined.get(row, row)
-
-    def covers(self, finding: Finding) -> bool:
+    def suppress(self, finding: Finding) -> bool:
+        """Return whether a comment suppresses `finding`."""
+        if not self.suppressions:
+            return False
         first, last = finding.span.start.row, finding.span.end.row
-        rows = {first, last, self.place(first), self.place(last)}
-        # Each of them is asked: what silences a finding a second time is in use too.
+        rows = {first, last, comment_row(self.source, first), comment_row(self.source, last)}
+        # Each of them is asked: what suppresses a finding a second time is in use too.
         near = chain.from_iterable(self._by_row.get(row, ()) for row in {None, *rows})
-        said = [each.covers(finding.code, rows) for each in near]
-        return any(said)
+        answers = [suppression.suppresses(finding.code, rows) for suppression in near]
+        return any(answers)
 
     @functools.cached_property
     def _by_row(self) -> dict[int | None, list[Suppression]]:
         """The suppressions by each of their rows; those for the whole file by None."""
-        found: dict[int | None, list[Suppression]] = {}
-        for each in self.suppressions:
-            for row in each.rows if each.rows is not None else [None]:
-                found.setdefault(row, []).append(each)
-        return found
+        by_row: dict[int | None, list[Suppression]] = {}
+        for suppression in self.suppressions:
+            for row in suppression.rows if suppression.rows is not None else [None]:
+                by_row.setdefault(row, []).append(suppression)
+        return by_row
 
 
 def read_comments(source: Source, noqa: bool = True) -> Comments:
     """Return the suppressions of `source`, without the `# noqa` where another tool applies those.
 
-    What cannot be tokenized ends the reading, not the run.
+    A file that cannot be parsed has no tree, but its error may be suppressed all the same: there
+    everything after a `#` is taken for a comment.
     """
-    suppressions: list[Suppression] = []
-    joined: dict[int, int] = {}
-    code_rows: list[int] = []
-    alone: list[tuple[Suppression, int]] = []
-    for token in tokens(source.text):
-        first, last = token.start[0], token.end[0]
-        if token.type == tokenize.COMMENT:
-            is_alone = not token.line[: token.start[1]].strip()
-            for found in wishes(source.filename, token, noqa):
-                suppressions.append(found)
-                if is_alone and found.rows is not None and (found.own or found.codes):
-                    alone.append((found, first))
-        elif token.type not in LAYOUT:
-            code_rows += [first] if not code_rows or code_rows[-1] != first else []
-            if last > first:
-                joined.update(dict.fromkeys(range(first, last), last))
-    for suppression, row in alone:
-        below = bisect.bisect_right(code_rows, row)
-        if below < len(code_rows):
-            suppression.rows = frozenset((row, code_rows[below]))
-    continue_backslashes(source, joined, code_rows)
-    return Comments(tuple(suppressions), joined)
+    if not MARK.search(source.text):
+        return Comments(source, ())
+    tree = _tree_of(source)
+    comments = tree.comments if tree is not None else list(text_after_marks(source))
+    return Comments(
+        source,
+        tuple(
+            suppression
+            for start, text in comments
+            for suppression in parse_suppressions(source, start, text, noqa)
+        ),
+    )
 
 
-LAYOUT = {
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-    tokenize.ENCODING,
-}
+def text_after_marks(source: Source) -> Iterator[tuple[Location, str]]:
+    """Yield what follows the first `#` of each row, with its place."""
+    for row, line in enumerate(source.lines, 1):
+        code, mark, text = line.partition("#")
+        if mark:
+            yield Location(row, len(code) + 1), mark + text
 
 
-def tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    # SyntaxError and its kin end the reading: the rest of such a file is not Python.
-    try:
-        yield from tokenize.generate_tokens(io.StringIO(text, newline="").readline)
-    except (tokenize.TokenError, SyntaxError, ValueError):
-        return
+def _tree_of(source: Source) -> SourceTree | None:
+    from tpulint.diagnostics.source_tree import tree_of
+
+    return tree_of(source.text)
 
 
-def wishes(filename: str, token: tokenize.TokenInfo, noqa: bool) -> Iterator[Suppression]:
-    """Yield the suppressions that one comment holds."""
-    row, column = token.start[0], token.start[1] + 1
+def parse_suppressions(
+    source: Source, start: Location, comment: str, noqa: bool
+) -> Iterator[Suppression]:
+    """Yield the suppressions that the comment at `start` holds."""
+    line = source.lines[start.row - 1]
     for pattern in (NOQA, IGNORE) if noqa else (IGNORE,):
-        found = pattern.search(token.string)
-        if found is None:
+        match = pattern.search(comment)
+        if match is None:
             continue
-        listed = found["codes"]
         span, list_span = (
-            Span(filename, Location(row, column + start), Location(row, column + end))
-            for start, end in (found.span(), found.span("codes"))
+            Span(
+                source.filename,
+                Location(start.row, start.column + first),
+                Location(start.row, start.column + last),
+            )
+            for first, last in (match.span(), match.span("codes"))
         )
-        whole_file = pattern is IGNORE and found["scope"] == "ignore-file"
-        yield Suppression(
-            span,
-            None if listed is None else tuple(re.split(r"[,\s]+", listed.strip(", \t"))),
-            None if whole_file else frozenset((row,)),
-            pattern is IGNORE,
-            list_span,
-            token.line.split("\n")[0],
-        )
+        codes = None if match["codes"] is None else tuple(split_codes(match["codes"]))
+        is_own = pattern is IGNORE
+        rows: frozenset[int] | None = frozenset((start.row,))
+        if is_own and match["scope"] == "ignore-file":
+            rows = None
+        elif (is_own or codes) and not line[: start.column - 1].strip():
+            rows = frozenset((start.row, row_below(source, start.row)))
+        yield Suppression(span, codes, rows, is_own, list_span, line)
 
 
-def continue_backslashes(source: Source, joined: dict[int, int], code_rows: Sequence[int]) -> None:
-    """Add to `joined` the rows that a backslash joins to the next one."""
-    known = set(code_rows)
-    for row in range(len(source.lines), 0, -1):
-        last = joined.get(row, row)
-        if row in known and source.lines[last - 1].endswith("\\"):
-            joined[row] = joined.get(last + 1, last + 1)
+def split_codes(codes: str) -> list[str]:
+    return re.split(r"[,\s]+", codes.strip(", \t"))
+
+
+def row_below(source: Source, row: int) -> int:
+    """Return the first row with code below a comment that has its row to itself."""
+    for below, line in enumerate(source.lines[row:], row + 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            return below
+    return row
+
+
+def comment_row(source: Source, row: int) -> int:
+    """Return the row whose end has room for a comment on what begins in `row`.
+
+    It is a later one where a backslash or a string of several rows continues `row`.
+    """
+    before, line = source.lines[: row - 1], source.line(row)
+    # The tree is made only if one of these may be there.
+    is_in_string = any(
+        quotes in line or sum(each.count(quotes) for each in before) % 2
+        for quotes in ('"""', "'''")
+    )
+    if not is_in_string and not line.endswith("\\"):
+        return row
+    tree = _tree_of(source)
+    return row if tree is None else tree.last_rows.get(row, row)
 
 
 def unused(
@@ -200,8 +213,10 @@ def sureness(
     """Return the certainty that the comment has no effect; `idle` is None for no code."""
     if partial is None or (idle is not None and all(codes_of(code) <= LOCAL for code in idle)):
         return Certainty.DEFINITE
-    bare = suppression.rows is not None and are_bare(partial, suppression.rows)
-    return Certainty.DEFINITE if bare else Certainty.POSSIBLE
+    tree = _tree_of(partial)
+    if tree is None or suppression.rows is None or not tree.is_bare(suppression.rows):
+        return Certainty.POSSIBLE
+    return Certainty.DEFINITE
 
 
 def is_own(suppression: Suppression, code: str) -> bool:
@@ -289,7 +304,7 @@ def annotated(
     rows: dict[int, list[str]] = {}
     for finding in findings:
         if finding.code not in BEYOND:
-            rows.setdefault(comments.place(finding.span.start.row), []).append(finding.code)
+            rows.setdefault(comment_row(source, finding.span.start.row), []).append(finding.code)
     edits = [comment(source, comments, row, codes, reason) for row, codes in rows.items()]
     return edited(source, edits), sum(map(len, rows.values()))
 

@@ -363,7 +363,7 @@ class Resolution:
             return "not selected"
         if finding.code in self.ignored:
             return "ignored in this file (per-file-ignores)"
-        if self.comments.covers(finding):
+        if self.comments.suppress(finding):
             return "suppressed by a comment"
         if not is_shown(finding, self.request):
             return "possible and hidden (--certainty possible shows it)"

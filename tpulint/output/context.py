@@ -83,6 +83,8 @@ class RenderContext(NamedTuple):
         row = finding.span.start.row
         if source is None:
             return row
+        from tpulint.diagnostics.suppress import comment_row
+
         return source.place(comment_row(source, row))[1]
 
 
@@ -91,14 +93,3 @@ def rows_on_disk(source: Source) -> Mapping[tuple[int | None, int], int]:
     from tpulint.notebook import file_rows
 
     return {(cell, row): on_disk for (cell, row), on_disk in file_rows(source.data).items()}
-
-
-@functools.lru_cache(maxsize=64)
-def joined_rows(source: Source) -> Mapping[int, int]:
-    from tpulint.diagnostics.suppress import read_comments
-
-    return read_comments(source).joined
-
-
-def comment_row(source: Source, row: int) -> int:
-    return joined_rows(source).get(row, row)

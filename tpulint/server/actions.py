@@ -8,7 +8,7 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 
 from tpulint.diagnostics.fix import apart, apply
-from tpulint.diagnostics.suppress import BEYOND, comment, read_comments
+from tpulint.diagnostics.suppress import BEYOND, comment, comment_row, read_comments
 from tpulint.finding import Applicability, Edit, Finding, Fix, Span
 from tpulint.server.diagnostics import diagnostic_of, findings_of
 from tpulint.server.documents import meet, range_in
@@ -74,9 +74,8 @@ def fixing(
 def suppressing(
     ls: Server, document: Document, source: Source, finding: Finding
 ) -> types.CodeAction:
-    comments = read_comments(source)
-    row = comments.place(finding.span.start.row)
-    edit = comment(source, comments, row, [finding.code], REASON)
+    row = comment_row(source, finding.span.start.row)
+    edit = comment(source, read_comments(source), row, [finding.code], REASON)
     return types.CodeAction(
         title=f"tpulint ({finding.code}): Suppress here, with a reason",
         kind=types.CodeActionKind.QuickFix,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tpulint.diagnostics import source_tree
 from tpulint.diagnostics.fix import edited
 from tpulint.diagnostics.suppress import read_comments, unused
 from tpulint.finding import Certainty, Finding, Location, Span
@@ -21,7 +22,7 @@ def finding(first: int, last: int | None = None, code: str = "TPU101") -> Findin
 
 def silenced(text: str, *found: Finding) -> list[bool]:
     comments = read_comments(source_of(text))
-    return [comments.covers(each) for each in found]
+    return [comments.suppress(each) for each in found]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,7 @@ def test_a_file_that_is_not_quite_python() -> None:
 def test_noqa_can_be_left_to_another_tool() -> None:
     source = source_of("a  # noqa: TPU101\nb  # tpulint: ignore[TPU101]\n")
     comments = read_comments(source, noqa=False)
-    assert [comments.covers(finding(row)) for row in (1, 2)] == [False, True]
+    assert [comments.suppress(finding(row)) for row in (1, 2)] == [False, True]
 
 
 def idle(
@@ -149,7 +150,7 @@ def idle(
 ) -> list[Finding]:
     comments = read_comments(source_of(text))
     for each in found:
-        comments.covers(each)
+        comments.suppress(each)
     return list(unused(comments, active, source_of(text)))
 
 
@@ -214,3 +215,18 @@ def test_the_fix_takes_the_comment_away(before: str, after: str) -> None:
     (found,) = idle(before)
     assert found.fix is not None
     assert edited(source_of(before), found.fix.edits) == after.encode()
+
+
+def test_a_comment_may_follow_strings_that_continue_each_other() -> None:
+    text = 'f("""\n""", """\n""")  # noqa: TPU101\n'
+    assert silenced(text, finding(1)) == [True]
+
+
+@pytest.mark.parametrize("text", ["f(x)\n", "f('''x''')  # type: ignore\n", "f(x)  # noqa\n"])
+def test_the_tree_is_made_only_if_a_comment_counts(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(source_tree, "tree_of", made.append)
+    silenced(text, finding(1))
+    assert made == ([text] if "noqa" in text else [])
