@@ -25,8 +25,8 @@ from tpulint.analysis.interpreter.interpreter import Interpreter
 from tpulint.analysis.interpreter.opaque_arguments import opaque_arguments
 from tpulint.analysis.models import feeds
 from tpulint.analysis.models.call import Call
+from tpulint.analysis.models.entry_points import trace
 from tpulint.analysis.models.estimators import NOT_TENSORS, OF_MODEL_FNS
-from tpulint.analysis.models.tracing import trace
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.checkpoint import Checkpoint
 from tpulint.frontends.tensorflow.prefilter import opens_clusters

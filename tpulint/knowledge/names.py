@@ -43,7 +43,7 @@ class NameRow(NamedTuple):
     parameters: tuple[tuple[int, str], ...]
 
 
-class Table(NamedTuple):
+class NamesTable(NamedTuple):
     """The table: block texts are split when they are asked for."""
 
     releases: tuple[str, ...]
@@ -53,12 +53,12 @@ class Table(NamedTuple):
 
 
 @functools.cache
-def table() -> Table:
+def table() -> NamesTable:
     with open(TABLE, encoding="utf-8") as stream:
         head, *blocks = stream.read().split("\n.")
     releases, *lists = head.split("\n")
     texts = dict(each.split("\n", 1) for each in blocks)
-    return Table(tuple(releases.split("\t")), tuple(lists), texts, {})
+    return NamesTable(tuple(releases.split("\t")), tuple(lists), texts, {})
 
 
 def releases() -> tuple[str, ...]:

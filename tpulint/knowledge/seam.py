@@ -93,18 +93,6 @@ VARIABLE_MAKERS = {
     "PriorityQueue": "queue",
     "CriticalSection": "section",
 }
-GLOBAL_STEP = _words(
-    """
-    get_global_step get_or_create_global_step create_global_step
-    """
-)
-# tensorflow/python/ops/summary_ops_v2.py (tf.contrib.summary): what reads the global step.
-STEP_SUMMARIES = _words(
-    """
-    scalar generic histogram image audio record_summaries_every_n_global_steps
-    """
-)
-STEP_SUMMARY_MODULES = _words("contrib.summary contrib_summary summary_ops_v2")
 
 # Methods of variables, tables, queues and critical sections, by what they do.
 READS = _words(
@@ -123,9 +111,6 @@ WRITES = _words(
 )
 # tensorflow/python/ops/resource_variable_ops.py, _lazy_read: what gives the variable itself.
 ASSIGNS = _words("assign assign_add assign_sub")
-# Operations with an effect and no resource, which a tf.function runs in program order
-# (tensorflow/python/framework/auto_control_deps.py).
-ORDERED = _words("print py_function numpy_function py_func")
 # Of these, what no other kind of object has: an unknown receiver is then a variable.
 VARIABLE_METHODS = _words(
     """
@@ -188,14 +173,6 @@ OPTIMIZER_UPDATES = _words("minimize apply_gradients apply")
 COLLECTIVES = COLLECTIVE_CALLS | {"merge_call"}
 REPLICA_ID = _words("replica_id_in_sync_group replica_id get_replica_id")
 
-# Calls that give an Operation, not a tensor (in graph mode); assert_less and its kin as well.
-OPERATIONS = _words(
-    """
-    group no_op minimize apply_gradients run_op control_dependencies Assert
-    global_variables_initializer local_variables_initializer variables_initializer
-    tables_initializer write_file
-    """
-)
 # The calls that give one tensor, and no list or tuple of them.
 GIVES_ONE_TENSOR = _words(
     """
@@ -203,51 +180,13 @@ GIVES_ONE_TENSOR = _words(
     cast identity constant zeros ones zeros_like ones_like get_or_create_global_step
     """
 )
-# Calls that give an object of TensorFlow's, although its name is a function's.
-OBJECTS = _words(
-    """
-    get_replica_context get_default_graph get_default_session list_physical_devices
-    list_logical_devices get_visible_devices load_model clone_model model_from_json
-    """
-)
-# Calls that give Python objects or other known lists, although its name is an operation's.
-PYTHON_RESULTS = _words(
-    """
-    get_collection get_collection_ref get_variable_scope latest_checkpoint list_variables
-    get_checkpoint_state as_dtype as_str as_text as_bytes is_tensor is_tf_type is_nested
-    is_numeric_tensor is_symbolic_tensor is_keras_tensor is_gpu_available is_built_with_cuda
-    is_resource_variable executing_eagerly
-    namedtuple assert_same_structure get_static_value constant_value floatx epsilon
-    image_data_format global_variables local_variables trainable_variables
-    in_cross_replica_context has_strategy get_logger
-    """
-)
-# Modules whose `zeros` is an operation (`tf.keras.initializers.zeros` is none), and dtypes.
-TENSOR_HOMES = _words(
-    """
-    tensorflow tf v1 v2 compat array_ops constant_op random random_ops math math_ops
-    """
-)
+# The names of dtypes.
 DTYPES = _words(
     """
     bool string int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32
     float64 complex64 complex128
     """
 )
-# Operations that look at the shape of what they take, and not at its values.
-SHAPES_ONLY = _words(
-    """
-    shape shape_n size rank zeros_like ones_like int_shape ndim broadcast_static_shape
-    """
-)
-# Functions that give a Python list of tensors: a loop over it is unrolled, not traced.
-TENSOR_LISTS = frozenset(
-    f"tensorflow.{home}{name}"
-    for home in ("", "compat.v1.", "compat.v2.")
-    for name in ("split", "unstack", "meshgrid", "dynamic_partition")
-)
-# Functions of NumPy that give arrays.
-ARRAYS = _words("array asarray zeros ones empty full arange")
 # Contexts that build no operation by themselves.
 SCOPES = _words(
     """
@@ -255,19 +194,10 @@ SCOPES = _words(
     """
 )
 
-# Functions that trace their function arguments: name -> (kind of layer, which arguments).
-CONDITIONALS = _words("cond case switch_case smart_cond")
-LOOPS = _words("while_loop map_fn scan foldl foldr vectorized_map repeat")
+# What makes a tf.function, called or as a decorator.
 TRACERS = _words("function defun")
 # tensorflow/python/autograph/impl/api.py: decorators that leave Python's control flow alone.
 NOT_CONVERTED = _words("do_not_convert experimental_do_not_convert")
-# Decorators and wrappers that hand back what they are given.
-TRANSPARENT = _words(
-    """
-    on_device_training_loop do_not_convert custom_gradient recompute_grad wraps lru_cache
-    no_gradient convert python_function experimental_do_not_convert contrib_framework
-    """
-)
 
 # Input pipelines: the functions given to these run on the host, outside every computation.
 PIPELINE = _words(

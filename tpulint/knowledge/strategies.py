@@ -5,7 +5,7 @@ Hand-written, as `seam`: each set says where its fact is in TensorFlow.
 
 from __future__ import annotations
 
-from tpulint.knowledge import seam
+from tpulint.knowledge.calls import function_preserving
 
 
 def _words(text: str) -> frozenset[str]:
@@ -43,7 +43,7 @@ INPUTS = _words("Input InputLayer")
 INPUT_SHAPES = _words("input_shape batch_input_shape input_dim")
 
 # Decorators that make no tf.function of what they are given.
-PLAIN_DECORATORS = seam.TRANSPARENT | _words(
+PLAIN_DECORATORS = function_preserving() | _words(
     """
     configurable register overrides override abstractmethod staticmethod classmethod property
     setter parameters named_parameters flagsaver patch fixture parametrize skip skipIf

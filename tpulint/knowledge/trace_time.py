@@ -1,7 +1,4 @@
-"""Python that runs once, while device code is traced: names of the standard library and NumPy.
-
-Hand-written. Functions that NumPy has under `numpy.random` only are not told apart further.
-"""
+"""Python that needs a value while device code is traced: methods, functions of NumPy's."""
 
 from __future__ import annotations
 
@@ -10,40 +7,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# time, datetime: what reads a clock.
-CLOCKS = _words(
-    """
-    time.time time.time_ns time.monotonic time.perf_counter time.process_time
-    datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today
-    """
-)
-# random, numpy.random: what draws numbers, by its last name.
-DRAWS = _words(
-    """
-    random uniform randint randrange choice gauss normalvariate betavariate triangular
-    rand randn normal random_sample standard_normal beta binomial poisson permutation
-    """
-)
-DRAWING_MODULES = ("random.", "numpy.random.")
-# Functions that return a number that they are given.
-NUMBERS = _words(
-    "builtins.int builtins.float builtins.round builtins.abs builtins.min builtins.max"
-)
-
-# Functions that show their arguments to a human.
-SHOWS = _words("print info warning error debug warn")
-# Functions that open a file, and the modes in which it is written.
-OPENS = _words("open GFile FastGFile Open")
-WRITE_MODES = ("w", "a", "x")
-# Methods of lists that keep what they are given.
-KEEPS = _words("append insert appendleft add")
-
 # Arguments of operations that are fixed on purpose.
 FIXED = _words("seed name op_seed shape dtype")
-
-NAMES = (
-    SHOWS | OPENS | KEEPS | DRAWS | frozenset(each.rpartition(".")[2] for each in CLOCKS | NUMBERS)
-)
 
 # They need the value of a tensor. `Tensor.__getattr__` and `SymbolicTensor` have no such methods.
 METHODS = _words("numpy item tolist")

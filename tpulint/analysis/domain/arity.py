@@ -9,6 +9,7 @@ from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.objects import Class, Function, Instance
 from tpulint.analysis.domain.values import Bound, Partial, Value
 from tpulint.knowledge import seam
+from tpulint.knowledge.calls import function_preserving
 from tpulint.syntax import ir
 from tpulint.syntax.expression_nodes import CallNode, last_name
 from tpulint.syntax.nodes import Expression
@@ -97,7 +98,7 @@ def call_method(cls: Class) -> Value | None:
 def _keeps(decorator: Expression) -> bool:
     """Return whether a decorator leaves the parameters as they are."""
     name = last_name(decorator.callee if isinstance(decorator, CallNode) else decorator)
-    return name in seam.TRACERS or name in seam.TRANSPARENT or name in _METHODS
+    return name in seam.TRACERS or name in function_preserving() or name in _METHODS
 
 
 _METHODS = ("staticmethod", "classmethod", "cache", "contextmanager")

@@ -11,22 +11,17 @@ from tpulint.analysis.domain.values import NONE, UNKNOWN, Opaque, Value
 from tpulint.analysis.interpreter import calls, transfer
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call
+from tpulint.analysis.models.table import model
 from tpulint.finding import Certainty
-from tpulint.knowledge import seam
 
 
-def answer(this: Call) -> Value | None:
-    if this.name in seam.OUTSIDE_COMPILATION:
-        return _outside_compilation(this)
-    return None
-
-
-def _outside_compilation(this: Call) -> Value:
-    first = this.record.argument("computation", 0)
-    callee = this.frame.session.read_after_all(first.value) if first is not None else UNKNOWN
-    args = tuple(each for each in this.arguments if each is not first)
-    kind = this.name.removeprefix("experimental_")
-    return open_cluster(this, kind, callee, _spread(args))
+@model("?.outside_compilation", "?.experimental_map_outside_compilation")
+def outside_compilation(call: Call) -> Value:
+    first = call.record.argument("computation", 0)
+    callee = call.frame.session.read_after_all(first.value) if first is not None else UNKNOWN
+    args = tuple(each for each in call.arguments if each is not first)
+    kind = call.name.removeprefix("experimental_")
+    return open_cluster(call, kind, callee, _spread(args))
 
 
 def _spread(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
@@ -43,7 +38,7 @@ def _spread(args: tuple[Argument, ...]) -> tuple[Argument, ...]:
 
 
 def open_cluster(
-    this: Call,
+    call: Call,
     kind: str,
     callee: Value,
     args: tuple[Argument, ...],
@@ -54,18 +49,18 @@ def open_cluster(
 
     named: where the host function is named, if that is not the call itself.
     """
-    frame = this.frame
+    frame = call.frame
     context = frame.context
-    first = this.record.argument("computation", 0)
-    naming, given = frame.naming(first, this.site) if first is not None else (this.site, None)
+    first = call.record.argument("computation", 0)
+    naming, given = frame.naming(first, call.site) if first is not None else (call.site, None)
     cluster = Cluster(
         kind,
-        this.site,
+        call.site,
         named or naming,
         given,
         context,
         callee,
-        this.record,
+        call.record,
         args,
         context.computation,
         context.cluster,
@@ -73,12 +68,12 @@ def open_cluster(
     if not context.muted:
         owner = context.computation
         (owner.clusters if owner else frame.session.program.orphan_clusters).append(cluster)
-    with frame.within(Scope(CLUSTER, this.site, cluster)):
+    with frame.within(Scope(CLUSTER, call.site, cluster)):
         for each in args:
             _send(frame, cluster, each)
         if not waits:
             args = tuple(each._replace(value=_dequeued(frame, each)) for each in args)
-        made = calls.call(frame, callee, args, this.site)
+        made = calls.call(frame, callee, args, call.site)
         cluster.result = made
         if made is UNKNOWN or isinstance(made, Opaque):
             made = _unseen_result(frame, cluster)

@@ -1,18 +1,119 @@
-"""`replicate` and its family: the functions that build a TPU computation."""
+"""`replicate` and its family: the functions that build a TPU computation, and what they trace."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tpulint.analysis.domain.context import WHILE, Scope
-from tpulint.analysis.domain.events import Argument, Tensor, Variable
-from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, join
-from tpulint.analysis.interpreter import transfer
-from tpulint.analysis.models.call import Call
-from tpulint.analysis.models.frozen_arguments import snapshot
-from tpulint.analysis.models.tracing import trace
+from tpulint.analysis.domain.context import COMPUTATION, WHILE, Scope
+from tpulint.analysis.domain.events import Argument, Computation, Tensor, Variable
+from tpulint.analysis.domain.objects import Mapping, Sequence, function_of
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.structures import tensors
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Bound, Choice, Const, Opaque, Value, join
+from tpulint.analysis.interpreter import calls, transfer
+from tpulint.analysis.interpreter.frame import Frame
+from tpulint.analysis.models.call import Call, snapshot
+from tpulint.analysis.models.table import model
+from tpulint.finding import Certainty
 from tpulint.knowledge import seam
+
+
+def trace(
+    call: Call,
+    kind: str,
+    callee: Value,
+    arguments: list[Argument] | None,
+    *,
+    certainty: Certainty = Certainty.DEFINITE,
+    mode: str,
+    opaque: frozenset[str] = frozenset(),
+    host_modes: frozenset[str] = frozenset(),
+    predicts: bool = True,
+    inside: tuple[Scope, ...] = (),
+) -> Value:
+    """Build the computation of `callee`; `arguments` None means one tensor a parameter.
+
+    inside: what is around the callee's code in the computation.
+    """
+    frame = call.frame
+    callee = frame.session.read_after_all(callee)
+    made = Computation(kind, call.site, frame.context, callee, call.record, certainty, mode)
+    made.host_modes, made.predicts = host_modes, predicts
+    program = frame.session.program
+    if not frame.context.muted:
+        outer = frame.context.computation
+        if outer is not None:
+            outer.inner.append(made)
+        program.computations.append(made)
+    results = []
+    with frame.scopes_closed():
+        frame.open(Scope(COMPUTATION, call.site, made), *inside)
+        for option in callee.options if isinstance(callee, Choice) else (callee,):
+            args = arguments
+            if args is None:
+                args = tensor_arguments(frame, option, call.site, opaque)
+            inputs = tuple(
+                each._replace(value=as_input(frame, each.value, call.site)) for each in args
+            )
+            if kind in seam.STRATEGY_RUN:
+                for tensor in (one for each in inputs for one in tensors(each.value)):
+                    tensor.per_replica, tensor.uniform = True, False  # perhaps a PerReplica value
+            made.parameters = tuple(each.value for each in inputs)
+            results.append(calls.call(frame, option, inputs, call.site))
+        made.result = transfer.each_tensor(
+            join(results), lambda tensor: transfer.read_here(frame, tensor, call.site)
+        )
+    return made.result
+
+
+def as_input(frame: Frame, value: Value, site: Site) -> Value:
+    """Return the computation's own tensors for an input, in the same structure."""
+    if isinstance(value, Choice):
+        return join(as_input(frame, option, site) for option in value.options)
+    if isinstance(value, Sequence) and not value.open:
+        return Sequence(value.kind, [as_input(frame, each, site) for each in value.items])
+    if isinstance(value, Mapping) and not value.open:
+        return Mapping({key: as_input(frame, each, site) for key, each in value.items.items()})
+    number = isinstance(value, Const) and value.value is not None
+    if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
+        if isinstance(value, Opaque) and value.is_static:
+            return Opaque(value.path)
+        made = fresh_input(frame, site)
+        if isinstance(value, Tensor) and value.uniform:
+            made.per_replica, made.uniform = False, True
+        return made
+    return value
+
+
+def fresh_input(frame: Frame, site: Site) -> Tensor:
+    """Return a tensor (or a structure of them) that each replica has its own of."""
+    return Tensor(frame.context, site, "structure", per_replica=True, data=True)
+
+
+def tensor_arguments(
+    frame: Frame, callee: Value, site: Site, opaque: frozenset[str]
+) -> list[Argument]:
+    """One argument for each required parameter; those named in `opaque` are no tensors.
+
+    Without such names there may be more arguments, for parameters with defaults.
+    """
+    function = function_of(callee)
+    if function is None:
+        return [Argument(None, "*", UNKNOWN, site)]
+    code = function.code.parameters
+    rows = code.by_position
+    if isinstance(callee, Bound):
+        rows = rows[1:]
+    found = []
+    for name, default in rows:
+        if name in opaque:
+            found.append(Argument(name, "", Opaque(name, is_static=True), site))
+        elif default is None:
+            found.append(Argument(None, "", UNKNOWN, site))
+    if code.star is not None or not opaque:
+        found.append(Argument(None, "*", UNKNOWN, site))
+    return found
+
 
 SHARDED = frozenset(["shard", "split_compile_and_shard", "batch_parallel", "rewrite"])
 
@@ -27,61 +128,52 @@ QUEUES = {
 }
 
 
-ANSWERED = seam.REPLICATE_FAMILY | {"while_loop", "repeat"}
+# A name that only the TPU's module has is enough; the others follow the name of such a module.
+NAMES = [f"?.{name}" for name in sorted(seam.REPLICATE_FAMILY & seam.UNMISTAKABLE)] + [
+    f"{module}.{name}"
+    for name in sorted(seam.REPLICATE_FAMILY - seam.UNMISTAKABLE)
+    for module in ("tpulint.runtime", *(f"?.{module}" for module in sorted(seam.TPU_MODULES)))
+]
 
 
-def answer(this: Call) -> Value | None:
-    if this.name in seam.REPLICATE_FAMILY and is_tpu_name(this):
-        return _entry(this)
-    if this.base == "training_loop" and this.name in ("while_loop", "repeat"):
-        return _training_loop(this)
-    return None
-
-
-def is_tpu_name(this: Call) -> bool:
-    """Return whether the name is the TPU module's: by itself, or by the module before it."""
-    if this.name in seam.UNMISTAKABLE or this.base in seam.TPU_MODULES:
-        return True
-    return this.path.startswith("tpulint.runtime.")
-
-
-def _entry(this: Call) -> Value:
-    if _has_no_replica(this):
+@model(*NAMES)
+def _entry(call: Call) -> Value:
+    if _has_no_replica(call):
         return Sequence("list", [])
-    this.record.arguments = snapshot(this.arguments)
-    callee = this.get("computation", 0) or UNKNOWN
-    mode = "function" if this.frame.context.traced else "graph"
-    trace(this, this.name, callee, _inputs(this), mode=mode)
-    return Tensor(this.frame.context, this.site, "structure")
+    call.record.arguments = snapshot(call.arguments)
+    callee = call.get("computation", 0) or UNKNOWN
+    mode = "function" if call.frame.context.traced else "graph"
+    trace(call, call.name, callee, _inputs(call), mode=mode)
+    return Tensor(call.frame.context, call.site, "structure")
 
 
-def _has_no_replica(this: Call) -> bool:
+def _has_no_replica(call: Call) -> bool:
     """Return whether the list of the replicas' inputs is empty: TensorFlow calls nothing then."""
-    given = None if this.name in SHARDED else this.get("inputs", 1)
+    given = None if call.name in SHARDED else call.get("inputs", 1)
     return isinstance(given, Sequence) and not given.open and not given.items
 
 
-def _inputs(this: Call) -> list[Argument] | None:
+def _inputs(call: Call) -> list[Argument] | None:
     """Return the arguments of one replica, None where their number is not known."""
-    if this.get("infeed_queue", QUEUES[this.name]) not in (None, NONE):
+    if call.get("infeed_queue", QUEUES[call.name]) not in (None, NONE):
         return None
-    given = this.get("inputs", 1)
+    given = call.get("inputs", 1)
     if given is None or given == NONE:
         return []
-    if this.name not in SHARDED:
+    if call.name not in SHARDED:
         if not isinstance(given, Sequence) or not given.items:
             return None
-        given = _one_replicas(this, given)
+        given = _one_replicas(call, given)
         if given == NONE:
             return []
-    if isinstance(given, Tensor) and this.name in SHARDED:
-        return [Argument(None, "", _sharded(given), this.site)]
+    if isinstance(given, Tensor) and call.name in SHARDED:
+        return [Argument(None, "", _sharded(given), call.site)]
     if not isinstance(given, Sequence) or given.open:
         return None
     items = [_converted(each) for each in given.items]
-    if this.name in SHARDED:
+    if call.name in SHARDED:
         items = [_sharded(each) for each in items]
-    return [Argument(None, "", each, this.site) for each in items]
+    return [Argument(None, "", each, call.site) for each in items]
 
 
 def _sharded(value: Value) -> Value:
@@ -89,13 +181,13 @@ def _sharded(value: Value) -> Value:
     return transfer.each_tensor(value, lambda each: replace(each, uniform=each.filled))
 
 
-def _one_replicas(this: Call, inputs: Sequence) -> Value:
+def _one_replicas(call: Call, inputs: Sequence) -> Value:
     """Return the first replica's inputs, of which each says whether all replicas get the same."""
     first = inputs.items[0]
     if not isinstance(first, Sequence) or first.open:
         return first
     rows = [each.items if isinstance(each, Sequence) else [] for each in inputs.items]
-    depth = len(this.frame.context.scopes)
+    depth = len(call.frame.context.scopes)
     items: list[Value] = []
     for position, item in enumerate(first.items):
         if not isinstance(item, Tensor):
@@ -121,28 +213,29 @@ def _converted(value: Value) -> Value:
     return value
 
 
-def _training_loop(this: Call) -> Value:
+@model("?.training_loop.while_loop", "?.training_loop.repeat")
+def _training_loop(call: Call) -> Value:
     """`training_loop.repeat(n, body, inputs)` and `.while_loop(condition, body, inputs)`.
 
     TensorFlow makes tensors of the inputs: numbers, too.
     """
-    inputs = this.get("inputs", 2)
+    inputs = call.get("inputs", 2)
     values = None
     if isinstance(inputs, Sequence) and not inputs.open:
-        values = [_looped(this, each) for each in inputs.items]
-    scope = Scope(WHILE, this.site)
+        values = [_looped(call, each) for each in inputs.items]
+    scope = Scope(WHILE, call.site)
     for position, keyword in ((0, "condition"), (1, "body")):
-        callee = this.get(keyword, position)
+        callee = call.get(keyword, position)
         if callee is not None and not isinstance(callee, Tensor):
             args: list[Value] = [UNKNOWN] if values is None else values
-            this.run_inside(scope, callee, args)
-    return this.operation()
+            call.run_inside(scope, callee, args)
+    return call.operation()
 
 
-def _looped(this: Call, value: Value) -> Value:
+def _looped(call: Call, value: Value) -> Value:
     """Return a loop's input as its body gets it."""
     if not isinstance(value, Const):
         return value
-    made = transfer.result(this.frame, [], this.site)
+    made = transfer.result(call.frame, [], call.site)
     made.uniform = True
     return made

@@ -9,10 +9,10 @@ from tpulint.analysis.domain.properties import is_scalar
 from tpulint.analysis.domain.structures import copied
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Value, join, options
 from tpulint.analysis.interpreter import transfer
-from tpulint.analysis.models.call import Call
+from tpulint.analysis.models.call import Call, force_deferred
 from tpulint.analysis.models.clusters import open_cluster
-from tpulint.analysis.models.deferred_modules import after_all
-from tpulint.analysis.models.tracing import trace
+from tpulint.analysis.models.entry_points import trace
+from tpulint.analysis.models.table import model
 from tpulint.knowledge.seam import EVALUATION
 
 NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
@@ -23,94 +23,89 @@ POSITIONS = {"eval_metrics": 4, "host_call": 7}
 
 
 ESTIMATOR = "TPUEstimator"
-ANSWERED = frozenset([ESTIMATOR, "TPUEstimatorSpec", "__init__"])
 
 
-def answer(this: Call) -> Value | None:
-    if this.name == ESTIMATOR:
-        return _estimator(this)
-    if this.name == "__init__" and isinstance(this.receiver, Instance):
-        return _initialized(this, this.receiver)
-    if this.name == "TPUEstimatorSpec":
-        return _spec(this)
-    return None
-
-
-def _estimator(this: Call) -> Value:
+@model("?.TPUEstimator")
+def _estimator(call: Call) -> Value:
     """Read the model_fn as a computation, unless `use_tpu=False` is there in so many words."""
-    made = ExternalObject(this.path, this.site, this.frame.context)
-    made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
-    params = options(after_all(this, this.get("params", 3) or NONE))
-    made.attributes["params"] = join(_kept(this, each) for each in params)
-    use_tpu = this.get("use_tpu", 4)
-    model_fn = this.get("model_fn", 0)
+    made = ExternalObject(call.path, call.site, call.frame.context)
+    made.arguments = tuple((each.keyword, each.value) for each in call.arguments)
+    params = options(force_deferred(call, call.get("params", 3) or NONE))
+    made.attributes["params"] = join(_kept(call, each) for each in params)
+    use_tpu = call.get("use_tpu", 4)
+    model_fn = call.get("model_fn", 0)
     if use_tpu == Const(False) and model_fn is not None:
-        this.frame.session.known(model_fn)
+        call.frame.session.known(model_fn)
     if use_tpu == Const(False) or model_fn is None:
         return made
-    on_host = this.get("eval_on_tpu", 9) == Const(False)
+    on_host = call.get("eval_on_tpu", 9) == Const(False)
     trace(
-        this,
+        call,
         MODEL_FN,
         model_fn,
         None,
         mode="graph",
         opaque=NOT_TENSORS,
         host_modes=EVALUATION if on_host else frozenset(),
-        predicts=this.get("predict_batch_size", 7) not in (None, NONE),
+        predicts=call.get("predict_batch_size", 7) not in (None, NONE),
     )
     return made
 
 
-def _initialized(this: Call, made: Instance) -> Value | None:
+@model("tf.estimator.tpu.TPUEstimator.__init__")
+def _initialize(call: Call) -> Value | None:
     """`super().__init__(model_fn=...)` in a class that is made after TPUEstimator."""
+    made = call.receiver
+    if not isinstance(made, Instance):
+        return None
     for base in mro(made.cls):
         if isinstance(base, External) and base.last == ESTIMATOR:
             record = ApiCall(
-                base.path, this.site, this.frame.context, this.arguments, None, UNKNOWN
+                base.path, call.site, call.frame.context, call.arguments, None, UNKNOWN
             )
-            _estimator(Call(this.frame, record))
+            _estimator(Call(call.frame, record))
             return NONE
     return None
 
 
-def _kept(this: Call, params: Value) -> Value:
+def _kept(call: Call, params: Value) -> Value:
     """TPUEstimator keeps a copy: what is put into `params` later it does not see."""
-    return copied(params, this.frame.context) if isinstance(params, Mapping) else params
+    return copied(params, call.frame.context) if isinstance(params, Mapping) else params
 
 
-def _spec(this: Call) -> Value:
+@model("?.TPUEstimatorSpec")
+def _spec(call: Call) -> Value:
     """`host_call=(fn, tensors)` and `eval_metrics=(...)` run on the host, after the step.
 
     A TPUEstimator sees to that; a computation of one's own just holds the specification.
     """
-    computation = this.frame.context.computation
+    computation = call.frame.context.computation
     if computation is not None and computation.kind == MODEL_FN:
         for keyword, kind in HOST_FUNCTIONS.items():
-            given = after_all(this, this.get(keyword, POSITIONS[keyword]) or NONE)
+            given = force_deferred(call, call.get(keyword, POSITIONS[keyword]) or NONE)
             for pair in options(given):
                 if isinstance(pair, Sequence) and len(pair.items) == 2 and not pair.open:
-                    callee, sent = after_all(this, pair.items[0]), pair.items[1]
-                    args = _sent(this, sent)
-                    open_cluster(this, kind, callee, args, waits=False, named=pair.site)
-    return ExternalObject(this.path, this.site, this.frame.context)
+                    callee, sent = force_deferred(call, pair.items[0]), pair.items[1]
+                    args = _sent(call, sent)
+                    open_cluster(call, kind, callee, args, waits=False, named=pair.site)
+    return ExternalObject(call.path, call.site, call.frame.context)
 
 
-def _outfed(this: Call, value: Value) -> Value:
+def _outfed(call: Call, value: Value) -> Value:
     """Return `value` as the host gets it by the outfeed: a variable is read on the device."""
     if not any(True for _ in transfer.variables(value)):
         return value
-    transfer.touch(this.frame, [value], this.site, "outfeed")
-    made = transfer.result(this.frame, [value], this.site)
+    transfer.touch(call.frame, [value], call.site, "outfeed")
+    made = transfer.result(call.frame, [value], call.site)
     made.shape = () if is_scalar(value) else None
     return made
 
 
-def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
+def _sent(call: Call, sent: Value) -> tuple[Argument, ...]:
     """Return the tensors as the host function's arguments: a list by position, a dict by name."""
     if not isinstance(sent, (Sequence, Mapping)) or sent.open:
-        return (Argument(None, "*", UNKNOWN, this.site),)
-    whole = sent.site or this.site
+        return (Argument(None, "*", UNKNOWN, call.site),)
+    whole = sent.site or call.site
     found = []
     for number, (key, each) in enumerate(_named(sent)):
         place = -1
@@ -120,7 +115,7 @@ def _sent(this: Call, sent: Value) -> tuple[Argument, ...]:
             place = sent.places[number]
         site = whole.module.site(place) if place >= 0 else whole
         name = None if key is None else str(key)
-        found.append(Argument(name, "", _outfed(this, each), site))
+        found.append(Argument(name, "", _outfed(call, each), site))
     return tuple(found)
 
 

@@ -1,127 +1,136 @@
-"""Everything else: an operation of TensorFlow, an object of an outside class, or unknown."""
+"""Calls that no other model answers: an operation of TensorFlow, an object, or unknown.
+
+Here are also the facts of `calls.toml`, and tensors whose dtype and shape are in the source.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from tpulint.analysis.domain.context import CALLED, ConditionKey
 from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
-from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
+from tpulint.analysis.domain.objects import (
+    ExternalObject,
+    Sequence,
+)
 from tpulint.analysis.domain.properties import uniform
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import all_tensors
-from tpulint.analysis.domain.values import UNKNOWN, Bound, Partial, Value
-from tpulint.analysis.interpreter import transfer
-from tpulint.analysis.interpreter.calls import call, given
+from tpulint.analysis.domain.structures import all_tensors, tensors
+from tpulint.analysis.domain.values import NONE, UNKNOWN, Value
+from tpulint.analysis.interpreter import calls, transfer
 from tpulint.analysis.interpreter.frame import Frame
-from tpulint.analysis.models import keras_layers
-from tpulint.analysis.models.call import Call, parameter_count
+from tpulint.analysis.models import keras
+from tpulint.analysis.models.call import CALLABLE, Call, parameter_count
+from tpulint.analysis.models.table import model
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow import layer_calls
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.scalars import gives_scalar
+from tpulint.frontends.tensorflow.shapes import Shape, described, dtype_of, shape_of
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 
-# The sorts of what a call gives, by its dotted name.
-PYTHON, UNSEEN, OPERATION, OBJECT, TENSOR = "Python", "unseen", "operation", "object", "tensor"
 
-
-def answer(this: Call) -> Value:
-    if this.path.startswith("builtins."):
-        return UNKNOWN
-    if isinstance(this.receiver, ExternalObject):
-        return _of_object(this, this.receiver)
-    if this.receiver is not None:
-        return unseen(this)
-    sort = given_by(this.path)
-    if sort == OPERATION:
-        return this.operation("operation")
-    if sort == OBJECT:
-        return _object(this)
-    if sort == TENSOR:
-        return _tensor(this)
-    return UNKNOWN if sort == PYTHON else unseen(this)
+def answer(call: Call) -> Value:
+    """Return the result of a call that no model answers."""
+    if isinstance(call.receiver, ExternalObject):
+        return _of_object(call, call.receiver)
+    if call.receiver is not None:
+        return unseen(call)
+    kind = result_kind(call.path)
+    if kind == "operation":
+        return call.operation("operation")
+    if kind == "object":
+        return make_object(call)
+    if kind == "tensor":
+        return make_tensor(call)
+    return UNKNOWN if kind == "unknown" else unseen(call)
 
 
 @lru_cache(maxsize=4096)
-def given_by(path: str) -> str:
-    """Return what a call of this dotted name gives."""
+def result_kind(path: str) -> str:
+    """Return what a call of a dotted name that no model has returns, judged by its spelling."""
     name = path.rpartition(".")[2]
-    tensorflow = is_tensorflow(path)
-    if tensorflow and (name in seam.OPERATIONS or name.startswith("assert_")):
-        return OPERATION
-    data = naming.DATASET_MAKER.is_in(path)
-    if name.lstrip("_")[:1].isupper() or data or name in seam.OBJECTS:
-        return OBJECT
-    if not tensorflow:
-        return UNSEEN
-    return PYTHON if name in seam.PYTHON_RESULTS else TENSOR
+    is_own = is_tensorflow(path)
+    if path.startswith("builtins."):
+        return "unknown"
+    if is_own and name.startswith("assert_"):
+        return "operation"
+    if name.lstrip("_")[:1].isupper() or naming.DATASET_MAKER.is_in(path):
+        return "object"
+    return "tensor" if is_own else "unseen"
 
 
-def _tensor(this: Call) -> Value:
-    """Return the result of an operation of TensorFlow."""
-    if this.name == "stop_gradient":
-        made = this.operation()
-        made.clusters = frozenset()
-        return made
-    _call_given(this)
-    made = this.operation()
+@model("tf.stop_gradient")
+def _stop_gradient(call: Call) -> Value:
+    made = call.operation()
+    made.clusters = frozenset()  # the gradient does not run through a host cluster any more
+    return made
+
+
+def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = False) -> Tensor:
+    """Build an operation of TensorFlow.
+
+    takes_shape: it looks at the shape of what it takes, and not at its values. is_ordered: it has
+    an effect and no resource, so a tf.function runs it in program order.
+    """
+    _call_arguments(call)
+    made = call.operation()
+    is_random = naming.RANDOM.is_in(call.path)
     if made.operation is not None:
-        made.operation.ordered = this.name in seam.ORDERED
-    made.uniform = not naming.RANDOM.is_in(this.path) and uniform(this.values)
-    made.data = this.name not in seam.SHAPES_ONLY and (made.data or naming.RANDOM.is_in(this.path))
-    made.shape = () if gives_scalar(this.record) else None
-    if this.path in seam.TENSOR_LISTS:
-        return Sequence("list", [made], True, this.site, this.frame.context)
+        made.operation.ordered = is_ordered
+    made.uniform = not is_random and uniform(call.values)
+    made.data = not takes_shape and (made.data or is_random)
+    made.shape = () if gives_scalar(call.record) else None
     return made
 
 
-def _object(this: Call) -> Value:
-    """Return an object of an outside class, which may keep what it is given."""
-    transfer.touch(this.frame, this.values, this.site, this.name, Certainty.POSSIBLE, "unknown")
-    made = ExternalObject(this.path, this.site, this.frame.context)
-    made.arguments = tuple((each.keyword, each.value) for each in this.arguments)
+def make_object(call: Call) -> Value:
+    """Return an object of an outside class. What it is given it may keep."""
+    transfer.touch(call.frame, call.values, call.site, call.name, Certainty.POSSIBLE, "unknown")
+    made = ExternalObject(call.path, call.site, call.frame.context)
+    made.arguments = tuple((each.keyword, each.value) for each in call.arguments)
     return made
 
 
-def _call_given(this: Call) -> None:
-    """Call a function given to an operation that is not modelled, perhaps, on tensors.
+def _call_arguments(call: Call) -> None:
+    """Call the functions that an operation without a model is given: it may, on tensors.
 
     What the device was to run as Python is never traced: the operation itself is the fault.
     """
-    if this.name in seam.PYTHON_IN_GRAPH and this.frame.context.on_device:
+    if call.name in seam.PYTHON_IN_GRAPH and call.frame.context.on_device:
         return
-    for each in this.values:
-        if isinstance(each, (Function, Bound, Partial)):
-            with this.frame.when(ConditionKey(CALLED, this.site), True):
-                element = Tensor(this.frame.context, this.site, "structure")
-                count = parameter_count(this, each)
-                args = tuple(given(element, this.site) for _ in range(count))
-                call(this.frame, each, args, this.site)
+    for each in call.values:
+        if isinstance(each, CALLABLE):
+            with call.frame.when(ConditionKey(CALLED, call.site), True):
+                element = Tensor(call.frame.context, call.site, "structure")
+                count = parameter_count(call, each)
+                args = tuple(calls.given(element, call.site) for _ in range(count))
+                calls.call(call.frame, each, args, call.site)
 
 
-def run_given(this: Call) -> Value:
+def run_given(call: Call) -> Value:
     """`assertRaises(error, function, *arguments)`: the function is called."""
-    for position, each in enumerate(this.values):
-        if isinstance(each, (Function, Bound, Partial)):
-            call(this.frame, each, this.arguments[position + 1 :], this.site)
+    for position, each in enumerate(call.values):
+        if isinstance(each, CALLABLE):
+            calls.call(call.frame, each, call.arguments[position + 1 :], call.site)
     return UNKNOWN
 
 
-def _of_object(this: Call, receiver: ExternalObject) -> Value:
+def _of_object(call: Call, receiver: ExternalObject) -> Value:
     """Call a method of an outside object: a layer reads its weights, a dataset gives another."""
-    if this.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
-        mode = seam.METRIC_METHODS[this.name]
-        transfer.access(this.frame, weights(receiver), mode, this.name, this.site)
+    if call.name in seam.METRIC_METHODS and ".metrics." in receiver.path:
+        mode = seam.METRIC_METHODS[call.name]
+        transfer.access(call.frame, weights(receiver), mode, call.name, call.site)
     sure = Certainty.DEFINITE if is_tensorflow(receiver.path) else Certainty.POSSIBLE
-    transfer.touch(this.frame, this.values, this.site, this.name, sure, "unknown")
-    if all_tensors(this.values):
-        if this.name in ("call", "__call__", "apply"):
-            return call_object(this.frame, receiver, this.arguments, this.site)
-        return transfer.result(this.frame, this.values, this.site, "unseen")
-    return ExternalObject(f"{receiver.path}.{this.name}", this.site, this.frame.context)
+    transfer.touch(call.frame, call.values, call.site, call.name, sure, "unknown")
+    if all_tensors(call.values):
+        if call.name in ("call", "__call__", "apply"):
+            return call_object(call.frame, receiver, call.arguments, call.site)
+        return transfer.result(call.frame, call.values, call.site, "unseen")
+    return ExternalObject(f"{receiver.path}.{call.name}", call.site, call.frame.context)
 
 
 def call_object(
@@ -134,7 +143,7 @@ def call_object(
     owned = weights(callee)
     if owned.sort == "weights":
         transfer.access(frame, owned, "read", callee.last, site)
-    found = keras_layers.called(frame, callee, args, site)
+    found = keras.call_layer(frame, callee, args, site)
     if found is not None:
         return found
     made = transfer.result(frame, items, site)
@@ -154,16 +163,149 @@ def _record_loss(
         computation.calls.append(ApiCall(path, site, frame.context, args, loss, made))
 
 
-def unseen(this: Call) -> Value:
+def unseen(call: Call) -> Value:
     """Call something that is not seen: tensors may go in, and a tensor may come out."""
-    values = this.values
-    transfer.touch(this.frame, values, this.site, this.name, Certainty.POSSIBLE, "unknown")
+    values = call.values
+    transfer.touch(call.frame, values, call.site, call.name, Certainty.POSSIBLE, "unknown")
     if all_tensors(values):
-        return transfer.result(this.frame, values, this.site, "unseen")
+        return transfer.result(call.frame, values, call.site, "unseen")
     if any(_is_optimizer(each) for each in values):
-        return _object(this)  # a wrapper of what it is given, by all that is seen of it
+        return make_object(call)  # a wrapper of what it is given, by all that is seen of it
     return UNKNOWN
 
 
 def _is_optimizer(value: Value) -> bool:
     return isinstance(value, ExternalObject) and value.last.endswith("Optimizer")
+
+
+FILLED = frozenset(["fill", "zeros", "ones", "zeros_like", "ones_like"])
+COPIES = frozenset(["identity", "convert_to_tensor", "cast"])
+OF_SHAPES = frozenset(["zeros_like", "ones_like"])
+
+
+def _make_constant(call: Call, dtype: str | None, shape: Shape | None) -> Tensor:
+    """Return a tensor with what the source says of it."""
+    made = call.operation()
+    made.dtype, made.shape = dtype, shape
+    varies = naming.RANDOM.is_in(call.path) or call.name.startswith("placeholder")
+    # Of a range, a size that is not seen is a setting: else it were a tensor.
+    values = [value for value in call.values if call.name != "range" or value is not UNKNOWN]
+    made.uniform = not varies and uniform(values)
+    made.filled = _is_filled(call)
+    made.data = call.name not in OF_SHAPES and (made.data or varies)
+    return made
+
+
+def _is_filled(call: Call) -> bool:
+    """Return whether all elements of what is made are equal."""
+    if call.name in FILLED:
+        return True
+    first = call.values[0] if call.arguments else NONE
+    return call.name in COPIES and isinstance(first, Tensor) and first.filled
+
+
+@model("tf.constant")
+def _constant(call: Call) -> Value:
+    dtype, shape = described(call.get("value", 0) or NONE)
+    return _make_constant(call, _dtype(call, 1, dtype), _shape(call, 2, shape))
+
+
+@model("tf.zeros", "tf.ones")
+def _zeros(call: Call) -> Value:
+    return _make_constant(call, _dtype(call, 1, "float32"), shape_of(call.get("shape", 0)))
+
+
+@model("tf.fill")
+def _fill(call: Call) -> Value:
+    dtype = described(call.get("value", 1) or NONE)[0]
+    return _make_constant(call, dtype, shape_of(call.get("dims", 0)))
+
+
+@model("tf.compat.v1.placeholder")
+def _placeholder(call: Call) -> Value:
+    return _make_constant(call, dtype_of(call.get("dtype", 0)), shape_of(call.get("shape", 1)))
+
+
+@model("tf.compat.v1.placeholder_with_default")
+def _placeholder_with_default(call: Call) -> Value:
+    dtype = described(call.get("input", 0) or NONE)[0]
+    return _make_constant(call, dtype, shape_of(call.get("shape", 1)))
+
+
+@model(
+    "tf.random.uniform",
+    "tf.random.normal",
+    "tf.random.truncated_normal",
+    "tf.compat.v1.random_uniform",
+    "tf.compat.v1.random_normal",
+    "tf.compat.v1.truncated_normal",
+)
+def _random(call: Call) -> Value:
+    return _make_constant(call, _dtype(call, 3, "float32"), shape_of(call.get("shape", 0)))
+
+
+@model("tf.zeros_like", "tf.ones_like", "tf.identity", "tf.convert_to_tensor", "tf.cast")
+def _like(call: Call) -> Value:
+    dtype, shape = described(call.values[0] if call.arguments else NONE)
+    return _make_constant(call, _dtype(call, 1, dtype), shape)
+
+
+@model("tf.range")
+def _range(call: Call) -> Value:
+    return _make_constant(call, None, (None,))
+
+
+def _dtype(call: Call, position: int, default: str | None) -> str | None:
+    given = call.get("dtype", position)
+    if given is None or given == NONE:
+        return default
+    return dtype_of(given)
+
+
+def _shape(call: Call, position: int, default: Shape | None) -> Shape | None:
+    given = call.get("shape", position)
+    return default if given is None or given == NONE else shape_of(given)
+
+
+# `tf.nest`: it asks for the structure of an argument, and takes no tensor of it
+
+
+@model("tf.nest.pack_sequence_as")
+def _pack_sequence_as(call: Call) -> Value:
+    structure = call.get("structure", 0) or UNKNOWN
+    flat = call.get("flat_sequence", 1) or UNKNOWN
+    if not any(True for _ in tensors(structure)):
+        return _packed(call, flat)
+    return transfer.each_tensor(structure, lambda _: _packed(call, flat))
+
+
+def _packed(call: Call, flat: Value) -> Value:
+    """Return a part of what is packed, of which nothing tells which it is."""
+    transfer.touch(call.frame, [flat], call.site, call.name)
+    return transfer.result(call.frame, [flat], call.site, "structure")
+
+
+# Methods of tensors
+
+OF_DICTS = frozenset(["get", "pop", "values", "keys", "items", "copy"])
+
+
+@model("tf.Tensor.*")
+def _tensor_method(call: Call) -> Value:
+    """Call a method of a tensor, an operation on it; of a structure of tensors, a part of it."""
+    receiver = call.receiver
+    assert isinstance(receiver, Tensor)
+    if receiver.sort == "structure" or (receiver.sort == "unseen" and call.name in OF_DICTS):
+        return _structure_method(call, receiver)
+    values = [receiver, *call.values]
+    transfer.touch(call.frame, values, call.site, call.name, Certainty.DEFINITE)
+    return transfer.result(call.frame, values, call.site)
+
+
+def _structure_method(call: Call, receiver: Tensor) -> Value:
+    """Return a part of a structure of tensors; its keys are no tensors."""
+    if call.name == "items":
+        return Sequence("list", [Sequence("tuple", [UNKNOWN, replace(receiver)])], True)
+    if call.name in OF_DICTS and call.name != "keys":
+        return replace(receiver)
+    return UNKNOWN

@@ -1,135 +1,48 @@
-"""Dispatch a call to the first family of models that knows its name; else it is an operation."""
+"""Answer the calls that leave the project: by a model of the table, or as operations.py does."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import cached_property, lru_cache
+from collections.abc import Iterable
+from functools import lru_cache
 
-from tpulint.analysis.domain.events import ApiCall, Argument, Variable
-from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
+from tpulint.analysis.domain.events import ApiCall, Argument
+from tpulint.analysis.domain.objects import (
+    Class,
+    ContextManagerValue,
+    ExternalObject,
+    Instance,
+    Mapping,
+    Sequence,
+    TraceTimeValue,
+)
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Const, DeferredName, External, Opaque, Value
+from tpulint.analysis.interpreter import trace_time_value
 from tpulint.analysis.interpreter.expected_failures import is_expected, unrecorded
 from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models import (
-    builtins,
     clusters,
-    collectives,
     control,
-    datasets,
-    deferred_modules,
     entry_points,
     estimators,
     feeds,
-    keras_layers,
-    keras_steps,
-    mains,
-    methods,
-    nests,
+    keras,
     operations,
-    optimize_loss,
-    side_effects,
+    python,
     strategies,
-    tensor_constants,
-    variable_scopes,
+    trace_time,
     variables,
 )
-from tpulint.analysis.models.call import Answer, Call
-from tpulint.analysis.models.frozen_arguments import snapshot
+from tpulint.analysis.models.call import CALLABLE, Call, Model, snapshot, with_deferred_call
+from tpulint.analysis.models.table import MODELS, OBSERVERS
 from tpulint.analysis.options import Settings
 from tpulint.frontends.tensorflow.hooks import Hooks
-from tpulint.knowledge import seam, trace_time
+from tpulint.knowledge import seam
+from tpulint.knowledge.calls import CallFacts, call_facts
 
 WRAPPED = External("tensorflow.compat.v1.tpu.outside_compilation")
-
-# The last names of the calls that a family can answer, where it goes by these.
-NAMED: dict[Answer, Collection[str]] = {
-    side_effects.answer: trace_time.NAMES,
-    clusters.answer: seam.OUTSIDE_COMPILATION,
-    entry_points.answer: entry_points.ANSWERED,
-    estimators.answer: estimators.ANSWERED,
-    keras_layers.answer: keras_layers.ANSWERED,
-    datasets.answer: seam.DATASET_METHODS,
-    mains.answer: frozenset(path.rpartition(".")[2] for path in mains.RUNS),
-    variable_scopes.answer: variable_scopes.ANSWERED,
-    control.answer: control.ANSWERED,
-    collectives.answer: seam.REPLICA_ID | seam.COLLECTIVES,
-    builtins.answer: builtins.ANSWERED,
-    nests.answer: nests.ANSWERED,
-    tensor_constants.answer: tensor_constants.ANSWERED,
-    optimize_loss.answer: optimize_loss.ANSWERED,
-    feeds.answer: feeds.ANSWERED,
-    variables.answer: variables.ANSWERED,
-}
-# The kinds of receivers of which a family can answer any method.
-OF_RECEIVERS: dict[Answer, tuple[type[Value], ...]] = {
-    methods.answer: methods.RECEIVERS,
-    keras_steps.answer: keras_steps.RECEIVERS,
-    variables.answer: (Variable,),
-    variables.answer_unseen: (Opaque,),
-}
-
-
-class Families(tuple[Answer, ...]):
-    """Families of models, in the order in which they are asked."""
-
-    @cached_property
-    def _asked(self) -> dict[tuple[str, type], tuple[Answer, ...]]:
-        return {}
-
-    def asked(self, name: str, receiver: type) -> tuple[Answer, ...]:
-        """Return those that may answer a call of this name, of a receiver of this kind."""
-        found = self._asked.get((name, receiver))
-        if found is None:
-            found = tuple(each for each in self if may_answer(each, name, receiver))
-            self._asked[name, receiver] = found
-        return found
-
-
-def may_answer(family: Answer, name: str, receiver: type) -> bool:
-    """Return whether a family can answer a call; one that no table says anything of can."""
-    if family not in NAMED and family not in OF_RECEIVERS:
-        return True
-    return name in NAMED.get(family, ()) or issubclass(receiver, OF_RECEIVERS.get(family, ()))
-
-
-# Receivers with methods of their own come first, then the seam, then the rest.
-FAMILIES = Families(
-    (
-        side_effects.answer,
-        methods.answer,
-        clusters.answer,
-        entry_points.answer,
-        estimators.answer,
-        feeds.answer,
-        keras_layers.answer,
-        keras_steps.answer,
-        datasets.answer,
-        strategies.answer,
-        mains.answer,
-        variables.answer,
-        variable_scopes.answer,
-        control.answer,
-        collectives.answer,
-        builtins.answer,
-        nests.answer,
-        tensor_constants.answer,
-        optimize_loss.answer,
-        operations.answer,
-    )
-)
-# For a callee that is not seen only what its name says for sure counts.
-UNSEEN = Families(
-    (
-        clusters.answer,
-        entry_points.answer,
-        estimators.answer,
-        strategies.answer,
-        variables.answer_unseen,
-        collectives.answer,
-        optimize_loss.answer,
-    )
-)
+# Packages of Python of which no function builds an operation by itself.
+STANDARD_LIBRARY = ("builtins.", "collections.", "contextlib.", "functools.", "os.", "typing.")
 
 
 class Models(Hooks):
@@ -137,7 +50,7 @@ class Models(Hooks):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self._wrappers = frozenset(each.rpartition(".")[2] for each in settings.wrappers)
+        self._wrappers = frozenset(name.rpartition(".")[2] for name in settings.wrappers)
 
     def wrapper(self, named: str, callee: Value) -> External | None:
         """Return outside_compilation where a configured wrapper of it is called."""
@@ -159,10 +72,14 @@ class Models(Hooks):
         if is_expected(record.last):
             with unrecorded(frame):
                 return operations.run_given(Call(frame, record))
-        found = _ask(frame, record, FAMILIES) or UNKNOWN
+        call = _record(frame, record)
+        for note in OBSERVERS.candidates(call):
+            note(call)
+        found = _evaluate(call) or operations.answer(call)
+        record.result = found
         if isinstance(callee, DeferredName):
             frame.session.passed.add((callee.base.path, callee.path))
-            found = deferred_modules.kept(record, callee, found)
+            found = with_deferred_call(record, callee, found)
         return _recorded(frame, record, found)
 
     def call_object(
@@ -183,12 +100,14 @@ class Models(Hooks):
         if is_expected(record.last):
             with unrecorded(frame):
                 return operations.run_given(Call(frame, record))
-        built = keras_layers.called(frame, callee, args, site)
+        built = keras.call_layer(frame, callee, args, site)
         if built is not None:
             return built
-        found = _ask(frame, record, UNSEEN)
+        call = _record(frame, record)
+        found = _evaluate(call, is_resolved=False)
         if found is None:
-            found = operations.unseen(Call(frame, record))
+            return _recorded(frame, record, operations.unseen(call))
+        record.result = found
         return _recorded(frame, record, found)
 
 
@@ -208,20 +127,92 @@ def _builds_nothing(record: ApiCall) -> bool:
 @lru_cache(maxsize=4096)
 def _names_no_operation(path: str) -> bool:
     last = path.rpartition(".")[2]
-    return builtins.knows(path) or last in seam.SCOPES or "logging" in path
+    return path.startswith(STANDARD_LIBRARY) or last in seam.SCOPES or "logging" in path
 
 
-def _ask(frame: Frame, record: ApiCall, families: Families) -> Value | None:
+def _record(frame: Frame, record: ApiCall) -> Call:
+    """Note a call for the rules and the order of operations."""
     context = frame.context
     if not context.muted:
         computation = context.computation
         (computation.calls if computation else frame.session.program.calls).append(record)
         if not _builds_nothing(record):
             frame.may_build()
-    call = Call(frame, record)
-    for family in families.asked(call.name, type(call.receiver)):
-        found = family(call)
-        if found is not None:
-            record.result = found
-            return found
+    return Call(frame, record)
+
+
+def _evaluate(call: Call, *, is_resolved: bool = True) -> Value | None:
+    """Return what the most specific model answers, None where no model does."""
+    for candidate in MODELS.candidates(call, is_resolved):
+        value = candidate(call)
+        if value is not None:
+            return value
     return None
+
+
+def answer_by(facts: CallFacts) -> Model:
+    """Return the model of the calls that a row of `calls.toml` is about."""
+
+    def answer_by_facts(call: Call) -> Value | None:
+        first = call.values[0] if call.arguments else UNKNOWN
+        if facts.calls:
+            return _CALLING[facts.calls](call)
+        match facts.returns:
+            case "argument":
+                return first
+            case "function":
+                is_given = len(call.values) == 1 and isinstance(first, (*CALLABLE, Class))
+                return first if is_given else None
+            case "unknown":
+                return UNKNOWN
+            case "operation":
+                return call.operation("operation")
+            case "object":
+                return operations.make_object(call)
+            case "array":
+                return ExternalObject(call.path, call.site, call.frame.context)
+            case "draw":
+                # Outside device code it is a number like any other.
+                on_device = call.frame.context.on_device
+                return TraceTimeValue(call.path, call.site) if on_device else None
+            case "number":
+                on_device = call.frame.context.on_device
+                return trace_time_value.among(call.values) if on_device else None
+            case "context":
+                return ContextManagerValue(facts.scope, call.site)
+        made = operations.make_tensor(
+            call, takes_shape=facts.takes_shape, is_ordered=facts.is_ordered
+        )
+        if facts.returns == "tensors":
+            return Sequence("list", [made], True, call.site, call.frame.context)
+        return made
+
+    return answer_by_facts
+
+
+_CALLING: dict[str, Model] = {
+    "branches": control.conditional,
+    "loop": control.loop,
+    "host": clusters.outside_compilation,
+}
+# The modules of models enter theirs when they are imported, before these rows.
+MODULES = (
+    clusters,
+    entry_points,
+    estimators,
+    feeds,
+    keras,
+    python,
+    strategies,
+    trace_time,
+    variables,
+)
+
+
+def add_facts(rows: Iterable[CallFacts]) -> None:
+    """Enter the facts of rows: tpulint's own, and those of a team for its helper libraries."""
+    for row in rows:
+        MODELS.add(row.names, answer_by(row))
+
+
+add_facts(call_facts())

@@ -10,7 +10,7 @@ from tpulint.analysis.domain.events import Argument, Context, Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import UNKNOWN, Choice, Const, Value
-from tpulint.analysis.models.frozen_arguments import snapshot
+from tpulint.analysis.models.call import snapshot
 from tpulint.syntax import ir
 
 CONTEXT = Context(run=1)

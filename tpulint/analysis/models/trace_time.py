@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import Effect, Tensor
-from tpulint.analysis.domain.objects import Sequence, TraceTimeValue
+from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Const, Value
-from tpulint.analysis.interpreter import expressions, trace_time_value
+from tpulint.analysis.interpreter import expressions
 from tpulint.analysis.models.call import Call
-from tpulint.knowledge.trace_time import (
-    CLOCKS,
-    DRAWING_MODULES,
-    DRAWS,
-    KEEPS,
-    NAMES,
-    NUMBERS,
-    OPENS,
-    SHOWS,
-    WRITE_MODES,
-)
+from tpulint.analysis.models.table import observe
 from tpulint.syntax.expression_nodes import (
     Attribute,
     BinaryOperation,
@@ -34,62 +24,68 @@ from tpulint.syntax.expression_nodes import (
 from tpulint.syntax.nodes import Expression
 
 
-def answer(this: Call) -> Value | None:
-    """Note the effect; answer only what reads a clock or draws a number."""
-    if this.name not in NAMES or not this.frame.context.on_device:
-        return None
-    if this.path in CLOCKS or (this.name in DRAWS and this.path.startswith(DRAWING_MODULES)):
-        return TraceTimeValue(this.path, this.site)
-    if this.path in NUMBERS:
-        return trace_time_value.among(this.values)
-    if this.frame.context.muted:
-        return None
-    if isinstance(this.receiver, Sequence):
-        if this.name in KEEPS:
-            _keep(this, this.receiver)
-    elif this.name in SHOWS and (this.path == "builtins.print" or "logging" in this.path):
+@observe(
+    "builtins.print",
+    *(f"?.logging.{name}" for name in ("print", "info", "warning", "error", "debug", "warn")),
+)
+def _note_shown(call: Call) -> None:
+    """Note that a tensor is put into words: by itself, or in a format."""
+    if _is_recorded(call):
         shown = [
             maybe
-            for each in this.arguments
-            if each.node is not None
-            for maybe in _shown(this, each.node)
+            for argument in call.arguments
+            if argument.node is not None
+            for maybe in _shown(call, argument.node)
         ]
         if shown:
-            _note(this, "shows", not all(shown))
-    elif this.name in OPENS and (this.path == "builtins.open" or "gfile" in this.path):
-        _write(this)
-    return None
+            _note(call, "shows", not all(shown))
 
 
-def _note(this: Call, kind: str, sure: bool) -> None:
-    computation = this.frame.context.computation
+@observe(*(f"builtins.list.{name}" for name in ("append", "insert", "appendleft", "add")))
+def _note_kept(call: Call) -> None:
+    if _is_recorded(call) and isinstance(call.receiver, Sequence):
+        _keep(call, call.receiver)
+
+
+@observe("builtins.open", "?.gfile.GFile", "?.gfile.FastGFile", "?.gfile.Open", "?.gfile.open")
+def _note_written(call: Call) -> None:
+    if _is_recorded(call):
+        _write(call)
+
+
+def _is_recorded(call: Call) -> bool:
+    return call.frame.context.on_device and not call.frame.context.muted
+
+
+def _note(call: Call, kind: str, sure: bool) -> None:
+    computation = call.frame.context.computation
     assert computation is not None
-    found = Effect(kind, this.name, this.site, this.frame.context, this.site, sure)
+    found = Effect(kind, call.name, call.site, call.frame.context, call.site, sure)
     computation.effects.append(found)
 
 
-def _keep(this: Call, receiver: Sequence) -> None:
+def _keep(call: Call, receiver: Sequence) -> None:
     """Put a tensor into a list that was made outside the computation."""
     made = receiver.made
-    if made is None or made.computation is this.frame.context.computation:
+    if made is None or made.computation is call.frame.context.computation:
         return
-    kept = [maybe for each in this.values for maybe in _tensors(each)]
+    kept = [maybe for each in call.values for maybe in _tensors(each)]
     if kept:
-        _note(this, "keeps", not made.muted and not all(kept))
+        _note(call, "keeps", not made.muted and not all(kept))
 
 
-def _write(this: Call) -> None:
-    mode = this.get("mode", 1)
+def _write(call: Call) -> None:
+    mode = call.get("mode", 1)
     text = mode.value if isinstance(mode, Const) else None
-    if isinstance(text, str) and text.startswith(WRITE_MODES):
-        _note(this, "writes", True)
+    if isinstance(text, str) and text.startswith(("w", "a", "x")):
+        _note(call, "writes", True)
 
 
-def _shown(this: Call, node: Expression) -> Iterator[bool]:
+def _shown(call: Call, node: Expression) -> Iterator[bool]:
     """Yield the tensors that are put into the words: by themselves, or in a format."""
     for part in _formatted(node):
         if isinstance(part, (Name, Attribute, Subscript)):
-            yield from _tensors(expressions.value(this.frame, part))
+            yield from _tensors(expressions.value(call.frame, part))
 
 
 def _tensors(value: Value) -> Iterator[bool]:
