@@ -2,9 +2,9 @@
 
     python scripts/assertions.py
 
-A test asserts with `assert`, with `pytest.raises`, `warns` or `fail`, with a method `assert_...`,
-by running a process that must succeed (`check=True`), or by calling a helper of the tests that
-does.
+A test asserts with `assert`, with `pytest.raises`, `warns` or `fail`, with something that is called
+`assert_...`, by running a process that must succeed (`check=True`), or by calling a helper of the
+tests that does.
 """
 
 from __future__ import annotations
@@ -93,6 +93,8 @@ def _checks(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if isinstance(node.func, ast.Name) and node.func.id.startswith("assert"):
+        return True
     checked = any(
         each.arg == "check" and isinstance(each.value, ast.Constant) and each.value.value is True
         for each in node.keywords

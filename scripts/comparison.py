@@ -23,8 +23,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.rules.pages import Block, pages  # noqa: E402  (the checkout comes first)
+from tests.rules.pages import pages  # noqa: E402  (the checkout comes first)
 from tpulint.codes import CODES  # noqa: E402
+from tpulint.testing import Block  # noqa: E402  (the checkout comes first)
 
 PAGE = ROOT / "docs" / "comparison.md"
 MARK = re.compile(r"\s*#\s*(error|possible):.*")

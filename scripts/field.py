@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.rules.pages import Block
 from tests.rules.reports import Report, reports
 from tpulint.codes import CODES
+from tpulint.testing import Block
 
 HEAD = """\
 # Public bug reports

@@ -19,7 +19,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # The packages of the analyzer, lowest first. A module imports from its own layer or below.
 LAYERS = (
     {"", "finding", "codes", "ordering", "disk", "notebook", "patterns", "cache_dir"}
-    | {"worker_pool", "unfinished"},
+    | {"unfinished"},
     {"source", "config", "knowledge"},
     {"syntax"},
     {"analysis.names", "analysis.options", "analysis.soft_placement", "analysis.estimator_homes"},
@@ -36,12 +36,12 @@ LAYERS = (
     },
     {"queries"},
     {"diagnostics"},
-    {"rules"},
-    {"output", "map.pictures"},
-    {"pipeline"},
+    {"rules", "plugins"},
+    {"output", "map.pictures", "extend"},
+    {"pipeline", "worker_pool"},
     {"explain", "map", "run"},
     {"server"},
-    {"cli", "__main__"},
+    {"cli", "testing", "__main__"},
 )
 
 

@@ -16,12 +16,12 @@ Graph = Mapping[str, set[str]]
 BASE, ENTRY, FEATURES = "base", "analysis", "features"
 _FRONT = "frontends.tensorflow"
 LABELS = {
-    "cli": "commands, options, pytest plugin",
+    "cli": "commands, options, pytest plugin, testing",
     "server": "the Language Server Protocol",
     FEATURES: "explain, map, run: a directory a command",
     "pipeline": "the steps of a check, in one driver",
     "output": "one pure function a format, and the pictures of a map",
-    "rules": "one module per rule, its page beside it",
+    "rules": "one module per rule, its page beside it; plugins, extend: those of others",
     "diagnostics": "traces, fixes, suppressions, baseline",
     "queries": "questions that several rules ask of a program",
     ENTRY: "entry_discovery, build_program",
@@ -40,6 +40,7 @@ _FILES = {name: box for names, box in zip(LAYERS, (BASE, BASE)) for name in name
 _FILES |= dict.fromkeys(LAYERS[3], _NAMES) | dict.fromkeys(LAYERS[9], ENTRY)
 _FILES |= dict.fromkeys(LAYERS[15], FEATURES)
 _FILES |= {"map.pictures": "output", "__main__": "cli", "frontends": _FRONT}
+_FILES |= {"plugins": "rules", "extend": "rules", "worker_pool": "pipeline", "testing": "cli"}
 
 
 def mermaid() -> str:

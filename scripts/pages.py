@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.rules.consoles import consoles, missing, transcript  # noqa: E402
-from tests.rules.pages import Page, pages  # noqa: E402  (the checkout comes first)
+from tests.rules.pages import pages  # noqa: E402  (the checkout comes first)
+from tpulint.testing import Page  # noqa: E402  (the checkout comes first)
 
 
 def main() -> int:

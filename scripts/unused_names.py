@@ -14,6 +14,10 @@ used: Any = None
 used.Plugin
 used.write_chrome_trace
 
+# Plug-ins use them, and the tests.
+used.page_tests
+used.uses_runtime
+
 # Output formats are found by their name.
 used.concise
 used.github

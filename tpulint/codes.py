@@ -7,7 +7,7 @@ its family: `tpulint/rules/clusters/tpu201_nested_outside_compilation.py`, its p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +38,8 @@ FAMILIES = {
 class Code(NamedTuple):
     """`code` as users write it, `name` in kebab case, `summary` one line without a full stop.
 
-    `fixes` are the kinds of fix that its findings can come with.
+    `fixes` are the kinds of fix that its findings can come with. `plugin` is what adds the rule to
+    tpulint, with its version, and `link` the address of the page that it may have on the web.
     """
 
     code: str
@@ -46,6 +47,8 @@ class Code(NamedTuple):
     severity: Severity
     summary: str
     fixes: tuple[Applicability, ...] = ()
+    plugin: str = ""
+    link: str = ""
 
     @property
     def path(self) -> str:
@@ -55,13 +58,13 @@ class Code(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The rule's page on the web."""
-        return f"{PAGES}/{self.path}.md"
+        """The rule's page on the web; "" where that of a plug-in has none."""
+        return self.link if self.plugin else f"{PAGES}/{self.path}.md"
 
 
 HOME = "https://github.com/tpulint/tpulint"
 PAGES = f"{HOME}/blob/main/tpulint/rules"
-SHAPE = r"TPU\d{3}"
+SHAPE = r"[A-Z]{3}\d{3}"
 TABLE = Path(__file__).with_name("codes.tsv")
 
 
@@ -87,6 +90,7 @@ OF_THE_TOOL = (
 RULES: dict[str, Code] = {row.code: row for row in _read(TABLE)}
 CODES: dict[str, Code] = {row.code: row for row in OF_THE_TOOL} | RULES
 NAMES: dict[str, str] = {row.name: row.code for row in CODES.values()}
+OWN = dict(CODES)  # without those of plug-ins
 # The rules about names alone: no program has to be read for them.
 OF_NAMES = frozenset(code for code in CODES if code.startswith("TPU8"))
 
@@ -98,3 +102,12 @@ def codes_of(selector: str) -> frozenset[str]:
         return frozenset((named,))
     start = "" if selector.upper() == "ALL" else selector.upper()
     return frozenset(code for code in CODES if code.startswith(start)) if selector else frozenset()
+
+
+def use(rows: Iterable[Code]) -> None:
+    """Add the rules of plug-ins, in the place of those that were added before."""
+    for row in [row for row in CODES.values() if row.plugin]:
+        del CODES[row.code], RULES[row.code], NAMES[row.name]
+    for row in rows:
+        CODES[row.code] = RULES[row.code] = row
+        NAMES[row.name] = row.code

@@ -15,6 +15,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.context import BaseContext
 
+from tpulint import plugins
+
 Initializer = Callable[[], object]
 
 
@@ -23,7 +25,9 @@ def worker_pool(
     processes: int, initializer: Initializer | None = None
 ) -> Iterator[ProcessPoolExecutor]:
     """Open a pool of `processes` workers, each of which calls `initializer` first."""
-    pool = ProcessPoolExecutor(processes, safe_context(), prepare_worker, (initializer,))
+    # A spawned interpreter has loaded no plug-in.
+    begin = (plugins.active().options, initializer)
+    pool = ProcessPoolExecutor(processes, safe_context(), prepare_worker, begin)
     try:
         yield pool
     except Exception:
@@ -42,8 +46,9 @@ def kill_workers() -> None:
         child.kill()
 
 
-def prepare_worker(initializer: Initializer | None) -> None:
+def prepare_worker(options: plugins.PluginOptions, initializer: Initializer | None) -> None:
     """Leave Ctrl-C to the parent, and end when it ends."""
+    plugins.require(options)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, name="tpulint-parent", daemon=True).start()
     if initializer is not None:

@@ -6,42 +6,14 @@ from collections.abc import Collection
 from pathlib import Path
 from textwrap import dedent
 
-from tests.rules.comparison import assert_same
-from tests.rules.pages import Block, Expected, split, write
-from tpulint.codes import CODES
-from tpulint.config import Config
-from tpulint.finding import Certainty, Finding
-from tpulint.pipeline import driver
+from tpulint import testing
+from tpulint.finding import Finding
+from tpulint.testing import Block, Expected, findings, found_marks, split
 
 
 def program(text: str) -> Block:
     """A program as it would be in a page; all its lines may be indented."""
     return Block("test", 0, "", "", "", split(dedent(text).strip("\n").split("\n")))
-
-
-def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Finding]:
-    """Every finding of every rule in the block's files."""
-    write(block, folder)
-    config = Config(root=str(folder), certainty=Certainty.POSSIBLE, jobs=1, wrappers=wrappers)
-    request = driver.Request(config, frozenset(CODES), (str(folder),))
-    run = driver.check(driver.discover(request))
-    assert not run.failures, run.failures
-    places = [(each.span, each.code, each.message) for each in run.findings]
-    assert len(set(places)) == len(places), "a finding is reported twice"
-    return list(run.findings)
-
-
-def found_marks(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Expected]:
-    """The same, as the marks of a page say it."""
-    return sorted(
-        Expected(
-            Path(each.span.filename).relative_to(folder).as_posix(),
-            each.span.start.row,
-            each.code,
-            each.certainty.value,
-        )
-        for each in findings(block, folder, wrappers)
-    )
 
 
 def reported(
@@ -65,8 +37,7 @@ def expected(text: str, families: Collection[str]) -> list[Expected]:
 
 def assert_marked(text: str, folder: Path) -> None:
     """Fail unless all rules together report exactly what the marks of `text` expect."""
-    block = program(text)
-    assert_same(found_marks(block, folder), block.expected)
+    testing.assert_marked(program(text), folder)
 
 
 def messages(text: str, folder: Path, code: str) -> list[tuple[str, str]]:

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-from tests.rules.analysis import findings
-from tests.rules.pages import Block, Page, fences, write
 from tpulint.cli.main import main
 from tpulint.codes import CODES
 from tpulint.finding import Applicability
+from tpulint.testing import Block, Page, fences, findings, write
 
 PROMPT = "$ tpulint "
 CHECK = "check"

@@ -24,8 +24,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, TypedDict
 
-from tests.rules.pages import MAIN, Block, write
 from tpulint.run.failure import RunFailure, failure_of
+from tpulint.testing import MAIN, Block, write
 
 SECONDS_A_PROGRAM = 60
 AT_ONCE = 2

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
-from tests.rules.pages import Block, write
 from tpulint.codes import CODES
 from tpulint.config import Config
 from tpulint.diagnostics.fix import Fixed, fix_all
 from tpulint.finding import Certainty, Finding
 from tpulint.pipeline import driver
 from tpulint.source import Source
+from tpulint.testing import Block, write
 
 BEGIN = """\
 import tensorflow as tf

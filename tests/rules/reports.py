@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.rules.pages import Block, split
+from tpulint.testing import Block, split
 
 FIELD = Path(__file__).with_name("field")
 

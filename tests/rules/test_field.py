@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import found_marks
-from tests.rules.comparison import assert_same
 from tests.rules.reports import Report, read, reports
 from tpulint.codes import CODES
+from tpulint.testing import assert_same
 
 REPORTS = reports()
 SHOWN = [report for report in REPORTS if report.faulty]

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import findings
-from tests.rules.pages import Page, pages
+from tests.rules.pages import pages
 from tpulint.codes import CODES, RULES
 from tpulint.rules import HERE
+from tpulint.testing import Page
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.code)

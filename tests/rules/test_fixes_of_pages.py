@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.rules.fixing import fixed
-from tests.rules.pages import Block, pages
+from tests.rules.pages import pages
 from tpulint.codes import CODES
+from tpulint.testing import Block
 
 # The fixes of TPU002 are in comments, which pages take for marks.
 FIXED = [code for code, row in CODES.items() if row.fixes and code != "TPU002"]

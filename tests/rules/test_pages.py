@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import found_marks
-from tests.rules.comparison import assert_same
 from tests.rules.consoles import consoles, missing
 from tests.rules.execution import Outcome, execute, within
-from tests.rules.pages import HEADINGS, RULES, Block, Page, pages, write
+from tests.rules.pages import HEADINGS, RULES, pages
 from tpulint.codes import CODES
 from tpulint.run.explain import explain
+from tpulint.testing import Block, Page, assert_same, write
 
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in page.blocks]

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.rules.analysis import findings
-from tests.rules.pages import Block, pages
+from tests.rules.pages import pages
 from tpulint.finding import DEVICE_LANE, HOST_LANE
+from tpulint.testing import Block
 
 TRACED = ("TPU101", "TPU102", "TPU103", "TPU104", "TPU105", "TPU201", "TPU202", "TPU206", "TPU207")
 BOTH_LANES = ("TPU101", "TPU102", "TPU103", "TPU105", "TPU207")

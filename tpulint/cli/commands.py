@@ -13,7 +13,7 @@ import sys
 
 from tpulint.cache_dir import clear, is_ours
 from tpulint.cli.report import colored, out, print_messages, write_file
-from tpulint.cli.request import closest, request_of_file
+from tpulint.cli.request import activate, closest, request_of_file
 from tpulint.config import ConfigError
 from tpulint.disk import OWN_FILE_LIMIT_BYTES, read_regular
 from tpulint.output.merged import Unmergeable, merged
@@ -111,6 +111,7 @@ def read(path: str) -> str:
 def clean(options: argparse.Namespace) -> int:
     """Remove the cache, and nothing that tpulint has not made."""
     here = os.getcwd()
+    activate(options, here)
     config = closest(options, here).of(here)
     directory = cache_place(config, here).directory
     if directory is None or (os.path.isdir(directory) and not is_ours(directory)):

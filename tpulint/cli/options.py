@@ -131,7 +131,24 @@ def add_configuration(command: Any) -> None:
         metavar="FILE|KEY=VALUE",
         help="use this configuration file, or set this key (TOML) over every file",
     )
-    command.add_argument("--isolated", action="store_true", help="use no configuration file")
+    command.add_argument(
+        "--isolated",
+        action="store_true",
+        help="use no configuration file and no installed plug-in",
+    )
+    add_plugins(command)
+
+
+def add_plugins(command: Any) -> None:
+    command.add_argument(
+        "--rules-dir",
+        action="append",
+        metavar="DIR",
+        help="load the rules and models in this directory",
+    )
+    command.add_argument(
+        "--no-plugins", action="store_true", help="load no rules or models of installed packages"
+    )
 
 
 # The commands of tpulint, and what each of them runs; never a traceback.
@@ -229,7 +246,17 @@ def add_rule(rule: Parser) -> None:
     rule.add_argument("code", nargs="?", metavar="CODE")
     rule.add_argument("--all", action="store_true", help="explain every rule")
     rule.add_argument("--output-format", choices=("text", "markdown", "json"), default="text")
+    add_plugins(rule)
     rule.set_defaults(run=run_rule)
+
+
+def add_new_rule(command: Parser) -> None:
+    add = command.add_argument
+    add("code", metavar="CODE", help="three capitals and three digits, such as ABC101")
+    add("name", metavar="NAME", help="two or more words in kebab-case")
+    add("summary", metavar="SUMMARY", help="one line: what the rule reports")
+    add("--directory", metavar="DIR", default="tpulint_rules", help="(tpulint_rules)")
+    command.set_defaults(run=run_new_rule)
 
 
 def add_merge(command: Parser) -> None:
@@ -237,6 +264,7 @@ def add_merge(command: Parser) -> None:
     add("reports", nargs="+", metavar="REPORT", help="what the shards wrote: JSON, jsonl or SARIF")
     add("-o", "--output-file", metavar="FILE", help="write the report to FILE")
     add("-e", "--exit-zero", action="store_true", help="exit 0 even if there are findings")
+    add_plugins(command)
     command.set_defaults(run=run_merge)
 
 
@@ -245,6 +273,7 @@ def add_server(server: Parser) -> None:
         "--tcp", type=int, metavar="PORT", help="serve one client on a port of this machine"
     )
     server.add_argument("--stdio", action="store_true", help="serve standard input (the default)")
+    add_plugins(server)
     server.set_defaults(run=run_server)
 
 
@@ -345,23 +374,35 @@ def run_map(options: argparse.Namespace) -> int:
 
 
 def run_rule(options: argparse.Namespace) -> int:
+    from tpulint.cli.request import activate, print_problems
     from tpulint.output.reference import rule_page
 
     if options.all == (options.code is not None):
         raise ConfigError("rule: give one CODE, or --all")
+    print_problems(activate(options, "."))
     sys.stdout.write(rule_page(options.code, options.output_format))
     return 0
 
 
+def run_new_rule(options: argparse.Namespace) -> int:
+    from tpulint.cli.new_rule import new_rule
+
+    return new_rule(options)
+
+
 def run_merge(options: argparse.Namespace) -> int:
     from tpulint.cli.commands import merge
+    from tpulint.cli.request import activate, print_problems
 
+    print_problems(activate(options, "."))
     return merge(options)
 
 
 def run_server(options: argparse.Namespace) -> int:
     from tpulint.cli.commands import serve
+    from tpulint.cli.request import activate, print_problems
 
+    print_problems(activate(options, "."))
     return serve(options.tcp)
 
 
@@ -371,13 +412,14 @@ def run_config(options: argparse.Namespace) -> int:
 
         sys.stdout.write(schema_text())
         return 0
-    from tpulint.cli.request import closest
+    from tpulint.cli.request import activate, closest, print_problems
     from tpulint.output.reference import settings
 
     if not os.path.lexists(options.path):
         raise ConfigError(f"{options.path}: no such file or directory")
     full = os.path.abspath(options.path)
     folder = full if os.path.isdir(full) else os.path.dirname(full)
+    print_problems(activate(options, folder))
     sys.stdout.write(settings(closest(options, folder).of(folder)))
     return 0
 
@@ -407,6 +449,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "map": ("draw a program: device, host, what crosses, who waits", add_map),
     "merge": ("make one report of those of the shards of a run", add_merge),
     "rule": ("explain a rule", add_rule),
+    "new-rule": ("write the first version of a rule of your own", add_new_rule),
     "run": ("run a TPU program on this CPU", add_run),
     "server": ("serve editors over the Language Server Protocol", add_server),
     "config": ("show every key of the configuration", add_config),

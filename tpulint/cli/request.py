@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from tpulint import plugins
 from tpulint.config import Config, ConfigError, load_config, overridden
 from tpulint.config.files import Closest, parse_toml
 from tpulint.config.keys import KEYS
@@ -33,6 +34,26 @@ class Override(NamedTuple):
     value: Any
     origin: str
     adds: bool = False
+
+
+def activate(options: argparse.Namespace, start: str) -> tuple[str, ...]:
+    """Load the plug-ins for a run on the directory `start`; the answer is lines about others.
+
+    It comes before all configuration, which may name the codes of these plug-ins.
+    """
+    files = [each for each in vars(options).get("config") or () if os.path.isfile(each)]
+    isolated = bool(vars(options).get("isolated"))
+    choice = plugins.choose(
+        files or [start], options.rules_dir or (), isolated=isolated, none=options.no_plugins
+    )
+    plugins.activate(choice.options)
+    return choice.notes
+
+
+def print_problems(notes: Iterable[str]) -> None:
+    """Write the lines about plug-ins to standard error, where no check reports them."""
+    for line in (*map(str, plugins.active().failures), *notes):
+        print(f"tpulint: {line}", file=sys.stderr)
 
 
 def closest(options: argparse.Namespace, start: str) -> Closest:
@@ -165,6 +186,7 @@ def request_of(options: argparse.Namespace) -> driver.Request:
     paths = tuple(options.paths) or (".",)
     refuse_contradictions(options, paths)
     start = start_of(paths, options.stdin_filename)
+    notes = activate(options, start)
     way = closest(options, start)
     config = way.of(start)
     if options.baseline:
@@ -192,7 +214,7 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         shard=shard_of(options.shard),
         scheduler=options.scheduler,
         timed=options.statistics,
-        warnings=place.warnings,
+        warnings=(*notes, *place.warnings),
     )
 
 
@@ -216,6 +238,7 @@ def request_of_file(command: str, options: argparse.Namespace, path: str) -> dri
     if fault is not None:
         raise ConfigError(f"{path}: {fault}")
     start = os.path.dirname(os.path.abspath(path))
+    notes = activate(options, start)
     way = closest(options, start)
     config = way.of(start)
     place = NO_CACHE if options.no_cache else cache_place(config, start)
@@ -225,7 +248,7 @@ def request_of_file(command: str, options: argparse.Namespace, path: str) -> dri
         (path,),
         cache=place.directory,
         closest=way,
-        warnings=place.warnings,
+        warnings=(*notes, *place.warnings),
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from tpulint.config.model import Config, from_table
-from tpulint.config.readers import ConfigError
+from tpulint.config.readers import ConfigError, words
 from tpulint.disk import (
     CONFIGURATION_LIMIT_BYTES,
     TooLargeFileError,
@@ -18,6 +19,7 @@ from tpulint.patterns import Patterns
 PYPROJECT = "pyproject.toml"
 # The first of them that a directory holds counts there, as with ruff's.
 FILES = (".tpulint.toml", "tpulint.toml", PYPROJECT)
+ALLOW = "allow-rules-dir"  # the key of the user's own configuration
 
 
 def find_config(start: str) -> Config:
@@ -94,6 +96,68 @@ def parse_toml(where: str, data: bytes) -> dict[str, object]:
         return tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{where}: not TOML: {error}") from None
+
+
+# Directories with rules. They are read by themselves: the codes that a configuration names may be
+# those of rules that are not loaded yet.
+
+
+class NamedDirectories(NamedTuple):
+    """The directories with rules (absolute) that a configuration file names."""
+
+    file: str
+    directories: tuple[str, ...] = ()
+
+
+def named_rules_directories(start: str) -> NamedDirectories:
+    """Return the directories that the configuration closest to the directory `start` names.
+
+    `start` may also be a configuration file. Raises ConfigError.
+    """
+    directory = os.path.abspath(start)
+    if os.path.isfile(directory):
+        return _rules_directories(directory, read_table(directory) or {}, "rules-dir")
+    while True:
+        for name in FILES:
+            path = os.path.join(directory, name)
+            table = read_table(path) if is_regular(path) else None
+            if table is not None:
+                return _rules_directories(path, table, "rules-dir")
+        above = os.path.dirname(directory)
+        if above == directory:
+            return NamedDirectories("")
+        directory = above
+
+
+def allowed_rules_directories() -> tuple[str, ...]:
+    """Return the directories whose rules the user allows projects to use. Raises ConfigError."""
+    path = user_config_path()
+    if not is_regular(path):
+        return ()
+    table = read_table(path) or {}
+    for key in table:
+        if key != ALLOW:
+            raise ConfigError(f"{path}: '{key}' cannot be set for all projects, only {ALLOW}")
+    return _rules_directories(path, table, ALLOW).directories
+
+
+def user_config_path() -> str:
+    """Return the place of the user's own configuration."""
+    if os.name == "nt":
+        base = os.environ.get("APPDATA") or os.path.expanduser("~")
+    else:
+        base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser(os.path.join("~", ".config"))
+    return os.path.join(base, "tpulint", "tpulint.toml")
+
+
+def _rules_directories(path: str, table: Mapping[str, object], key: str) -> NamedDirectories:
+    try:
+        named = words(table.get(key, []))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {key}: {error}") from None
+    root = os.path.dirname(os.path.abspath(path))
+    full = (os.path.normpath(os.path.join(root, os.path.expanduser(each))) for each in named)
+    return NamedDirectories(path, tuple(full))
 
 
 # The configuration of each file: the closest one, and over it what the command line says.

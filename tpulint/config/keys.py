@@ -120,6 +120,17 @@ _KEYS = (
         "Functions that run the callable they are given by `outside_compilation`, by dotted name.",
     ),
     ConfigKey(
+        "rules-dir",
+        readers.words,
+        STRINGS,
+        [],
+        'rules-dir = ["tools/tpulint"]',
+        "Directories with rules and models of your own (docs/extending.md). They are code, so they "
+        "are only loaded where the user allows it: by `--rules-dir`, or by `allow-rules-dir` in "
+        "the user's own configuration.",
+        "run",
+    ),
+    ConfigKey(
         "assume-tpu",
         readers.boolean,
         {"type": "boolean"},

@@ -31,6 +31,7 @@ class Config(NamedTuple):
     certainty: Certainty = Certainty.DEFINITE
     target_tensorflow: str | None = None
     wrappers: tuple[str, ...] = ()
+    rules_dir: tuple[str, ...] = ()
     assume_tpu: bool = False
     baseline: str | None = None
     cache_dir: str | None = None

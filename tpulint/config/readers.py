@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tpulint.codes import CODES, NAMES, codes_of
+from tpulint.codes import CODES, NAMES, SHAPE, codes_of
 from tpulint.finding import Certainty
 
 TARGET = re.compile(r"1\.15|2\.x|2\.\d+")
@@ -22,6 +22,8 @@ def codes(value: object) -> tuple[str, ...]:
 def selector(word: str) -> str:
     """One code, beginning of codes, rule's name or ALL. Raises ConfigError where it fits none."""
     if not codes_of(word):
+        if re.fullmatch(SHAPE, word.upper()) and word[:3].upper() not in {x[:3] for x in CODES}:
+            raise ConfigError(f"unknown code '{word.upper()}'; no loaded plug-in has it")
         known = list(CODES) if word[:3].upper() == "TPU" else [*CODES, *NAMES]
         shown = word if word.lower() == word and "-" in word else word.upper()
         near = nearest(shown, known) or nearest(word.lower(), list(NAMES))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from tpulint.codes import codes_of
+from tpulint.codes import CODES, codes_of
 from tpulint.diagnostics.fix import edited
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
 from tpulint.source import Source
@@ -220,7 +220,7 @@ def sureness(
 
 
 def is_own(suppression: Suppression, code: str) -> bool:
-    return suppression.own or OWN.fullmatch(code) is not None
+    return suppression.own or OWN.fullmatch(code) is not None or code.upper() in CODES
 
 
 def is_idle(suppression: Suppression, code: str, active: Collection[str]) -> bool:
@@ -269,11 +269,19 @@ def whole_removal(suppression: Suppression) -> Edit:
 OWN_NOQA = re.compile(rb"noqa\s*:[^\n]*TPU\d", re.IGNORECASE)
 
 
-def may_name_own_codes(data: bytes) -> bool:
-    """Return whether these bytes can hold a suppression that names tpulint or a code of its own."""
-    if b"tpulint:" in data:
+def may_name_own_codes(data: bytes, names_tpu: bool = True) -> bool:
+    """Return whether these bytes can hold a suppression that names tpulint or a code of its own.
+
+    `names_tpu`: they have the word TPU somewhere, as all codes but those of plug-ins do.
+    """
+    if names_tpu and b"tpulint:" in data:
         return True
-    return (b"noqa" in data or b"NOQA" in data) and OWN_NOQA.search(data) is not None
+    if b"noqa" not in data and b"NOQA" not in data:
+        return False
+    if names_tpu and OWN_NOQA.search(data) is not None:
+        return True
+    upper = data.upper()
+    return any(row.code.encode() in upper for row in CODES.values() if row.plugin)
 
 
 # `--add-suppressions`: a comment with its reason at every finding's line.

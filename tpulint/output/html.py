@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from tpulint.codes import CODES
+from tpulint.codes import CODES, Code
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Finding, Span, Step
 from tpulint.map.pictures.model import (
     CALL,
@@ -78,12 +78,17 @@ def page(title: str, body: str, style: str) -> str:
     )
 
 
+def linked(code: Code) -> str:
+    """Return the code, as a link to its page where that is on the web."""
+    return f'<a href="{escape(code.url)}">{code.code}</a>' if code.url else code.code
+
+
 def article(finding: Finding, context: RenderContext, key: str) -> str:
     """Return a finding; `key` makes the names in its picture unique in the page."""
     code = CODES[finding.code]
     parts = [
         f'<article class="{finding.certainty.value}">\n'
-        f'<h2><a href="{escape(code.url)}">{finding.code}</a> {escape(code.name)}</h2>\n'
+        f"<h2>{linked(code)} {escape(code.name)}</h2>\n"
         f"<p>{prose(one_line(finding.message))} ({finding.certainty.value})</p>\n"
         f"<code>{escape(context.short(finding.span))}</code>\n"
     ]

@@ -25,7 +25,7 @@ def item(finding: Finding, context: RenderContext) -> dict[str, object]:
     code = CODES[finding.code]
     span = finding.span
     cell, start = context.place(span.filename, span.start)
-    return {
+    row: dict[str, object] = {
         "cell": cell,
         "certainty": finding.certainty.value,
         "code": finding.code,
@@ -38,8 +38,11 @@ def item(finding: Finding, context: RenderContext) -> dict[str, object]:
         "noqa_row": context.noqa_row(finding),
         "severity": code.severity.value,
         "trace": [step_item(step, context) for step in finding.trace],
-        "url": code.url,
+        "url": code.url or None,
     }
+    if code.plugin:
+        row["plugin"] = code.plugin
+    return row
 
 
 def place(location: Location) -> dict[str, int]:

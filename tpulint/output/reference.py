@@ -47,9 +47,9 @@ def item(row: Code) -> dict[str, object]:
         "fixes": [each.value for each in row.fixes],
         "severity": row.severity.value,
         "implemented": True,
-        "url": row.url,
+        "url": row.url or None,
         "explanation": page(row.code),
-    }
+    } | ({"plugin": row.plugin} if row.plugin else {})
 
 
 def with_fixes(row: Code, page: str) -> str:

@@ -67,7 +67,7 @@ def rule(code: Code) -> dict[str, object]:
     from tpulint.rules import page
 
     text = page(code.code)
-    return {
+    descriptor: dict[str, object] = {
         "id": code.code,
         "name": code.name,
         "shortDescription": {"text": code.summary},
@@ -75,6 +75,11 @@ def rule(code: Code) -> dict[str, object]:
         "help": {"text": text, "markdown": text},
         "defaultConfiguration": {"level": code.severity.value},
     }
+    if code.plugin:
+        descriptor["properties"] = {"plugin": code.plugin}
+    if not code.url:
+        del descriptor["helpUri"]
+    return descriptor
 
 
 def result(

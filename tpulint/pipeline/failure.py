@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.codes import CODES
+
 if TYPE_CHECKING:
     from tpulint.analysis.domain.program import ReadingFailure
+    from tpulint.plugins import PluginFailure
 
 
 class FileFailure(NamedTuple):
@@ -36,11 +39,14 @@ class RuleFailure(NamedTuple):
     error: str
 
     def __str__(self) -> str:
+        plugin = CODES[self.code].plugin
+        if plugin:
+            return f"plug-in {plugin}: error in rule {self.code}: {self.error}"
         return f"internal error in rule {self.code}: {self.error}"
 
 
 if TYPE_CHECKING:
-    Failure = FileFailure | ProgramFailure | RuleFailure | ReadingFailure
+    Failure = FileFailure | ProgramFailure | RuleFailure | ReadingFailure | PluginFailure
 
 
 def describe(error: BaseException) -> str:

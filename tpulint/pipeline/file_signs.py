@@ -50,7 +50,7 @@ def signs_in(
         _hash_of_imports(statements(data) if written is None else written),
         seam,
         seam and names_estimators(data),
-        tpus and may_name_own_codes(data),
+        may_name_own_codes(data, tpus),
         is_script(data),
         placement_in(data) if SIGN in data else None,
         NamesInFile(missing, bool(missing) and keeps_keras_2(data)),

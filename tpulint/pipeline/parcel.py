@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
-from tpulint import __version__
+from tpulint import __version__, plugins
 from tpulint.finding import Finding, Span
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
@@ -53,6 +53,7 @@ class Analyzer(NamedTuple):
     package: str
     python: str
     libcst: str
+    plugins: plugins.PluginOptions
 
 
 class OtherAnalyzer(NamedTuple):
@@ -67,7 +68,8 @@ _alone = threading.Lock()  # the recursion limit is the whole process's
 
 def this_analyzer() -> Analyzer:
     minor = ".".join(platform.python_version_tuple()[:2])
-    return Analyzer(__version__, package_hash(), minor, version("libcst"))
+    options = plugins.active().options
+    return Analyzer(__version__, package_hash(), minor, version("libcst"), options)
 
 
 def recorded(batch: Batch, job: Job) -> RecordingDisk:
@@ -108,6 +110,7 @@ def read_parcel(sender: Analyzer, data: bytes) -> Answer:
 
     What another analyzer has packed is not even unpacked.
     """
+    plugins.require(sender.plugins)
     mine = this_analyzer()
     if mine != sender:
         return OtherAnalyzer(mine)

@@ -13,6 +13,7 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint import plugins
 from tpulint.config.files import Closest
 from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import read_regular
@@ -65,6 +66,8 @@ def check(filename: str, data: bytes) -> CheckedFile:
 def project_around(folder: str) -> tuple[str | None, Closest]:
     """Return the project that the folder is in, and the way to its files' configurations."""
     root = project_of(folder)
+    # The host (flake8) shows no notes: whoever wants to know runs `tpulint check`.
+    plugins.require(plugins.choose([root or folder]).options)
     return root, Closest(root or folder)
 
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint import plugins
 from tpulint.config import Config
 from tpulint.config.files import Closest
 from tpulint.diagnostics.resolve import RuleSelection, selected
@@ -75,11 +76,12 @@ class Request(NamedTuple):
 
 def codes_by(config: Config, layer: RuleSelection) -> frozenset[str]:
     """Return the codes that a configuration and the command line ask for."""
-    return _selected(RuleSelection(config.select, config.extend_select, config.ignore), layer)
+    own = RuleSelection(config.select, config.extend_select, config.ignore)
+    return _selected(plugins.active(), own, layer)
 
 
 @functools.cache
-def _selected(*layers: RuleSelection) -> frozenset[str]:
+def _selected(_: plugins.PluginSet, *layers: RuleSelection) -> frozenset[str]:
     return selected(layers)
 
 

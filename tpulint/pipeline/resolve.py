@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from tpulint import plugins
 from tpulint.config import Config
 from tpulint.finding import Certainty, Finding
 from tpulint.pipeline.analysis import Analysis
@@ -60,7 +61,7 @@ def begun(task: Task) -> CheckResult:
     config = task.request.config
     unset = ("target-tensorflow",) if config.target_tensorflow is None else ()
     return CheckResult(
-        failures=task.failures,
+        failures=(*plugins.active().failures, *task.failures),
         warnings=task.warnings,
         notes=task.notes,
         files=len(task.filenames),

@@ -7,13 +7,20 @@ import hashlib
 import os
 
 import tpulint
+from tpulint import plugins
 
 SUFFIXES = (".py", ".toml", ".tsv")
 APART = ("runtime", "__pycache__")  # folders that no finding depends on
 
 
-@functools.cache
 def package_hash() -> str:
+    """Return the hash of all code that findings can depend on: the package's, and plug-ins'."""
+    key = plugins.active().key
+    return hashlib.sha256(f"{own_hash()}\n{key}".encode()).hexdigest() if key else own_hash()
+
+
+@functools.cache
+def own_hash() -> str:
     """Return the hash of all files of the package that findings can depend on."""
     digest = hashlib.sha256()
     top = os.path.dirname(tpulint.__file__)

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Collection
 from pathlib import Path
 
+from tpulint import plugins
 from tpulint.analysis.domain.program import Program
 from tpulint.codes import CODES, RULES
 from tpulint.finding import Finding
@@ -16,12 +17,16 @@ HERE = Path(__file__).parent
 
 def load(code: str) -> Rule:
     """Return the rule `code`."""
+    if CODES[code].plugin:
+        return plugins.active().rules[code]()
     importlib.import_module(".".join(["tpulint", "rules", *CODES[code].path.split("/")]))
     return REGISTERED[code]()
 
 
 def page(code: str) -> str:
     """Return the text of the rule's page (markdown)."""
+    if CODES[code].plugin:
+        return plugins.page_of(code)
     return (HERE / f"{CODES[code].path}.md").read_text(encoding="utf-8")
 
 

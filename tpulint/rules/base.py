@@ -35,6 +35,7 @@ class Rule(ABC):
     `name`: in kebab case.
     `summary`: one line without a full stop.
     `fixes`: the kinds of fix that its findings can come with.
+    `url`: the address of the page of a plug-in's rule, if it has one on the web.
     """
 
     code: ClassVar[str]
@@ -42,6 +43,7 @@ class Rule(ABC):
     severity: ClassVar[Severity]
     summary: ClassVar[str]
     fixes: ClassVar[tuple[Applicability, ...]] = ()
+    url: ClassVar[str] = ""
 
     @abstractmethod
     def check(self, program: Program, report: Report) -> None:

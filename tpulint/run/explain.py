@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from tpulint import plugins
 from tpulint.analysis.names.target_release import Targets
 from tpulint.codes import CODES
 from tpulint.config import Config, find_config
@@ -47,7 +48,9 @@ def explain(
     `own` begins the paths of the program's own package, which may be installed.
     """
     files = tuple(sorted({*files_of(failures, program, own), *ran}))
-    config = find_config(start_of(files, None))
+    start = start_of(files, None)
+    plugins.require(plugins.choose([start]).options)
+    config = find_config(start)
     if config.target_tensorflow is None and not any(map(states_release, files)):
         config = config._replace(target_tensorflow=release)
     # Suppressed or not: it did happen.

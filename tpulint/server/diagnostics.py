@@ -146,7 +146,7 @@ def diagnostic_of(
         message=finding.message + doubt,
         severity=SEVERITIES[code.severity, finding.certainty],
         code=finding.code,
-        code_description=types.CodeDescription(href=code.url),
+        code_description=types.CodeDescription(href=code.url) if code.url else None,
         source=SOURCE,
         tags=[TAGS[finding.code]] if finding.code in TAGS else None,
         related_information=steps_of(finding, sources, units, documents) or None,

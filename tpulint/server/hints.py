@@ -72,7 +72,8 @@ def page(code: str) -> str:
     """Return the page of a rule, and where it is on the web."""
     from tpulint.output.reference import rule_page
 
-    return f"{rule_page(code, 'markdown').strip()}\n\n[{code}]({CODES[code].url})"
+    text, url = rule_page(code, "markdown").strip(), CODES[code].url
+    return f"{text}\n\n[{code}]({url})" if url else text
 
 
 def markdown(text: str) -> types.MarkupContent:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.pages import Block, pages, write
+from tests.rules.pages import pages
 from tests.unit.map.drawn import closes, of_file
 from tpulint.config import ConfigError
 from tpulint.finding import Certainty
 from tpulint.map.pictures.model import ComputationMap
+from tpulint.testing import Block, write
 
 DEADLOCKS = ("TPU101", "TPU105")
 BLOCKS = [

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from scripts.new_rule import layout, objection
-from tests.rules.pages import HEADINGS, read_page
+from tests.rules.pages import HEADINGS
 from tpulint.codes import CODES, Code
 from tpulint.finding import Severity
+from tpulint.testing import read_page
 
 
 def test_a_new_rule_is_laid_out_whole(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.execution import execute
-from tests.rules.pages import Expected, read_page, write
+from tpulint.testing import Expected, read_page, write
 
 PAGE = """\
 # TPU201 nested-outside-compilation

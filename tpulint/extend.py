@@ -1,0 +1,92 @@
+"""The stable interface for rules of your own: all that they import comes from here.
+
+What this module exports keeps its name and meaning, as the command line does (docs/stability.md).
+Everything else in tpulint may change in any release. docs/extending.md shows how to write a rule,
+and `tpulint new-rule` writes the first version of one.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from tpulint import plugins
+from tpulint.analysis.domain.events import (
+    Access,
+    ApiCall,
+    Argument,
+    Cluster,
+    Computation,
+    Context,
+    Tensor,
+    Variable,
+)
+from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.site import Site
+from tpulint.analysis.domain.values import UNKNOWN, Const, Value
+from tpulint.diagnostics.traces import path_to_site
+from tpulint.finding import (
+    Applicability,
+    Certainty,
+    Edit,
+    Fix,
+    Location,
+    Severity,
+    Span,
+    Step,
+)
+from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
+from tpulint.queries.device_code import compiled_calls, moved_calls
+from tpulint.rules.base import Report, Rule
+
+__all__ = [
+    "UNKNOWN",
+    "Access",
+    "ApiCall",
+    "Applicability",
+    "Argument",
+    "Certainty",
+    "Cluster",
+    "Computation",
+    "Const",
+    "Context",
+    "Edit",
+    "Fix",
+    "Location",
+    "Program",
+    "Report",
+    "Rule",
+    "Severity",
+    "Site",
+    "Span",
+    "Step",
+    "Tensor",
+    "Value",
+    "Variable",
+    "certainty",
+    "compiled_calls",
+    "device_calls",
+    "path_to_site",
+    "register",
+]
+
+AnyRule = TypeVar("AnyRule", bound=type[Rule])
+
+
+def register(rule: AnyRule) -> AnyRule:
+    """Add a rule to those that run. Raises ValueError for one that lacks a code or a name."""
+    plugins.register_rule(rule)
+    return rule
+
+
+def device_calls(program: Program) -> list[tuple[Computation, ApiCall]]:
+    """Return the calls in device code of functions that the project does not define.
+
+    `compiled_calls` leaves out those in computations with soft placement: TensorFlow may move these
+    to the host.
+    """
+    return [*compiled_calls(program), *moved_calls(program)]
+
+
+def certainty(program: Program, computation: Computation, context: Context) -> Certainty:
+    """Return DEFINITE where what is built at `context` is certainly compiled for a TPU."""
+    return definite_if(is_compiled_for_tpu(program, computation, context))

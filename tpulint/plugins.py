@@ -1,0 +1,351 @@
+"""Rules and models of others: where they come from, and which of them a run uses.
+
+Two kinds of code are loaded. An installed distribution names modules by the entry points
+`tpulint.rules` and `tpulint.models`: its user has installed it. A local directory is loaded where
+the user names it on the command line, or allows it in the user's own configuration. It is never
+loaded because a checked repository asks for it: checking a repository must not run its code.
+
+An error of a plug-in is one line that names the plug-in, and costs nobody else's findings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import re
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from tpulint import codes
+from tpulint.codes import SHAPE, Code
+from tpulint.config.files import (
+    allowed_rules_directories,
+    named_rules_directories,
+    user_config_path,
+)
+from tpulint.disk import read_regular
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from tpulint.rules.base import Rule
+
+RULES_GROUP = "tpulint.rules"
+MODELS_GROUP = "tpulint.models"
+RESERVED = "TPU"
+KEBAB_CASE = r"[a-z0-9]+(-[a-z0-9]+)+"
+LOCAL_FILES = (".py", ".md", ".toml")
+
+
+class PluginOptions(NamedTuple):
+    """The plug-ins to use: the installed ones or not, and local directories (absolute)."""
+
+    installed: bool = True
+    directories: tuple[str, ...] = ()
+
+
+class Plugin(NamedTuple):
+    """One source of rules and models.
+
+    name: as errors show it, with its version. key: what cached findings depend on.
+    """
+
+    name: str
+    key: str
+
+
+class PluginFailure(NamedTuple):
+    """A plug-in that cannot be used, or a rule of it."""
+
+    plugin: str
+    error: str
+
+    def __str__(self) -> str:
+        return f"plug-in {self.plugin}: {self.error}"
+
+
+class PluginSet:
+    """The plug-ins in use, what they add, and what is wrong with them."""
+
+    def __init__(self, options: PluginOptions) -> None:
+        self.options = options
+        self.plugins: list[Plugin] = []
+        self.failures: list[PluginFailure] = []
+        self.rules: dict[str, type[Rule]] = {}
+        self.rows: dict[str, Code] = {}
+
+    @property
+    def key(self) -> str:
+        """What cached findings depend on: the plug-ins with their versions, or their files."""
+        return "\n".join(plugin.key for plugin in self.plugins)
+
+    def add(self, plugin: Plugin, rules: Iterable[type[Rule]]) -> None:
+        """Add the rules of a plug-in, except those whose code or name is taken."""
+        for rule in rules:
+            problem = self._objection(rule)
+            if problem is not None:
+                self.failures.append(PluginFailure(plugin.name, problem))
+                continue
+            self.rules[rule.code] = rule
+            self.rows[rule.code] = Code(
+                *(rule.code, rule.name, rule.severity, rule.summary, rule.fixes),
+                plugin=plugin.name,
+                link=rule.url,
+            )
+
+    def _objection(self, rule: type[Rule]) -> str | None:
+        """Return why the rule cannot be added, None where it can be."""
+        if rule.code.startswith(RESERVED):
+            return f"{rule.code}: codes that begin with {RESERVED} belong to tpulint"
+        for row in (*codes.OWN.values(), *self.rows.values()):
+            if rule.code == row.code:
+                return f"{rule.code} is a code of {row.plugin} already"
+            if rule.name == row.name:
+                return f"{rule.code}: the name '{rule.name}' belongs to {row.code}" + (
+                    f" of {row.plugin}" if row.plugin else " of tpulint"
+                )
+        return None
+
+
+# The classes that plug-ins have registered, by module and name, in the order of their definitions.
+# They stay here when another set is activated, because a module is only imported once.
+_registered: dict[tuple[str, str], type[Rule]] = {}
+_active = PluginSet(PluginOptions(installed=False))
+
+
+def register_rule(rule: type[Rule]) -> None:
+    """Note a rule of a plug-in. Raises ValueError for one that cannot be shown to users."""
+    where = f"rule {rule.__name__}"
+    for name in ("code", "name", "summary", "severity"):
+        if not hasattr(rule, name):
+            raise ValueError(f"{where} has no `{name}`")
+    if re.fullmatch(SHAPE, rule.code) is None:
+        raise ValueError(f"{where}: the code {rule.code!r} is not three capitals and three digits")
+    if re.fullmatch(KEBAB_CASE, rule.name) is None:
+        raise ValueError(f"{where}: the name {rule.name!r} is not two or more words in kebab-case")
+    _registered[rule.__module__, rule.__qualname__] = rule
+
+
+class PluginChoice(NamedTuple):
+    """The plug-ins that a run may use, and lines about those that it may not."""
+
+    options: PluginOptions
+    notes: tuple[str, ...] = ()
+
+
+def choose(
+    starts: Iterable[str], given: Iterable[str] = (), *, isolated: bool = False, none: bool = False
+) -> PluginChoice:
+    """Return the plug-ins for a run on the directories `starts`.
+
+    `given` are the directories that the user names on the command line. `isolated` leaves out the
+    configuration and what is installed, `none` only the latter.
+    """
+    directories = [os.path.abspath(directory) for directory in given]
+    notes: list[str] = []
+    allowed = () if isolated else allowed_rules_directories()
+    for start in () if isolated else starts:
+        for directory in named_rules_directories(start).directories:
+            if directory in directories:
+                continue
+            if is_inside(directory, allowed):
+                directories.append(directory)
+            else:
+                notes.append(refusal(named_rules_directories(start).file, directory))
+    options = PluginOptions(not (isolated or none), tuple(dict.fromkeys(directories)))
+    return PluginChoice(options, tuple(dict.fromkeys(notes)))
+
+
+def is_inside(directory: str, allowed: Iterable[str]) -> bool:
+    """Return whether `directory`, links resolved, is one of `allowed` or below one."""
+    real = os.path.realpath(directory)
+    return any(
+        f"{real}{os.sep}".startswith(f"{os.path.realpath(each)}{os.sep}") for each in allowed
+    )
+
+
+def refusal(file: str, directory: str) -> str:
+    """Return the line about a directory that only a project's configuration names."""
+    shown = os.path.relpath(directory)
+    return (
+        f"{os.path.relpath(file)}: rules-dir: the rules in {shown} are not loaded, for a repository"
+        f" cannot ask to run its code; to load them, give --rules-dir {shown}, or add"
+        f' allow-rules-dir = ["{directory}"] to {user_config_path()}'
+    )
+
+
+def active() -> PluginSet:
+    """Return the plug-ins in use."""
+    return _active
+
+
+def activate(options: PluginOptions) -> PluginSet:
+    """Load the plug-ins of `options`, and use them instead of those in use so far."""
+    global _active
+    _active = PluginSet(options)
+    if options.installed:
+        for plugin, entry_points in installed_plugins():
+            _load_installed(_active, plugin, entry_points)
+    for directory in options.directories:
+        _load_directory(_active, directory)
+    codes.use(_active.rows.values())
+    return _active
+
+
+def require(options: PluginOptions) -> None:
+    """Load the plug-ins of `options` if others are in use, as in a new process."""
+    if _active.options != options:
+        activate(options)
+
+
+# Installed distributions.
+
+
+def installed_plugins() -> list[tuple[Plugin, list[EntryPoint]]]:
+    """Return the distributions with entry points of tpulint, by name."""
+    if not any(map(_names_tpulint, sys.path)):
+        return []  # importing importlib.metadata takes longer than most checks
+    from importlib.metadata import distributions
+
+    found: dict[str, tuple[Plugin, list[EntryPoint]]] = {}
+    for distribution in distributions():
+        entry_points = [
+            entry_point
+            for entry_point in distribution.entry_points
+            if entry_point.group in (RULES_GROUP, MODELS_GROUP)
+        ]
+        name = distribution.metadata["Name"]
+        # The first distribution of a name on the path is the one that imports find.
+        if entry_points and name not in found:
+            full = f"{name} {distribution.version}"
+            found[name] = Plugin(full, full), entry_points
+    return [found[name] for name in sorted(found)]
+
+
+def _names_tpulint(directory: str) -> bool:
+    """Return whether a distribution in a directory of `sys.path` has entry points of tpulint."""
+    try:
+        entries = os.listdir(directory or ".")
+    except OSError:
+        return False
+    for entry in entries:
+        if entry.endswith((".dist-info", ".egg-info")):
+            try:
+                if b"[tpulint." in read_regular(os.path.join(directory, entry, "entry_points.txt")):
+                    return True
+            except OSError:
+                continue  # most distributions have no entry points
+    return False
+
+
+def _load_installed(plugins: PluginSet, plugin: Plugin, entry_points: list[EntryPoint]) -> None:
+    plugins.plugins.append(plugin)
+    for entry_point in entry_points:
+        try:
+            loaded = entry_point.load()
+            rules = list(_rules_of(loaded)) if entry_point.group == RULES_GROUP else []
+            if entry_point.group == RULES_GROUP and not rules:
+                raise ValueError("no rule is registered there")
+        except (Exception, SystemExit) as error:
+            where = f"{entry_point.group} {entry_point.name} = {entry_point.value}"
+            plugins.failures.append(PluginFailure(plugin.name, f"{where}: {_described(error)}"))
+        else:
+            plugins.add(plugin, rules)
+
+
+def _rules_of(loaded: object) -> Iterator[type[Rule]]:
+    """Yield the rule that an entry point names, or those that are registered in its module."""
+    name = loaded.__name__ if isinstance(loaded, types.ModuleType) else None
+    for rule in _registered.values():
+        if rule is loaded or (name and f"{rule.__module__}.".startswith(f"{name}.")):
+            yield rule
+
+
+# Local directories.
+
+
+def _load_directory(plugins: PluginSet, directory: str) -> None:
+    """Load the modules of a directory; those that begin with `_` and tests are only imported."""
+    plugin = Plugin(directory, f"{directory} {directory_hash(directory)}")
+    plugins.plugins.append(plugin)
+    package = _package_of(directory)
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError as error:
+        plugins.failures.append(PluginFailure(directory, error.strerror or str(error)))
+        return
+    for name in names:
+        stem, suffix = os.path.splitext(name)
+        if suffix != ".py" or stem.startswith(("_", "test_")) or stem == "conftest":
+            continue
+        try:
+            module = importlib.import_module(f"{package}.{stem}")
+        except (Exception, SystemExit) as error:
+            plugins.failures.append(PluginFailure(directory, f"{name}: {_described(error)}"))
+        else:
+            plugins.add(plugin, list(_rules_of(module)))
+
+
+def _package_of(directory: str) -> str:
+    """Return the package that holds the modules of a directory, so that they can import others.
+
+    It is no directory of `sys.path`: its modules must not hide those of other packages.
+    """
+    name = f"_tpulint_rules_{hashlib.sha256(directory.encode()).hexdigest()[:12]}"
+    if name not in sys.modules:
+        package = types.ModuleType(name)
+        package.__path__ = [directory]
+        sys.modules[name] = package
+    return name
+
+
+def directory_hash(directory: str) -> str:
+    """Return the hash of the names and contents of the files that findings can depend on."""
+    digest = hashlib.sha256()
+    for folder, folders, names in os.walk(directory):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith(LOCAL_FILES):
+                path = os.path.join(folder, name)
+                try:
+                    content = hashlib.sha256(read_regular(path)).hexdigest()
+                except OSError:
+                    content = ""
+                place = os.path.relpath(path, directory)
+                digest.update(f"{place}\0{content}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _described(error: BaseException) -> str:
+    """Return the error in one line, with its place in the plug-in."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    # The frames of the import system say nothing, and those of tpulint are not at fault.
+    machinery = ("<", os.path.dirname(__file__), os.path.dirname(importlib.__file__))
+    own = [frame for frame in frames if not frame.filename.startswith(machinery)]
+    where = f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:200]}{where}" if text else type(error).__name__ + where
+
+
+# Pages.
+
+
+def page_of(code: str) -> str:
+    """Return the page of a rule: the file beside its module, or its docstring."""
+    rule = _active.rules[code]
+    row = _active.rows[code]
+    stem = f"{code.lower()}_{row.name.replace('-', '_')}"
+    module = sys.modules[rule.__module__]
+    folder = os.path.dirname(getattr(module, "__file__", None) or "")
+    try:
+        return read_regular(os.path.join(folder, f"{stem}.md")).decode("utf-8", "replace")
+    except OSError:
+        import inspect
+
+        text = inspect.cleandoc(rule.__doc__ or "")
+        return f"# {code} {row.name}\n\nReports {row.summary}.\n" + (f"\n{text}\n" if text else "")
