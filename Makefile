@@ -52,7 +52,7 @@ lint: .venv/ready
 docs: .venv/ready
 	.venv/bin/python scripts/codes.py --write
 	.venv/bin/python scripts/docs.py --write
-	git diff --exit-code -- README.md docs tpulint/codes.tsv
+	git status --short -- README.md docs tpulint/codes.tsv
 
 # The documentation site, in build/site.
 site: .venv-site/ready $(MERMAID)
