@@ -23,6 +23,7 @@ from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.codes import CODES
 from tpulint.config import Config
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline import driver
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch
@@ -45,7 +46,7 @@ class Steps(NamedTuple):
 def measured(batch: Batch) -> Steps:
     """Take all steps of a check of the batch."""
     times = [time.process_time()]
-    graph = ImportGraph(Files({}))
+    graph = ImportGraph(Files({}, installed=INSTALLED))
     prefiltered = driver.prefilter_files(batch, batch.filenames, graph=graph)
     times.append(time.process_time())
     jobs = driver.divide_files(batch, prefiltered, graph)

@@ -22,7 +22,7 @@ RULE = '''"""{code}: {summary}."""
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Program
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.finding import Severity
 from tpulint.rules.base import Report, Rule, register
 

@@ -20,7 +20,6 @@ from tpulint.analysis.domain.events import (
     Tensor,
     Variable,
 )
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import UNKNOWN, Const, Value
 from tpulint.diagnostics.traces import path_to_site
@@ -34,6 +33,7 @@ from tpulint.finding import (
     Span,
     Step,
 )
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls, moved_calls
 from tpulint.rules.base import Report, Rule

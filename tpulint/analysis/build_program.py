@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tpulint.analysis import disabled_estimators, entry_discovery, refused_branches
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.interpreter.interpreter import Interpreter
 from tpulint.analysis.interpreter.observer import Observer
@@ -16,8 +15,11 @@ from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.analysis.resolver.project import Project
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.soft_programs import importers
 from tpulint.syntax.summaries import Store
+
+PASSED = "on the host, in a module without TPU code"  # why a function was not followed
 
 
 class Summarized(NamedTuple):
@@ -43,14 +45,15 @@ def build_program(
     for each in summarized:
         project.add(each.filename, each.module)
     modules = [each.module for each in summarized if each.module is not None]
-    interpreter = Interpreter(project, Models(settings), observer)
+    program = Program()
+    interpreter = Interpreter(project, Models(settings), observer, program)
     entry_discovery.read_all(interpreter, modules, settings.wrappers)
-    disabled_estimators.drop(interpreter.program, files.disk)
-    refused_branches.drop(interpreter.program)
+    disabled_estimators.drop(program, files.disk)
+    refused_branches.drop(program)
     store.release()
-    program = interpreter.program
     program.failures = interpreter.failures
-    program.skipped = interpreter.skipped()
+    skipped = interpreter.skipped()
+    program.skipped = {PASSED: len(skipped)} if skipped else {}
     program.unfollowed = interpreter.unfollowed
     paths = [each.path for each in program.modules]
     program.find_importers = functools.partial(importers, ImportGraph(files), paths)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import ApiCall, Computation
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
 from tpulint.analysis.estimator_homes import home_of
 from tpulint.disk import DISK, Disk
+from tpulint.frontends.tensorflow.program import Program
 
 
 def drop(program: Program, disk: Disk = DISK) -> None:

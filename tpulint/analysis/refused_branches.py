@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from tpulint.analysis.domain.context import ConditionKey, cover
-from tpulint.analysis.domain.events import MODEL_FN, Computation, Context
-from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.events import Computation, Context
 from tpulint.analysis.domain.values import Opaque
-from tpulint.knowledge.seam import EVALUATION, PREDICTION, TRAINING
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.knowledge.seam import EVALUATION, MODEL_FN, PREDICTION, TRAINING
 
 PLAIN, TPUS = "EstimatorSpec", "TPUEstimatorSpec"
 Condition = tuple[ConditionKey, object]

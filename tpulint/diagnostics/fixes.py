@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.arity import signature_of
 from tpulint.analysis.domain.events import Access, ApiCall, Argument, Cluster, Computation
 from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import Bound, Value
 from tpulint.finding import Applicability, Fix, Span
+from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.queries.variable_conflicts import Conflict
 from tpulint.syntax.expression_nodes import dotted_path
 from tpulint.syntax.statement_nodes import Import, ImportFrom

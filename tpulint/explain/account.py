@@ -10,7 +10,7 @@ import tokenize
 from collections.abc import Sequence
 
 from tpulint.analysis.domain.events import Cluster, Computation
-from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.program import Feed
 from tpulint.codes import RULES
 from tpulint.config import ConfigError
 from tpulint.config.files import Closest
@@ -26,6 +26,7 @@ from tpulint.explain.events import (
 )
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.frontends.tensorflow.prefilter import passes
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.seam import SIGNS
 from tpulint.pipeline import driver
 from tpulint.pipeline.batch import Batch, Job

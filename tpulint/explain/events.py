@@ -19,7 +19,7 @@ from tpulint.analysis.domain.events import (
     Use,
 )
 from tpulint.analysis.domain.objects import ExternalObject, Function, Instance
-from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.program import Feed
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Opaque, Value
 from tpulint.analysis.interpreter.frame import Frame
@@ -36,6 +36,7 @@ from tpulint.explain.explanation import (
     RuleNote,
 )
 from tpulint.finding import Certainty, Finding
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering.truth import Truth
 from tpulint.pipeline.check_result import CheckResult
 from tpulint.pipeline.request import Request

@@ -37,6 +37,11 @@ TPU_MODULES = _words(
 # tensorflow/python/tpu/tpu_replication.py
 OUTSIDE_COMPILATION = _words("outside_compilation experimental_map_outside_compilation")
 
+MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
+SENT = "outside_compilation"  # who takes an argument that crosses to the host
+# The calls that need only that something has run: a host order, and no value crosses back.
+CONTROL_TAKERS = frozenset(["control_dependencies", "group", "no_op"])
+
 # tensorflow_estimator/python/estimator/mode_keys.py: all members of ModeKeys.
 MODES = _words("TRAIN EVAL PREDICT")
 
@@ -244,6 +249,8 @@ SIGN_CLASSES = (b"TPUEstimator", b"TPUStrategy", b"TPUDistributionStrategy", b"T
 # parameters are not TensorFlow's: copies are made to have some more.
 FORKED = {"TPUEstimator": "model_fn", "TPUEstimatorSpec": "mode"}
 
+# Packages that are taken as installed even where the project has a folder of that name.
+INSTALLED = _words("tensorflow keras tf_keras numpy sonnet absl six tpulint")
 TENSORFLOW_ROOTS = ("tensorflow", "tf", "keras", "tf_keras", "sonnet", "tensorflow_probability")
 
 

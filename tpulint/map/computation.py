@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tpulint.analysis.domain.events import (
-    MODEL_FN,
-    SENT,
     TOUCHES,
     Access,
     Cluster,
@@ -21,13 +19,15 @@ from tpulint.analysis.domain.events import (
 )
 from tpulint.analysis.domain.objects import ExternalObject, function_of
 from tpulint.analysis.domain.objects import Sequence as Items
-from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.program import Feed
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Value, options
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.operations import builds
+from tpulint.knowledge.seam import MODEL_FN, SENT
 from tpulint.map.lanes import EventBoxes, OpenBox, Part, Regions, segment_node, timeline
 from tpulint.map.pictures.model import (
     CLUSTER,

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tpulint.analysis.domain.events import Cluster, Computation
-from tpulint.analysis.domain.program import Program
 from tpulint.config import ConfigError
 from tpulint.config.readers import nearest
 from tpulint.disk import DISK
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.computation import map_of
 from tpulint.map.lanes import Definition, Part, definitions
 from tpulint.map.pictures.model import ComputationMap, ProgramMap

@@ -313,10 +313,10 @@ class Regions:
 
 def _title(scope: Scope, branch: int) -> str:
     if scope.kind == COND:
-        return f"branch {branch} of {'an `if`' if scope.autograph else 'a conditional'} on a tensor"
+        return f"branch {branch} of {'an `if`' if scope.converted else 'a conditional'} on a tensor"
     if scope.kind == LOOP:
         return "Python loop, unrolled"
-    return "loop on a tensor" if scope.autograph else "loop on the device"
+    return "loop on a tensor" if scope.converted else "loop on the device"
 
 
 # The lanes of a computation: device segments, calls, and the host clusters opposite them.

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tpulint.analysis.domain.program import Program
+    from tpulint.frontends.tensorflow.program import Program
 
 MANY = 1_000_000  # objects, of about 150 bytes each: what is left of some 100,000 lines
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tpulint.analysis.names.target_release import Targets
 from tpulint.codes import CODES, OF_NAMES
 from tpulint.disk import take_passed_over
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job, in_order
 from tpulint.pipeline.check_result import CheckResult
@@ -39,9 +40,9 @@ from tpulint.pipeline.stamps import Stamps
 from tpulint.pipeline.task import Task, changed_since, find_files, in_shard
 
 if TYPE_CHECKING:
-    from tpulint.analysis.domain.program import Program
     from tpulint.analysis.interpreter.observer import Observer
     from tpulint.analysis.resolver.import_graph import ImportGraph
+    from tpulint.frontends.tensorflow.program import Program
     from tpulint.pipeline.render import Rendered, Style
     from tpulint.pipeline.rule_run import RuleResult
     from tpulint.pipeline.warm import Warm
@@ -249,7 +250,7 @@ def read_program(
     from tpulint.syntax.deep_stack import deeply
     from tpulint.syntax.summaries import Store as NewStore
 
-    files = Files(batch.given, batch.disk)
+    files = Files(batch.given, batch.disk, installed=INSTALLED)
     summaries = store or NewStore()
 
     def read() -> Program:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from tpulint.disk import PassedOver, note_passed_over, take_passed_over
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.collector import collect_if_many, take_apart_if_many
@@ -314,7 +315,9 @@ def _new_graph(
     from tpulint.analysis.resolver.files import Asked, Files
     from tpulint.analysis.resolver.import_graph import ImportGraph
 
-    return ImportGraph(Files(batch.given, batch.disk), known, asked or Asked(), ahead)
+    return ImportGraph(
+        Files(batch.given, batch.disk, installed=INSTALLED), known, asked or Asked(), ahead
+    )
 
 
 _batch: Batch | None = None  # of a process that works for another

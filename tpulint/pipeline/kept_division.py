@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline import kept_entry
 from tpulint.pipeline.batch import Job
 from tpulint.pipeline.kept_entry import KeptEntry
@@ -74,7 +75,7 @@ class KeptDivision:
         from tpulint.analysis.resolver.files import Files
         from tpulint.analysis.resolver.import_graph import ImportGraph
 
-        graph = ImportGraph(Files({}), None, last.asked)
+        graph = ImportGraph(Files({}, installed=INSTALLED), None, last.asked)
         if any(graph.imported(each) != last.imported[each][1] for each in paths):
             return False
         imported = {**{path: found for path, (_, found) in last.imported.items()}, **graph.known}

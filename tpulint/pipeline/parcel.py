@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import __version__, plugins
 from tpulint.finding import Finding, Span
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.executor import ProgramStep
@@ -80,7 +81,7 @@ def recorded(batch: Batch, job: Job) -> RecordingDisk:
     from tpulint.analysis.resolver.import_graph import ImportGraph
 
     disk = RecordingDisk()
-    files = Files({}, disk)
+    files = Files({}, disk, installed=INSTALLED)
     graph = ImportGraph(files)
     targets = Targets(batch.settings.target_tensorflow, disk)
     reached = [graph.reached(os.path.abspath(each)) for each in job.seeds]

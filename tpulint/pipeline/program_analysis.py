@@ -6,14 +6,15 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.analysis import Analysis, ProgramInputs
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.program_inputs import counting, required
 
 if TYPE_CHECKING:
-    from tpulint.analysis.domain.program import Program
     from tpulint.analysis.resolver.files import Files
     from tpulint.finding import Finding
+    from tpulint.frontends.tensorflow.program import Program
     from tpulint.pipeline.rule_run import RuleResult
 
 
@@ -65,7 +66,7 @@ def inputs_of(batch: Batch, job: Job, built: BuiltProgram) -> ProgramInputs:
     """Return all that the reading of a program depended on; for when the rules have run."""
     from tpulint.analysis.resolver.files import Files
 
-    files = built.files or Files({}, batch.disk)
+    files = built.files or Files({}, batch.disk, installed=INSTALLED)
     files.read.update(map(os.path.abspath, job.seeds))
     for path in list(files.read):
         files.look_around(path)

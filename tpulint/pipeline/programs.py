@@ -14,8 +14,8 @@ from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.prefilter import Prefiltered
 
 if TYPE_CHECKING:
-    from tpulint.analysis.domain.program import Program
     from tpulint.analysis.resolver.import_graph import ImportGraph
+    from tpulint.frontends.tensorflow.program import Program
 
 
 def split_into_programs(batch: Batch, prefiltered: Prefiltered, graph: ImportGraph) -> list[Job]:
@@ -48,8 +48,8 @@ def program_of_names(batch: Batch, prefiltered: Prefiltered) -> Program | None:
     """Return the names that a file's TensorFlow lacks, whatever program it is of."""
     if not prefiltered.spelled:
         return None
-    from tpulint.analysis.domain.program import Program
     from tpulint.analysis.names.target_release import Targets
+    from tpulint.frontends.tensorflow.program import Program
 
     targets = Targets(batch.settings.target_tensorflow, batch.disk)
     return Program(spelled=list(prefiltered.spelled), targets=targets)

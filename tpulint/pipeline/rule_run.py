@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from tpulint import rules
-from tpulint.analysis.domain.program import Program
 from tpulint.codes import RULES
 from tpulint.finding import Finding
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.pipeline.failure import RuleFailure, describe
 
 

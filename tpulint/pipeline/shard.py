@@ -15,6 +15,7 @@ from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph, connected
 from tpulint.disk import DISK
 from tpulint.frontends.tensorflow.prefilter import passes
+from tpulint.knowledge.seam import INSTALLED
 
 
 def shard(
@@ -34,7 +35,7 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     wrappers = [setting.wrappers for setting in settings]
     seeds = {path for path in by_path if shows_seam(path, wrappers)}
     homes = by_home(path for path in sorted(seeds) if names_estimators(DISK.read(path)))
-    programs = connected(ImportGraph(Files({})), seeds, homes)
+    programs = connected(ImportGraph(Files({}, installed=INSTALLED)), seeds, homes)
     found = [sorted(each.all & by_path.keys()) for each in programs]
     bound = {path for group in found for path in group}
     return found + [[path] for path in sorted(by_path.keys() - bound)]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.collector import uncollected
@@ -136,7 +137,7 @@ class WarmExecutor:
         return step(self.batch, prefiltered, self._new_graph())
 
     def _new_graph(self) -> ImportGraph:
-        files = Files(self.batch.given, self.batch.disk)
+        files = Files(self.batch.given, self.batch.disk, installed=INSTALLED)
         graph = ImportGraph(files)
         if self._graph is not None:
             graph = self._graph.again(files, self._changed)

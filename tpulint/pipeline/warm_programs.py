@@ -12,9 +12,9 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.finding import Finding
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.executor import ProgramStep

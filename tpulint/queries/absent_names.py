@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.names.api_names import having_of, is_missing
 from tpulint.analysis.names.spelling_search import Spelled
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import names, naming
 from tpulint.knowledge.renames import methods, renamed
 from tpulint.syntax.api_spellings import ATTRIBUTE, METHOD

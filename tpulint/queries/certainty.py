@@ -19,10 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.effects import UNSEEN
-from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context
-from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import seam
+from tpulint.knowledge.seam import MODEL_FN
 from tpulint.queries.device_code import entered_effects, soft_placement
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from tpulint.analysis.domain.context import Scope
 from tpulint.analysis.domain.events import ApiCall, Computation, Tensor, Variable
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.properties import uniform
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Const, Value, options
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming, seam
 from tpulint.ordering.truth import Truth
 

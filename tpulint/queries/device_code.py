@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from tpulint.analysis.domain.context import COMPUTATION, LOOP, WHILE, WITH, Scope
 from tpulint.analysis.domain.effects import CLEARS, GRAPH, INIT_SCOPE
 from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context, Variable
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const
 from tpulint.analysis.soft_placement import ON
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.host_clusters import calls_in_place
 
 # Contexts that lead out of the computation: what is built in them is not the device's.

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 
 from tpulint.analysis.domain.events import Argument, Computation, Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, Opaque, Value, options
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.seam import is_tensorflow
 
 

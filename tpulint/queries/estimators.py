@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Cluster, Computation
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Const, External, Value, options
+from tpulint.frontends.tensorflow.program import Program
 
 SPEC_FUNCTIONS = ("host_call", "eval_metrics")  # kinds of clusters that a TPUEstimatorSpec opens
 

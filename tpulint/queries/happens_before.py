@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.context import Scope, cover
 from tpulint.analysis.domain.events import Access, Cluster, Computation, Context, Operation
-from tpulint.analysis.domain.program import Program
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering.host_order import Edge, HostOrder, Phase, Placement
 from tpulint.ordering.truth import Truth, any3
 from tpulint.queries.graph_regions import (

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.program import Feed
 from tpulint.analysis.domain.site import Module
-from tpulint.analysis.domain.structures import is_dataset, tensors
+from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
+from tpulint.frontends.tensorflow.keras_models import is_dataset
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming, seam
 from tpulint.syntax.expression_nodes import CallArgument, Constant
 

@@ -10,12 +10,12 @@ from tpulint.analysis.domain.context import COMPUTATION, DATA, GUESSES, UNSEEN_C
 from tpulint.analysis.domain.effects import CROSS_REPLICA, DEVICE, SCOPE, UNSEEN
 from tpulint.analysis.domain.events import Access, ApiCall, Computation, Context, Tensor, Variable
 from tpulint.analysis.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Const, Opaque, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.strategies import (

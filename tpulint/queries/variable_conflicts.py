@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.context import cover
 from tpulint.analysis.domain.events import TOUCHES, Access, Cluster, Computation, Variable
-from tpulint.analysis.domain.program import Program
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.ordering.host_order import NEVER_AWAITED, Phase, Placement, is_stale
 from tpulint.queries.certainty import definite_if, is_on_tpu

@@ -7,9 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tpulint import plugins
-from tpulint.analysis.domain.program import Program
 from tpulint.codes import CODES, RULES
 from tpulint.finding import Finding
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import REGISTERED, Reporter, Rule
 
 HERE = Path(__file__).parent

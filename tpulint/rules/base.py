@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, TypeVar
 
-from tpulint.analysis.domain.program import Program
 from tpulint.finding import Applicability, Certainty, Finding, Fix, Severity, Span, Step
+from tpulint.frontends.tensorflow.program import Program
 
 
 class Report(Protocol):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from textwrap import dedent
 
 from tpulint.analysis.build_program import build_program
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import Value
 from tpulint.analysis.interpreter.interpreter import Interpreter
@@ -14,6 +13,8 @@ from tpulint.analysis.models.registry import Models
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.project import Project
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.summarize import summarize
 from tpulint.source import Source, read_source
 from tpulint.syntax.summaries import Store
@@ -27,13 +28,13 @@ def program(text: str, **modules: str) -> Program:
     given = _given(text, modules)
     store = Store()
     modules = summarize([_source(MAIN, given)], store)
-    return build_program(modules, (MAIN,), Files(given), Settings(), store)
+    return build_program(modules, (MAIN,), Files(given, installed=INSTALLED), Settings(), store)
 
 
 def interpreter(text: str, **modules: str) -> tuple[Interpreter, Module]:
     """Return an interpreter that has read nothing yet, and the module `text`."""
     given = _given(text, modules)
-    project = Project(Store().one, Files(given), tuple(given))
+    project = Project(Store().one, Files(given, installed=INSTALLED), tuple(given))
     module = project.module(MAIN)
     assert module is not None
     return Interpreter(project, Models(Settings())), module

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.analysis.reading import program
 from tpulint.analysis.domain.context import UNSEEN_CALLER
-from tpulint.analysis.domain.program import Program
+from tpulint.frontends.tensorflow.program import Program
 
 TPU = "import tensorflow as tf\ntpu = tf.compat.v1.tpu\n"
 

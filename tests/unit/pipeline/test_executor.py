@@ -11,6 +11,7 @@ from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.codes import CODES
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.driver import prefilter_files
 from tpulint.pipeline.executor import FEW, ProcessExecutor
@@ -29,7 +30,7 @@ def test_the_import_graph_of_several_processes_is_that_of_one(setter: str, tmp_p
         text = f"import net{number // 2}\nfrom net{number // 3} import x\n"
         (tmp_path / f"net{number}.py").write_text(text, encoding="utf-8")
     paths = tuple(sorted(map(str, tmp_path.glob("*.py"))))
-    here = ImportGraph(Files({}))
+    here = ImportGraph(Files({}, installed=INSTALLED))
     imported = {path: here.imported(path) for path in paths}
     batch = Batch(paths, frozenset(), {}, frozenset(CODES), Settings(), None)
     graphs = []

@@ -12,6 +12,7 @@ import pytest
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.pipeline.analysis import Analysis
 from tpulint.pipeline.batch import Batch, Job
 from tpulint.pipeline.driver import analyze_program, prefilter_files
@@ -61,7 +62,7 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Batch:
 
 
 def only_job(batch: Batch) -> Job:
-    graph = ImportGraph(Files({}))
+    graph = ImportGraph(Files({}, installed=INSTALLED))
     (job,) = split_into_programs(batch, prefilter_files(batch, batch.filenames), graph)
     return job
 

@@ -9,6 +9,8 @@ import ast
 import re
 import subprocess
 import sys
+import tokenize
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -33,8 +35,17 @@ LONGEST = 600
 RUNTIME = [path for path in MODULES if package_of(dotted(path)) == "runtime"]
 
 # The part of the analysis that rules and queries know: its result.
+# The packages that read Python, whatever its libraries: a second front end needs no change there.
+PYTHON_ONLY = ("analysis.domain", "analysis.interpreter", "analysis.resolver")
+KNOWN_TO_PYTHON = {*PYTHON_ONLY, "syntax", "finding", "source", "disk", "notebook"}
+LIBRARIES = re.compile(
+    r"(?i)tensorflow|keras|(?<!ou)tpu|flax|estimator|gpu|autograph|\b(?:tf|jax|torch)\b"
+)
 # The values of a front end among it; its hooks are the interpreter's.
-VALUES = ("branch_tests", "keras_models", "prefilter", "scalars", "shapes", "strategy")
+VALUES = (
+    *("arity", "branch_tests", "keras_models", "prefilter", "program"),
+    *("scalars", "shapes", "strategy"),
+)
 RESULT = ("analysis.domain", "analysis.names", "analysis.options", "analysis.soft_placement")
 # They hand over to the runtime, when they are called and not before.
 HAND_OVER = ("run/", "cli/pytest_plugin.py")
@@ -84,6 +95,37 @@ def _is_result(name: str) -> bool:
     if package_of(name) == "frontends.tensorflow":
         return name.split(".")[3] in VALUES
     return package_of(name) in RESULT
+
+
+def test_what_reads_python_imports_no_front_end() -> None:
+    beyond = [
+        f"{dotted(path)}:{row} imports {name}"
+        for path in MODULES
+        if package_of(dotted(path)) in PYTHON_ONLY
+        for name, row in imports(path)
+        if is_own(name) and package_of(name) not in KNOWN_TO_PYTHON
+    ]
+    assert not beyond
+
+
+def test_what_reads_python_names_no_library() -> None:
+    """Comments may: they cite where a fact stands."""
+    paths = [path for path in MODULES if package_of(dotted(path)) in PYTHON_ONLY]
+    assert len(paths) > 20
+    naming = [
+        f"{dotted(path)}:{token.start[0]} {token.string}"
+        for path in paths
+        for token in tokenize.generate_tokens(StringIO(path.read_text(encoding="utf-8")).readline)
+        if token.type in (tokenize.NAME, tokenize.STRING)
+        if LIBRARIES.search(token.string.replace("tpulint", ""))
+    ]
+    assert not naming
+
+
+@pytest.mark.parametrize("text", ["tpu_flag", "'tf.function'", "KERAS", "makes_tpu_strategy"])
+def test_names_of_libraries_are_found(text: str) -> None:
+    assert LIBRARIES.search(text)
+    assert not LIBRARIES.search("output")
 
 
 def test_a_context_is_entered_by_with() -> None:

@@ -58,14 +58,14 @@ class Scope:
     """One thing around a place.
 
     payload: what it is made of: a computation, a cluster, the predicate of a branch, what a
-    `with` block enters; `effect` is the block's (see `effects`). autograph: control flow that is
+    `with` block enters; `effect` is the block's (see `effects`). converted: control flow that is
     written as Python's. perhaps: it may be another, or none. label: what a reader calls it.
     """
 
     kind: str
     site: Site
     payload: object = None
-    autograph: bool = False
+    converted: bool = False
     perhaps: bool = False
     effect: str = ""
     label: str = ""

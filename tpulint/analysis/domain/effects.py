@@ -15,7 +15,7 @@ STACK = "exit stack"
 UNSEEN = "a context that is not seen"
 DECORATED = "a decorator that is not seen"
 OTHER_STRATEGY = "another strategy"
-AFTER_RETURN = "the rest after a return on a tensor"  # autograph makes a branch of it
+AFTER_RETURN = "the rest after a return on a tensor"  # conversion makes a branch of it
 CROSS_REPLICA = "the cross-replica context of merge_call"
 # Around code where a traced function converts Python's control flow to operations, or leaves it.
 CONVERTED = "converted control flow"

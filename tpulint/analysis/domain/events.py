@@ -25,7 +25,7 @@ class Context(BaseContext):
 
     @property
     def computation(self) -> Computation | None:
-        """The innermost TPU computation being built here."""
+        """The innermost computation being built here."""
         found = self.scopes.computation
         return found if isinstance(found, Computation) else None
 
@@ -37,7 +37,7 @@ class Context(BaseContext):
 
     @property
     def on_device(self) -> bool:
-        """Return whether an operation built here is compiled for the TPU."""
+        """Return whether an operation built here is compiled for the device."""
         return self.computation is not None and self.cluster is None
 
     @property
@@ -79,7 +79,7 @@ class Operation:
 
     number: its place in program order. sources: those whose results it takes. after: those that
     it waits for. unseen: it may be none at all: what was called is not seen. ordered: it has an
-    effect, and no variable: a tf.function runs these in program order. kept: never removed.
+    effect, and no variable: a traced function runs these in program order. kept: never removed.
     """
 
     number: int
@@ -93,7 +93,7 @@ class Operation:
 
 @dataclass(eq=False, slots=True)
 class LayerCall:
-    """A step of a Keras model that is being built: `layer` is called on symbolic tensors.
+    """A step of a model that is being put together: `layer` is called on symbolic tensors.
 
     It is None where tensors of layers meet in an operation, and for the model's inputs.
     """
@@ -116,7 +116,7 @@ class Tensor(Value):
     are known where literals give them; a dimension that is None is dynamic or not seen. `starts`:
     the known start of a string. `operation`: what makes it; None outside computations, and for
     their arguments. `unread`: the variable whose write made it; taking the tensor reads that.
-    `layer`: where it is symbolic, the call of a Keras layer that made it.
+    `layer`: where it is symbolic, the call of a layer that made it.
     """
 
     made: Context | None
@@ -182,14 +182,14 @@ class ApiCall:
 
 @dataclass(eq=False, repr=False)
 class Computation:
-    """One place where a TPU computation is built.
+    """One place where a computation for the device is built.
 
-    kind: the API's last name (`replicate`, `shard`, `run`, ...) or "model_fn".
-    certainty: POSSIBLE where it may turn out to be no TPU's.
-    mode: "graph" or "function" (tf.function semantics).
+    kind: the API's last name (`replicate`, `shard`, `run`, ...) or what it is given as.
+    certainty: POSSIBLE where it may turn out to be none.
+    mode: "graph" or "function" (the semantics of a traced function).
     updates: calls of `minimize` and `apply_gradients` of optimizers of the project.
     host_modes: values of an argument with which the callee runs on the host instead.
-    predicts: False where predictions are refused, so PREDICT can only be exported.
+    predicts: False where it is never run to predict, but only exported for that.
     operations: those of its graph, in program order.
     """
 
@@ -214,12 +214,6 @@ class Computation:
     host_modes: frozenset[str] = frozenset()
     predicts: bool = True
     operations: list[Operation] = field(default_factory=list)
-
-
-MODEL_FN = "model_fn"  # the kind of a TPUEstimator's computation
-SENT = "outside_compilation"  # who takes an argument that crosses to the host
-# The calls that need only that something has run: a host order, and no value crosses back.
-CONTROL_TAKERS = frozenset(["control_dependencies", "group", "no_op"])
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -329,7 +323,7 @@ class ContextChange:
 
 @dataclass(eq=False, slots=True)
 class Dependencies:
-    """A `with tf.control_dependencies(inputs):` that was read to its end.
+    """A block whose operations wait for `inputs`, read to its end.
 
     operations: how many operations were built in it, those that only may have been included.
     returned: the values that the block returned.

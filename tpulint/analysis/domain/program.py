@@ -11,18 +11,15 @@ from tpulint.analysis.domain.context import DATA
 from tpulint.analysis.domain.events import Access, ApiCall, Cluster, Computation, Context, Use
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import Value
-from tpulint.analysis.names.spelling_search import Spelled
-from tpulint.analysis.names.target_release import Targets
 from tpulint.finding import UnfollowedCall
 
 
 @dataclass(eq=False)
 class Feed:
-    """An input pipeline that feeds a TPU.
+    """An input pipeline that feeds a device.
 
-    kind: "train", "evaluate" or "predict" of a TPUEstimator; "distribute", "fit", "evaluate"
-    or "predict" of a TPUStrategy. owner: the estimator or the strategy. data: what the TPU gets.
-    function: the input function that gives the data, where there is one.
+    kind: what is fed, by the name of the call that feeds it. owner: the object that it is called
+    on. data: what the device gets. function: the input function that gives it, if there is one.
     """
 
     kind: str
@@ -56,14 +53,12 @@ class ReadingFailure(NamedTuple):
 
 
 @dataclass
-class Program:
+class ProgramEvents:
     """The computations of a program, with all that happens in and around them.
 
-    computations: those that a TPU entry point builds. orphan_clusters: calls of
-    outside_compilation where no computation is being built. calls, uses, accesses:
-    those outside every computation. modules: those that were read. feeds: the input
-    pipelines of TPUs. spelled: names that the TensorFlow of their files lacks; targets:
-    which TensorFlow that is. soft_placement: with which certainty it is on, by entry point's path.
+    computations: those that an entry point builds. orphan_clusters: host clusters that are opened
+    where no computation is being built. calls, uses, accesses: those outside every computation.
+    modules: those that were read. feeds: the input pipelines of devices.
     skipped: how many functions were reached and not followed, by the reason. unfollowed: the calls
     that a limit of the analysis kept from being followed.
     failures: what could not be read, by an error of the analysis itself.
@@ -78,9 +73,6 @@ class Program:
     accesses: list[Access] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
     feeds: list[Feed] = field(default_factory=list)
-    spelled: list[Spelled] = field(default_factory=list)
-    targets: Targets = field(default_factory=Targets)
-    soft_placement: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     unfollowed: Sequence[UnfollowedCall] = ()
     failures: Sequence[ReadingFailure] = ()

@@ -6,8 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from tpulint.analysis.domain.events import Context, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.analysis.domain.values import UNKNOWN, Choice, Const, Text, Value, join, options
-from tpulint.knowledge import naming
+from tpulint.analysis.domain.values import UNKNOWN, Choice, Const, Text, Value, join
 
 DEPTH = 5  # structures within structures
 STRUCTURES = (Choice, Sequence, Mapping)
@@ -137,14 +136,6 @@ def drop(mapping: Mapping, key: object, context: Context) -> None:
     elif key in mapping.items:
         mapping.perhaps.add(key)
         mapping.open = True
-
-
-def is_dataset(value: Value) -> bool:
-    """Return whether this is an input pipeline, as its name says."""
-    return all(
-        isinstance(each, ExternalObject) and naming.DATASET.is_in(each.path)
-        for each in options(value)
-    )
 
 
 def start_of(value: Value) -> str | None:

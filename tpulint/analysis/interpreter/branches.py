@@ -113,15 +113,15 @@ def _settled(frame: Frame, node: If, known: bool) -> bool:
 
 
 def _traced_if(frame: Frame, node: If, test: Tensor) -> bool:
-    """`if tensor:` in code that autograph converts: a conditional, by the names set."""
+    """`if tensor:` in code that is converted: a conditional, by the names set."""
     site = frame.site(node.place)
     start, returned = dict(frame.env.names), len(frame.returns)
     transfer.touch(frame, [test], site, "predicate")
-    with frame.within(Scope(COND, site, test, autograph=True)):
+    with frame.within(Scope(COND, site, test, converted=True)):
         ended = frame.block(node.body)
     then_names = frame.env.names
     frame.env.names = dict(start)
-    with frame.within(Scope(COND, site, test, autograph=True)):
+    with frame.within(Scope(COND, site, test, converted=True)):
         else_ended = frame.block(node.orelse)
     names = _joined(then_names, frame.env.names)
     frame.env.names = _through(frame, start, names, test, site)
@@ -161,7 +161,7 @@ def for_(frame: Frame, node: For) -> bool:
     if known is not None and not known:
         return frame.block(node.orelse)
     start = dict(frame.env.names)
-    with frame.within(Scope(kind, site, source, autograph=traced)):
+    with frame.within(Scope(kind, site, source, converted=traced)):
         frame.assign(node.target, item)
         _round(frame, node.body)
     if known is None:
@@ -180,7 +180,7 @@ def while_(frame: Frame, node: While) -> bool:
         return frame.block(node.orelse)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
     tensor_tests.note(frame, test, node.test, "while")
-    with frame.within(Scope(WHILE if traced else LOOP, site, test, autograph=traced)):
+    with frame.within(Scope(WHILE if traced else LOOP, site, test, converted=traced)):
         ended = _round(frame, node.body)
     if truth(test) is not True:
         frame.env.names = _joined(start, frame.env.names)

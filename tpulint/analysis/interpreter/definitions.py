@@ -13,9 +13,9 @@ from tpulint.analysis.domain.objects import (
     Function,
 )
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.values import Bound, Const, External, Imported, Partial, Value
+from tpulint.analysis.domain.values import Bound, External, Imported, Partial, Value
 from tpulint.analysis.interpreter import calls
-from tpulint.analysis.interpreter.frame import Frame
+from tpulint.analysis.interpreter.frame import Frame, Options
 from tpulint.syntax import ir
 from tpulint.syntax.expression_nodes import CallNode, Name, last_name
 from tpulint.syntax.nodes import Expression
@@ -77,16 +77,16 @@ def _perhaps_traced(frame: Frame, found: Value, node: Expression) -> Value:
 
 
 def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Value:
-    plain = isinstance(decorator, Partial) and ("autograph", Const(False)) in decorator.kwargs
+    given_options: Options = ()
     if isinstance(decorator, Partial) and isinstance(decorator.function, External):
-        decorator = decorator.function
+        given_options, decorator = decorator.kwargs, decorator.function
     if isinstance(decorator, (ExternalObject, ContextManagerValue)) or not isinstance(
         found, (Function, Bound)
     ):
         return found
     if isinstance(decorator, External):
         last = decorator.last
-        decorated = frame.library.decorate(frame, found, decorator, not plain)
+        decorated = frame.library.decorate(frame, found, decorator, given_options)
         if decorated is not None:
             return decorated
         if last in HINTS and isinstance(found, Function):
@@ -100,7 +100,7 @@ def _decorated(frame: Frame, found: Value, decorator: Value, site: Site) -> Valu
 
 
 def unconverted(found: Value) -> Value:
-    """Return a function in which autograph converts nothing."""
+    """Return a function in which no control flow is converted."""
     if isinstance(found, Function):
         return replace(found, hints=found.hints | {UNCONVERTED})
     return found

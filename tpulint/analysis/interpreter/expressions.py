@@ -172,7 +172,7 @@ def _conditional(frame: Frame, node: Conditional) -> Value:
     key = condition_key(frame.library, test, node.test, site)
     results = []
     for branch, side in ((True, node.body), (False, node.orelse)):
-        scope = Scope(COND, site, test, autograph=True) if traced else None
+        scope = Scope(COND, site, test, converted=True) if traced else None
         with frame.within(scope) if scope is not None else frame.when(key, branch):
             results.append(value(frame, side))
     if traced:

@@ -22,6 +22,7 @@ from tpulint.syntax.statement_nodes import Pass
 
 BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
 NOTHING_READ = Pass()
+Options = tuple[tuple[str, Value], ...]
 F = TypeVar("F", bound="Frame")
 
 
@@ -34,6 +35,8 @@ class Library:
 
     # Attributes that ask what is open while device code is built.
     context_queries: frozenset[str] = frozenset()
+    # The last names of calls that take a tensor without reading it.
+    passing_calls: frozenset[str] = frozenset()
     traced_function = "a traced function"  # what `explain` calls one
 
     # Calls
@@ -116,12 +119,9 @@ class Library:
         """Note that a function is defined."""
 
     def decorate(
-        self, frame: Frame, function: Value, decorator: External, is_converted: bool
+        self, frame: Frame, function: Value, decorator: External, options: Options
     ) -> Value | None:
-        """Return what a decorator makes of a function; None where it is not known.
-
-        is_converted: Python's control flow may become the library's.
-        """
+        """Return what a decorator with these options makes of a function, None if not known."""
         return None
 
     def may_trace(self, decorator: str) -> bool:

@@ -47,9 +47,9 @@ class GraphOperations:
     ) -> Operation | None:
         """Return the operation that makes a tensor at `site` of `taken` and what was touched.
 
-        What a write gives is a read that waits for it (`_UnreadVariable` of
-        tensorflow/python/ops/resource_variable_ops.py), so no data crosses between the two.
+        What a write gives is a read that waits for it, so no data crosses between the two.
         """
+        # `_UnreadVariable` of tensorflow/python/ops/resource_variable_ops.py.
         if context.computation is None:
             return None
         self._begin(context, site)

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from tpulint.analysis.domain.events import Argument, Context
 from tpulint.analysis.domain.objects import Env, Function
+from tpulint.analysis.domain.program import ProgramEvents
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import Value
 from tpulint.analysis.interpreter import expressions, statements
@@ -71,8 +72,9 @@ class Interpreter(Session):
         project: Project,
         library: Library,
         observer: Observer | None = None,
+        program: ProgramEvents | None = None,
     ) -> None:
-        super().__init__(project)
+        super().__init__(project, ProgramEvents() if program is None else program)
         self.library = library
         self.observer = observer
 

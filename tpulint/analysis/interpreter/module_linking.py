@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tpulint.analysis.domain.events import Context
 from tpulint.analysis.domain.objects import Env
-from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.program import ProgramEvents
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import (
     UNKNOWN,
@@ -38,7 +38,7 @@ class ModuleLinker(ABC):
     have mattered to a host cluster.
     """
 
-    def __init__(self, project: Project, program: Program) -> None:
+    def __init__(self, project: Project, program: ProgramEvents) -> None:
         self.project = project
         self.program = program
         self.follow_all = False

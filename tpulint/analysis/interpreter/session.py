@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from tpulint.analysis.domain.events import Context, Variable
 from tpulint.analysis.domain.objects import Class, Function, Instance, function_of
-from tpulint.analysis.domain.program import Program, ReadingFailure
+from tpulint.analysis.domain.program import ProgramEvents, ReadingFailure
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value, options
 from tpulint.analysis.interpreter.budgets import RECURSION, Budgets
@@ -33,8 +33,8 @@ class Session(ModuleLinker):
     graph: those of computations.
     """
 
-    def __init__(self, project: Project) -> None:
-        super().__init__(project, Program())
+    def __init__(self, project: Project, program: ProgramEvents) -> None:
+        super().__init__(project, program)
         self.failures: list[ReadingFailure] = []
         self.called: set[int] = set()
         self.mains: set[int] = set()
@@ -82,10 +82,9 @@ class Session(ModuleLinker):
             for site, name, limit in self._unfollowed
         )
 
-    def skipped(self) -> dict[str, int]:
-        """Return how many functions were reached and never followed, by the reason."""
-        passed = {name for path, name in self.passed if not self.is_read(path)}
-        return {"on the host, in a module without TPU code": len(passed)} if passed else {}
+    def skipped(self) -> set[str]:
+        """Return the functions that were reached in modules that were never read."""
+        return {name for path, name in self.passed if not self.is_read(path)}
 
     def reasons(self, function: Function) -> list[str]:
         """Return why calls of `function` were not followed, each reason once."""

@@ -15,7 +15,7 @@ ASKS = "asks"
 def note(frame: Frame, test: Value, node: Expression, asks: str, *, converts: bool = True) -> None:
     """Write down that `asks`, a word of Python's, needs the truth of the tensor `test`.
 
-    converts: autograph turns such a test into an operation, where it converts at all.
+    converts: such a test becomes an operation, where control flow is converted at all.
     """
     if not isinstance(test, (Tensor, Choice)):
         return

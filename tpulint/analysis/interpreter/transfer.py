@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 
 from tpulint.analysis.domain.context import ALTERNATIVE, COND, FUNCTION, WHILE, ConditionKey
 from tpulint.analysis.domain.events import (
-    CONTROL_TAKERS,
-    SENT,
     TOUCHES,
     Access,
     Cluster,
@@ -28,7 +26,6 @@ from tpulint.finding import Certainty
 
 NO_CLUSTERS: frozenset[Cluster] = frozenset()
 MAY_HOLD = (Tensor, Variable, *STRUCTURES)  # a tensor or a variable
-PASSES = CONTROL_TAKERS | {SENT}  # what takes a tensor without reading it
 
 
 def touch(
@@ -119,7 +116,7 @@ def take(
     frame.session.graph.take(_source(tensor), context, site)
     if context.muted or home is None or home.run != context.run:
         return
-    if tensor.unread is not None and _is_read(tensor) and taker not in PASSES:
+    if tensor.unread is not None and _is_read(tensor) and taker not in frame.library.passing_calls:
         access(frame, tensor.unread, "read", taker, site, alternative, tensor.operation, shown)
     noted: list[list[Use]] = []
     cluster = context.cluster

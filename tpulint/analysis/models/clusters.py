@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.context import CLUSTER, Scope
-from tpulint.analysis.domain.events import SENT, Argument, Cluster, Tensor
+from tpulint.analysis.domain.events import Argument, Cluster, Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import distinguished
@@ -13,6 +13,7 @@ from tpulint.analysis.interpreter.frame import Frame
 from tpulint.analysis.models.call import Call
 from tpulint.analysis.models.table import model
 from tpulint.finding import Certainty
+from tpulint.knowledge.seam import SENT
 
 
 @model("?.outside_compilation", "?.experimental_map_outside_compilation")

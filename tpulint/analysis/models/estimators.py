@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.class_order import mro
-from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Argument
+from tpulint.analysis.domain.events import ApiCall, Argument
 from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.analysis.domain.properties import is_scalar
 from tpulint.analysis.domain.structures import copied
@@ -13,7 +13,7 @@ from tpulint.analysis.models.call import Call, force_deferred
 from tpulint.analysis.models.clusters import open_cluster
 from tpulint.analysis.models.entry_points import trace
 from tpulint.analysis.models.table import model
-from tpulint.knowledge.seam import EVALUATION
+from tpulint.knowledge.seam import EVALUATION, MODEL_FN
 
 NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
 # The tensors that an Estimator passes by name, and that a model_fn passes to what specifies it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.arity import signature_of
 from tpulint.analysis.domain.context import DATA, Scope
 from tpulint.analysis.domain.events import Argument, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping
@@ -21,6 +20,7 @@ from tpulint.analysis.interpreter import calls, transfer
 from tpulint.analysis.models.call import CALLABLE, Call, force_deferred, parameter_count
 from tpulint.analysis.models.table import model, observe
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.knowledge import seam
 

@@ -49,10 +49,9 @@ from tpulint.analysis.domain.objects import (
     Mapping,
     Sequence,
 )
-from tpulint.analysis.domain.structures import is_dataset
 from tpulint.analysis.domain.values import Bound, Choice, Const, External, Value
 from tpulint.analysis.models.call import Call, Model
-from tpulint.frontends.tensorflow.keras_models import is_model, is_sequential
+from tpulint.frontends.tensorflow.keras_models import is_dataset, is_model, is_sequential
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import naming
 from tpulint.knowledge.seam import is_tensorflow

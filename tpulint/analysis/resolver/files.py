@@ -10,10 +10,6 @@ from typing import NamedTuple
 
 from tpulint.disk import DISK, Disk
 
-# Packages that are taken as installed even where the project has a folder of that name.
-OUTSIDE = frozenset(
-    ["tensorflow", "keras", "tf_keras", "numpy", "sonnet", "absl", "six", "tpulint"]
-)
 PACKAGE = "__init__.py"
 CLIMB = 8  # folders above a file's outermost package in which its imports may start
 # The files at the top of a project: such a folder is no part of a package.
@@ -43,14 +39,18 @@ class Asked(NamedTuple):
 class Files:
     """A finder of the file of a dotted name; `given` holds bytes to use instead of the disk's.
 
+    installed: the packages that are not the project's even where it has a folder of that name.
     read: the files whose bytes were asked for.
     folders: those of which all names were asked for, with the names in them.
     names: the other folders that were looked into, each with the names that it was asked for and
         whether it has them.
     """
 
-    def __init__(self, given: Mapping[str, bytes], disk: Disk = DISK) -> None:
+    def __init__(
+        self, given: Mapping[str, bytes], disk: Disk = DISK, *, installed: frozenset[str]
+    ) -> None:
         self.disk = disk
+        self._installed = installed
         self._given = {os.path.abspath(name): data for name, data in given.items()}
         self._folders: dict[str, str] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
@@ -75,7 +75,7 @@ class Files:
             for _ in range(level - 1):
                 folder = os.path.dirname(folder)
             return self._find(folder, parts)
-        if not parts or parts[0] in OUTSIDE:
+        if not parts or parts[0] in self._installed:
             return None
         key = (self._folder_of(path), dotted)
         if key not in self._located:
@@ -91,7 +91,7 @@ class Files:
     def may_hold(self, path: str, dotted: str) -> bool:
         """Return whether an import of `dotted` can find anything in some root."""
         first = dotted.partition(".")[0]
-        if first in OUTSIDE:
+        if first in self._installed:
             return False
         key = (self._folder_of(path), first)
         if key not in self._begun:

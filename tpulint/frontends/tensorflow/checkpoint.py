@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sized
 from typing import Protocol
 
-from tpulint.analysis.domain.program import Program
+from tpulint.analysis.domain.program import ProgramEvents
 from tpulint.analysis.domain.values import Opaque
 from tpulint.finding import Certainty
 
@@ -19,7 +19,7 @@ class Shortenable(Sized, Protocol):
 class Checkpoint:
     """The lengths of the program's lists when this was made."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ProgramEvents) -> None:
         self._program = program
         self._lengths = [len(each) for each in self._lists()]
 

@@ -31,11 +31,11 @@ from tpulint.analysis.domain.objects import (
     Sequence,
 )
 from tpulint.analysis.domain.site import Site
-from tpulint.analysis.domain.structures import is_dataset
 from tpulint.analysis.domain.values import (
     UNKNOWN,
     Bound,
     Choice,
+    Const,
     ContextQuery,
     External,
     Opaque,
@@ -45,13 +45,13 @@ from tpulint.analysis.domain.values import (
 from tpulint.analysis.interpreter import attributes
 from tpulint.analysis.interpreter.calls import call, traced
 from tpulint.analysis.interpreter.definitions import unconverted
-from tpulint.analysis.interpreter.frame import Frame, Library
+from tpulint.analysis.interpreter.frame import Frame, Library, Options
 from tpulint.analysis.interpreter.module_linking import Importer
 from tpulint.analysis.options import Settings
 from tpulint.analysis.resolver.project import Project
 from tpulint.frontends.tensorflow import layer_calls, prefilter
 from tpulint.frontends.tensorflow.branch_tests import answer_on_tpu, is_for_another
-from tpulint.frontends.tensorflow.keras_models import CLASSES, keras_base
+from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, keras_base
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import PLAIN_DECORATORS
@@ -65,6 +65,7 @@ class Hooks(Library):
     """The hooks of TensorFlow; `settings` are the user's."""
 
     context_queries = seam.CONTEXT_STATE
+    passing_calls = seam.CONTROL_TAKERS | {seam.SENT}
     traced_function = "tf.function"
 
     def __init__(self, settings: Settings) -> None:
@@ -158,11 +159,12 @@ class Hooks(Library):
             frame.session.closures.setdefault(id(code), function)
 
     def decorate(
-        self, frame: Frame, function: Value, decorator: External, is_converted: bool
+        self, frame: Frame, function: Value, decorator: External, options: Options
     ) -> Value | None:
         name = decorator.last
         if name in seam.TRACERS:
-            return traced(function) if is_converted else unconverted(traced(function))
+            is_plain = ("autograph", Const(False)) in options
+            return unconverted(traced(function)) if is_plain else traced(function)
         if name in seam.NOT_CONVERTED:
             return unconverted(function)
         if name in seam.OUTSIDE_COMPILATION:

@@ -1,10 +1,11 @@
-"""Recognize the values that are Keras models, layers and the like."""
+"""Recognize the objects of Keras and TensorFlow: models, losses, datasets."""
 
 from __future__ import annotations
 
 from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.objects import ExternalObject, Instance
 from tpulint.analysis.domain.values import Const, External, Value, options
+from tpulint.knowledge import naming
 from tpulint.knowledge.keras import FUNCTIONAL, REDUCTIONS, SEQUENTIAL
 from tpulint.knowledge.strategies import MODELS_WITH_VARIABLES
 
@@ -57,3 +58,11 @@ def _reduction(value: Value) -> str | None:
     if isinstance(value, External):
         return REDUCTIONS.get(value.last.lower())
     return REDUCTIONS.get(str(value.value).lower()) if isinstance(value, Const) else None
+
+
+def is_dataset(value: Value) -> bool:
+    """Return whether this is an input pipeline, as its name says."""
+    return all(
+        isinstance(each, ExternalObject) and naming.DATASET.is_in(each.path)
+        for each in options(value)
+    )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Cluster
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
 from tpulint.finding import Applicability, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.host_clusters import (
     OPENED_BY_CALL,

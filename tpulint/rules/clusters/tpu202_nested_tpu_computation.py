@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Computation
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.host_clusters import after_the_step
 from tpulint.rules.base import Report, Rule, register

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.context import DATA, UNSEEN_CALLER, WITH
 from tpulint.analysis.domain.effects import OTHER_STRATEGY
 from tpulint.analysis.domain.events import Cluster, Context
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
 from tpulint.finding import Applicability, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import seam
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax import ir

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Argument, Cluster
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE
 from tpulint.diagnostics.fixes import function_passed
 from tpulint.finding import Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.host_clusters import called_in_place
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.expression_nodes import CallNode, last_name

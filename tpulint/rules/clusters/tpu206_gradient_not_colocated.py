@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.events import ApiCall, Cluster, Computation
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import distinguished, tensors
 from tpulint.analysis.domain.values import UNKNOWN, Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import colocated
 from tpulint.finding import DEVICE_LANE, Applicability, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.events import Cluster, Computation, Tensor, Use
 from tpulint.analysis.domain.objects import ExternalObject, Instance, Mapping, Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Choice, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import Culprit, in_calls
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.arity import misfit
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.arity import misfit
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.host_clusters import OPENED_BY_CALL, misfit_in
 from tpulint.rules.base import Report, Rule, register
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 from tpulint.analysis.domain.effects import CLEARS, CONTROL, STACK
 from tpulint.analysis.domain.events import Cluster, ContextChange
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 

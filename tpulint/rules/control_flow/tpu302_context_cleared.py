@@ -7,10 +7,10 @@ from collections import defaultdict
 from tpulint.analysis.domain.context import WITH, Scope
 from tpulint.analysis.domain.effects import CLEARS, INIT_SCOPE
 from tpulint.analysis.domain.events import Cluster
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Severity, Step
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.context import COND, LOOP, WHILE, Scope
 from tpulint.analysis.domain.events import Computation, Use
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics.culprits import Culprit, in_calls
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.rules.base import Report, Rule, register
 
@@ -26,7 +26,7 @@ class TensorCrossesControlFlow(Rule):
             for use in computation.uses:
                 scope = _ended(use)
                 # Python's own `if` and `for` carry what they assign.
-                if scope.kind not in PLACES or scope.autograph or use.alternative:
+                if scope.kind not in PLACES or scope.converted or use.alternative:
                     continue
                 if is_either_or(use):
                     continue

@@ -6,10 +6,10 @@ from collections import defaultdict
 
 from tpulint.analysis.domain.events import Dependencies
 from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Value
 from tpulint.finding import Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Tensor
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Choice
 from tpulint.diagnostics.traces import path_to_collective
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering.truth import Truth
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.collectives import alike, deciding, under_control

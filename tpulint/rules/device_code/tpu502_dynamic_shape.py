@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.context import COMPUTATION, WHILE
 from tpulint.analysis.domain.events import ApiCall, Argument, Tensor
 from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import NONE, Choice, External, Opaque, Value
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_compiled_for_tpu
 from tpulint.queries.device_code import compiled_calls
 from tpulint.rules.base import Report, Rule, register

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity, Step
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Context
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Const, External, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import names, naming, seam
 from tpulint.knowledge.operations import builds, dtypes, lacks
 from tpulint.queries.certainty import definite_if, is_compiled_for_tpu

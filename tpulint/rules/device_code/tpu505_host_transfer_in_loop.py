@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.context import WHILE, Scope
 from tpulint.analysis.domain.events import Computation, Context
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming
 from tpulint.knowledge.operations import builds
 from tpulint.queries.certainty import definite_if, is_on_tpu

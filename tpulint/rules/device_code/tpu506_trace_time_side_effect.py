@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Computation, Effect
 from tpulint.analysis.domain.objects import TraceTimeValue
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.knowledge.trace_time import FIXED

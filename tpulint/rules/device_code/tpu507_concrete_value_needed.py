@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.context import CALLED, COMPUTATION, DATA, GUESSES, TRY
 from tpulint.analysis.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming
 from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.knowledge.trace_time import CONVERTED, METHODS, NUMPY_FUNCTIONS

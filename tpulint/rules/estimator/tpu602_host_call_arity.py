@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from inspect import Parameter, Signature
 
-from tpulint.analysis.domain.arity import misfit, signature_of
 from tpulint.analysis.domain.events import Argument
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.arity import misfit, signature_of
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.estimators import host_calls
 from tpulint.queries.host_clusters import misfit_in
 from tpulint.rules.base import Report, Rule, register

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Argument, Cluster, Computation, Tensor
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.properties import is_scalar as is_scalar_value
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import options
@@ -11,6 +10,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.culprits import in_argument
 from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.finding import DEVICE_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.estimators import broadcasts, host_calls
 from tpulint.rules.base import Report, Rule, register

@@ -6,13 +6,13 @@ from tpulint.analysis.domain.class_order import mro
 from tpulint.analysis.domain.context import GUESSES
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.objects import Class, ExternalObject, Function, Instance
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import tensors
 from tpulint.analysis.domain.values import Choice, External, Value
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow
 from tpulint.queries.estimators import may_have_one_replica

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import chain
 
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.program import Feed
 from tpulint.analysis.domain.values import NONE, UNKNOWN
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.input_pipelines import (
     BATCHES,

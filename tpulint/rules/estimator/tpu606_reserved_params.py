@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import ExternalObject, Mapping
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.analysis.names.files_of_tests import is_test
 from tpulint.finding import Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.estimators import BATCH_SIZES
 from tpulint.queries.estimators import broadcasts, on_tpu, setting
 from tpulint.rules.base import Report, Rule, register

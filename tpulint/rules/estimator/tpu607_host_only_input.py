@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Variable
 from tpulint.analysis.domain.objects import ExternalObject, Sequence
-from tpulint.analysis.domain.program import Feed, Program
-from tpulint.analysis.domain.structures import is_dataset, start_of
+from tpulint.analysis.domain.program import Feed
+from tpulint.analysis.domain.structures import start_of
 from tpulint.analysis.domain.values import NONE, Const, Text, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.keras_models import is_dataset
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import folders, seam
 from tpulint.queries.estimators import on_tpu, run_config

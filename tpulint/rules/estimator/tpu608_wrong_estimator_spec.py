@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.analysis.domain.arity import signature_of
-from tpulint.analysis.domain.events import MODEL_FN, ApiCall, Computation, Context
+from tpulint.analysis.domain.events import ApiCall, Computation, Context
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence, function_of
-from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.program import Feed
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.values import Partial, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Applicability, Severity
+from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import words_of
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming
-from tpulint.knowledge.seam import GIVES_ONE_TENSOR
+from tpulint.knowledge.seam import GIVES_ONE_TENSOR, MODEL_FN
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.rules.base import Report, Rule, register
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.events import ApiCall
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.program import Feed, Program
+from tpulint.analysis.domain.program import Feed
 from tpulint.analysis.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.estimators import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
 from tpulint.queries.estimators import broadcasts, may_have_one_replica, on_tpu, setting
 from tpulint.queries.input_pipelines import data_of, last_batches

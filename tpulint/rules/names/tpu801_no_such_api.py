@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Argument
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.names.target_release import Target
 from tpulint.diagnostics.absent_names import advice, grouped, rename, shown
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import names
 from tpulint.queries.absent_names import Absent, absent, first_with, newest
 from tpulint.queries.environment import target_at

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import Tensor, Variable
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.diagnostics.fixes import a_list_each
 from tpulint.finding import Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries
 from tpulint.rules.base import Report, Rule, register
 

@@ -6,9 +6,9 @@ from itertools import product
 
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const, Value, options
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries
 from tpulint.rules.base import Report, Rule, register

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Bound, Choice, Const, Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import REPLICATES, argument, certainty, entries, given
 from tpulint.rules.base import Report, Rule, register
 

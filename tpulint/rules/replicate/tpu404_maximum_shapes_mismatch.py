@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import Computation, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Value, options
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import Shape, described, shape_of
 from tpulint.queries.entry_calls import (
     REPLICATES,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Argument, Computation
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE
 from tpulint.finding import Applicability, Fix, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import certainty, entries
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.expression_nodes import (

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Argument, Computation, Tensor
 from tpulint.analysis.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.analysis.domain.values import Opaque, Value
 from tpulint.diagnostics.culprits import Culprit, in_argument
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import Certainty, Severity, Step
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import naming
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.entry_calls import SIGNATURES, replicas

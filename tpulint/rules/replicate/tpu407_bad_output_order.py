@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import Tensor
 from tpulint.analysis.domain.objects import Mapping, Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Choice, Value, options
 from tpulint.finding import Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import entries, is_tensorflows
 from tpulint.rules.base import Report, Rule, register
 

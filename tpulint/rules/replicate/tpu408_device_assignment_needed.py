@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import ApiCall
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Const
 from tpulint.finding import Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import entries, given, is_tensorflows, replicas
 from tpulint.rules.base import Report, Rule, register
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import Argument, Computation
 from tpulint.analysis.domain.objects import Sequence
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import NONE, Value
 from tpulint.finding import Applicability, Fix, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.queries.entry_calls import (
     REPLICATES,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Computation
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import step_compiled
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.eager_calls import is_eager, is_traced_function
 from tpulint.rules.base import Report, Rule, register
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.names.requirements import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.environment import KERAS, target_at
 from tpulint.queries.strategies import Outside, Scopes

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tpulint.analysis.domain.context import LOOP, WHILE, WITH, Scope
 from tpulint.analysis.domain.effects import SCOPE, UNSEEN
 from tpulint.analysis.domain.events import Computation, Context
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import without_scope
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
 from tpulint.queries.strategies import is_on_replica, strategy_of

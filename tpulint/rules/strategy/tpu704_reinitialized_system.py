@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tpulint.analysis.domain.context import GUARD, GUESSES
 from tpulint.analysis.domain.events import ApiCall, Context
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import UNKNOWN, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import INITIALIZES, SHUTS_DOWN

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.effects import UNSEEN
 from tpulint.analysis.domain.events import ApiCall, Computation
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import seam
 from tpulint.knowledge.strategies import OF_ALL_REPLICAS, REFUSED_BY_EACH, REFUSED_ON_REPLICAS
 from tpulint.queries.strategies import is_on_replica, strategy_of

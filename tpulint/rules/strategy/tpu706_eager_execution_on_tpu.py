@@ -8,12 +8,12 @@ from typing import NamedTuple
 from tpulint.analysis.domain.context import FUNCTION
 from tpulint.analysis.domain.events import ApiCall, Argument, Computation
 from tpulint.analysis.domain.objects import ExternalObject, Instance
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.values import Const, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import not_eager
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.knowledge.seam import STRATEGY_RUN, is_tensorflow
 from tpulint.knowledge.strategies import KERAS_RUNS, RUNS_EAGERLY

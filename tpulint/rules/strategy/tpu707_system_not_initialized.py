@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.context import UNSEEN_CALLER
 from tpulint.analysis.domain.events import ApiCall, Computation
 from tpulint.analysis.domain.objects import ExternalObject, Instance
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Module
 from tpulint.analysis.domain.values import NONE, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.knowledge import naming, seam
 from tpulint.knowledge.seam import is_tensorflow

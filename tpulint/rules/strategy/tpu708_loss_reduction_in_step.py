@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from tpulint.analysis.domain.events import ApiCall, Computation, Tensor
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.names.requirements import allowed
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import seam
 from tpulint.knowledge.keras import KERAS_3
 from tpulint.queries.certainty import definite_if, is_on_tpu

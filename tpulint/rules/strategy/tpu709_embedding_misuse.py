@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from tpulint.analysis.domain.context import COMPUTATION, COND, FUNCTION, UNSEEN_CALLER, WHILE
 from tpulint.analysis.domain.events import ApiCall, Computation, Tensor
 from tpulint.analysis.domain.objects import ExternalObject
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.analysis.domain.structures import distinguished
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.strategies import (
     EMBEDDING,
     EMBEDDING_MODULES,

@@ -16,11 +16,11 @@ from tpulint.analysis.domain.context import (
 from tpulint.analysis.domain.effects import AFTER_RETURN, DECORATED, GRAPH, INIT_SCOPE, UNSEEN
 from tpulint.analysis.domain.events import Computation
 from tpulint.analysis.domain.objects import RENAMED, TracedCall
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import named
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge.strategies import RUNS_EAGERLY
 from tpulint.queries.eager_calls import may_be_other_function, may_be_tpus
 from tpulint.rules.base import Report, Rule, register

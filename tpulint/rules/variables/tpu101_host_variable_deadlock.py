@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_conflict
 from tpulint.finding import Applicability, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 from tpulint.rules.base import Report, Rule, register
 

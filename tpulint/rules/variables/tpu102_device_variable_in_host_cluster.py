@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tpulint.analysis.domain.events import Access, Computation
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import pass_by_value
 from tpulint.finding import Applicability, Certainty, Fix, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import is_sure

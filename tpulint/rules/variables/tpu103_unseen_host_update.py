@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.analysis.domain.program import Program
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering.host_order import Phase
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 from tpulint.rules.base import Report, Rule, register

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tpulint.analysis.domain.context import COMPUTATION, GUARD, ONCE, UNSEEN_CALLER
 from tpulint.analysis.domain.effects import INIT_SCOPE
 from tpulint.analysis.domain.events import ApiCall, Computation, Context
-from tpulint.analysis.domain.program import Program
 from tpulint.analysis.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Certainty, Severity
+from tpulint.frontends.tensorflow.program import Program
 from tpulint.knowledge import seam
 from tpulint.rules.base import Report, Rule, register
 

@@ -9,6 +9,7 @@ from tpulint.analysis.interpreter.frame import Library
 from tpulint.analysis.interpreter.interpreter import Interpreter
 from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.project import Project
+from tpulint.knowledge.seam import INSTALLED
 from tpulint.syntax.summaries import Store
 
 MAIN = "/program/main.py"
@@ -34,7 +35,9 @@ TEXT = """
 
 
 def test_python_is_read_without_a_front_end() -> None:
-    files = Files({MAIN: dedent(TEXT).encode(), "/program/other.py": b"two = 1 + 1\n"})
+    files = Files(
+        {MAIN: dedent(TEXT).encode(), "/program/other.py": b"two = 1 + 1\n"}, installed=INSTALLED
+    )
     project = Project(Store().one, files, (MAIN,))
     module = project.module(MAIN)
     assert module is not None

@@ -12,6 +12,7 @@ from tpulint.analysis.resolver.files import Files
 from tpulint.analysis.resolver.import_graph import ImportGraph
 from tpulint.analysis.soft_placement import ON, PERHAPS
 from tpulint.frontends.tensorflow.soft_programs import SoftPlacement
+from tpulint.knowledge.seam import INSTALLED
 
 FILES = ("/a.py", "/b.py", "/c.py", "/d.py", "/test_e.py", "/f_test.py")
 OUTSIDE = "/site/g.py"  # is imported, and no file of the check
@@ -40,7 +41,10 @@ def forwards(imports: Imports, setters: Mapping[str, str], entry: str) -> str | 
     st.dictionaries(st.sampled_from(FILES), st.sampled_from([ON, PERHAPS]), min_size=1),
 )
 def test_backwards_is_forwards(imports: Imports, setters: Mapping[str, str]) -> None:
-    graph = ImportGraph(Files({}), {path: tuple(sorted(each)) for path, each in imports.items()})
+    graph = ImportGraph(
+        Files({}, installed=INSTALLED),
+        {path: tuple(sorted(each)) for path, each in imports.items()},
+    )
     found = SoftPlacement(graph, FILES, setters, FILES)  # each is run as a program by itself
     seen = {*FILES, *((OUTSIDE,) if any(OUTSIDE in imports[each] for each in FILES) else ())}
     above = {
