@@ -15,6 +15,7 @@ from tests.rules.openings import V1
 
 COMPUTATION = """
 import functools
+import itertools
 import sys
 import library
 from tensorflow.python.tpu import training_loop
@@ -38,6 +39,10 @@ def computation(x):
 tf.tpu.rewrite(computation, [tf.zeros([])])
 """
 GIVEN = {
+    "a function that reduces": ("functools.reduce(faulty, [x, x])", "definite"),
+    "a function that reduces, from a start": ("functools.reduce(faulty, [x], x)", "definite"),
+    "a function that filters": ("list(filter(faulty, [x]))", "definite"),
+    "a function of rows": ("list(itertools.starmap(faulty, [(x, x)]))", "definite"),
     "a branch": ("tf.cond(less, faulty, sound)", "definite"),
     "the other branch": ("tf.cond(less, sound, faulty)", "definite"),
     "a branch by name": ("tf.cond(less, true_fn=faulty, false_fn=sound)", "definite"),

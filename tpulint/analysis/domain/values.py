@@ -15,6 +15,7 @@ from tpulint.analysis.domain.frozen import frozen
 # The functions of `six.moves` that Python 3 has itself.
 SIX_MOVES = {f"six.moves.{name}": f"builtins.{name}" for name in ("filter", "map", "range", "zip")}
 SIX_MOVES["six.moves.xrange"] = "builtins.range"
+SIX_MOVES["six.moves.reduce"] = "functools.reduce"
 CHOICES = 6
 CALLEES = 32  # alternatives of what is called
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tpulint.analysis.domain.effects import STACK
+from tpulint.analysis.domain.events import Argument
 from tpulint.analysis.domain.objects import (
     Class,
     ContextManagerValue,
@@ -158,6 +159,67 @@ def _map(call: Call) -> Value:
     item = operators.element_of(call.frame, values[1], call.site)
     made = calls.call(call.frame, values[0], (calls.given(item, call.site),), call.site)
     return Sequence("list", [made], True)
+
+
+@model("functools.reduce")
+def _reduce(call: Call) -> Value:
+    """Call the function once per item that is known, on what the call before it returned.
+
+    Of other iterables it is called once: what it does there it does for every item.
+    """
+    if len(call.values) < 2:
+        return UNKNOWN
+    function, source = call.values[:2]
+    items = items_of(call.frame, source)
+    if items is None or len(items) > UNROLL:
+        item = operators.element_of(call.frame, source, call.site)
+        items = [item] if len(call.values) > 2 else [item, item]
+    items = [*call.values[2:3], *items]
+    if not items:
+        return UNKNOWN  # Python refuses an empty iterable
+    result = items[0]
+    for item in items[1:]:
+        result = _call_with(call, function, result, item)
+    return result
+
+
+@model("builtins.filter")
+def _filter(call: Call) -> Value:
+    """Return the items of an iterable, of which each may be missing."""
+    if len(call.values) != 2:
+        return UNKNOWN
+    function, source = call.values
+    item = operators.element_of(call.frame, source, call.site)
+    if function != NONE:
+        _call_with(call, function, item)
+    items = items_of(call.frame, source)
+    return Sequence("list", [item] if items is None else items, True)
+
+
+@model("itertools.starmap")
+def _starmap(call: Call) -> Value:
+    """Call the function once per row that is known, with the items of the row."""
+    if len(call.values) != 2:
+        return UNKNOWN
+    function, source = call.values
+    rows = items_of(call.frame, source)
+    if rows is not None and len(rows) <= UNROLL:
+        return Sequence("list", [_call_with_row(call, function, row) for row in rows])
+    row = operators.element_of(call.frame, source, call.site)
+    return Sequence("list", [_call_with_row(call, function, row)], True)
+
+
+def _call_with_row(call: Call, function: Value, row: Value) -> Value:
+    items = items_of(call.frame, row)
+    if items is not None:
+        return _call_with(call, function, *items)
+    arguments = (Argument(None, "*", row, call.site),)
+    return calls.call(call.frame, function, arguments, call.site)
+
+
+def _call_with(call: Call, function: Value, *values: Value) -> Value:
+    arguments = tuple(calls.given(value, call.site) for value in values)
+    return calls.call(call.frame, function, arguments, call.site)
 
 
 @model("builtins.super")
