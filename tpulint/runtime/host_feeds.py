@@ -16,9 +16,14 @@ import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime import hardware
-from tpulint.runtime.execute.feed_queues import put_serialized, queue, serialized, take
-from tpulint.runtime.execute.host_takes import HostTake
-from tpulint.runtime.execute.queues import one_of
+from tpulint.runtime.execute.exchanges import queue_at
+from tpulint.runtime.execute.feeds import (
+    HostDequeue,
+    dequeue_tuple,
+    enqueue_serialized,
+    feed_queue,
+    serialize_tuple,
+)
 from tpulint.runtime.extract.program import core_number, cores_of_this_host
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.schedule.locks import Wait
@@ -76,7 +81,7 @@ def _outfeed_dequeue_tuple(
     """Take the next tuple that the core `device_ordinal` puts into its outfeed."""
     core = _core(device_ordinal)
     with _on_this_host(name):
-        return _taken(queue("outfeed", core), f"the outfeed of core {core}", dtypes, shapes)
+        return _taken(feed_queue("outfeed", core), f"the outfeed of core {core}", dtypes, shapes)
 
 
 def _outfeed_dequeue(dtype: Any, shape: Any, device_ordinal: int, name: str | None) -> list[Tensor]:
@@ -92,8 +97,8 @@ def _outfeed_dequeue_tuple_v2(
         return _outfeed_dequeue_tuple(dtypes, shapes, int(ordinal), name)
     first = _core(0)
     with _on_this_host(name):
-        handles = [queue("outfeed", first + core) for core in range(cores_of_this_host())]
-        handle = one_of(tf.stack(handles), device_ordinal)
+        handles = [feed_queue("outfeed", first + core) for core in range(cores_of_this_host())]
+        handle = queue_at(tf.stack(handles), device_ordinal)
         return _taken(handle, "the outfeed of a core", dtypes, shapes)
 
 
@@ -118,7 +123,7 @@ _HANDLERS: dict[str, Callable[..., Any]] = {
 
 
 def _row(inputs: Sequence[Any], shapes: Sequence[Any]) -> Tensor:
-    return serialized(
+    return serialize_tuple(
         [
             tf.ensure_shape(tf.convert_to_tensor(value), shape)
             for value, shape in zip(inputs, shapes, strict=True)
@@ -128,8 +133,8 @@ def _row(inputs: Sequence[Any], shapes: Sequence[Any]) -> Tensor:
 
 def _enqueued(core: int, row: Tensor) -> Any:
     """Put a tuple into the infeed of a core, whatever else the function around it does before."""
-    handle = queue("infeed", core)
-    done = put_serialized(handle, row)
+    handle = feed_queue("infeed", core)
+    done = enqueue_serialized(handle, row)
     if done is not None:
         feeds.runs_independently(handle.op)
         feeds.runs_independently(done)
@@ -139,8 +144,8 @@ def _enqueued(core: int, row: Tensor) -> Any:
 def _taken(handle: Tensor, what: str, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Tensor]:
     reason = f"waits for {what}, which no device program fills"
     wait = Wait("host", what, reason, users_place())
-    host_take = HostTake(wait, current_options().deadline)
-    return take(handle, list(map(tf.as_dtype, dtypes)), shapes, host_take.take)
+    host_take = HostDequeue(wait, current_options().deadline)
+    return dequeue_tuple(handle, list(map(tf.as_dtype, dtypes)), shapes, host_take.take)
 
 
 def _core(ordinal: int) -> int:

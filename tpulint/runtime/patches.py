@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 
 from tpulint.runtime import python_functions
-from tpulint.runtime.execute.compile_errors import refused
-from tpulint.runtime.execute.raising import cause_of_cancelling, fault_in
+from tpulint.runtime.execute.device_program import refused_segment
+from tpulint.runtime.execute.raising import cause_of_cancelling, fault_in, undeclared_output_fault
 from tpulint.runtime.execute.thread_starvation import run_watched
-from tpulint.runtime.execute.undeclared_outputs import undeclared_output
 from tpulint.runtime.fetching import fetches_checked
 from tpulint.runtime.host_feeds import feeds_of_this_host
 from tpulint.runtime.mark.scratch_graph import captured_by_scratch_graphs
@@ -50,7 +49,7 @@ def _patches() -> Sequence[AbstractContextManager[None]]:
         sessions.sessions_outlive_failed_calls(),
         tracebacks.errors_become("UnknownError", fault_in),
         tracebacks.errors_become("CancelledError", cause_of_cancelling),
-        tracebacks.errors_become("InvalidArgumentError", refused, undeclared_output),
+        tracebacks.errors_become("InvalidArgumentError", refused_segment, undeclared_output_fault),
         python_functions.python_functions_run_by(run_watched),
         feeds_of_this_host(),
         feeds.independent_operations(),

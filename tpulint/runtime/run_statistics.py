@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
-from tpulint.runtime.execute import callbacks, thread_starvation
+from tpulint.runtime.execute import raising, thread_starvation
 from tpulint.runtime.execute.probes import SegmentRun, Unfinished, unfinished, watched_by
 from tpulint.runtime.execute.raising import faults_sent_to
 from tpulint.runtime.stepping import process_options
@@ -91,13 +91,13 @@ class Watch:
 
         Segments compiled by XLA run on, and so do Python functions of host clusters.
         """
-        callbacks.stop()
+        raising.stop_steps()
         self._cancel()
         threads.close_sessions_of_thread(thread)
 
     def resume(self) -> None:
         """Let steps run again."""
-        callbacks.resume()
+        raising.resume_steps()
 
     def host_functions(self) -> list[str]:
         """Return the user's lines that Python functions of graphs are at now."""

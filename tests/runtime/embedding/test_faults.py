@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
-from tpulint.runtime.execute import patience
+from tpulint.runtime.execute import waiting
 
 embedding = tf.tpu.experimental.embedding
 TABLE = ("vocabulary_size", 5), ("dim", 2), ("name", "words")
@@ -52,7 +52,7 @@ def test_a_batch_that_nobody_enqueues(strategy: Any) -> None:
     made.build(tf.TensorShape([2]))
     step = dequeuing(made, strategy)
     with (
-        mock.patch.object(patience, "LIMIT", 0.5),
+        mock.patch.object(waiting, "MAX_IDLE_SECONDS", 0.5),
         pytest.raises(tpu.DeadlockError, match=r"no batch is enqueued.*\n.*TPU709"),
     ):
         step()

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
-from tpulint.runtime.execute import patience
+from tpulint.runtime.execute import waiting
 from tpulint.runtime.run_statistics import running
 
 tf1 = tf.compat.v1
@@ -109,7 +109,7 @@ if hasattr(tf1, "estimator"):
                 return spec._replace(eval_metrics=metrics)
             return spec
 
-        monkeypatch.setattr(patience, "LIMIT", 1.0)
+        monkeypatch.setattr(waiting, "MAX_IDLE_SECONDS", 1.0)
         with tpu.emulated_tpu(num_replicas=2):
             trained = estimator(tmp_path, model_fn=model_fn, num_shards=2)
             trained.train(examples, max_steps=2)

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tpulint.ordering.truth import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
-from tpulint.runtime.execute.attendance import Attendance
+from tpulint.runtime.execute.rendezvous import CollectiveTracker
 from tpulint.runtime.extract.collectives import Collective, Decision
 
 NAMES = [f"replica {number}" for number in range(4)]
@@ -27,7 +27,7 @@ def decision(branch: int | None) -> Decision:
 
 
 def test_replicas_that_all_arrive_wait_for_nobody() -> None:
-    attendance = Attendance([collective()], NAMES)
+    attendance = CollectiveTracker([collective()], NAMES)
     assert attendance.arrive(SITE, 0, ()) is None
     (wait,) = attendance.waits()
     assert (wait.lane, wait.held_up_by) == ("replica 0", "replica 1")
@@ -36,7 +36,7 @@ def test_replicas_that_all_arrive_wait_for_nobody() -> None:
 
 
 def test_groups_wait_apart() -> None:
-    attendance = Attendance([collective(groups=((0, 1), (2, 3)))], NAMES)
+    attendance = CollectiveTracker([collective(groups=((0, 1), (2, 3)))], NAMES)
     for replica in (0, 2, 3):
         assert attendance.arrive(SITE, replica, ()) is None
     assert [wait.held_up_by for wait in attendance.waits()] == ["replica 1"]
@@ -44,7 +44,7 @@ def test_groups_wait_apart() -> None:
 
 @pytest.mark.parametrize("decides_first", [True, False])
 def test_a_replica_in_another_branch_never_comes(decides_first: bool) -> None:
-    attendance = Attendance([collective(decision(branch=0))], NAMES)
+    attendance = CollectiveTracker([collective(decision(branch=0))], NAMES)
     steps = [
         lambda: attendance.decide(CONDITIONAL, 1, (), 1),
         lambda: attendance.arrive(SITE, 0, ()),
@@ -58,13 +58,13 @@ def test_a_replica_in_another_branch_never_comes(decides_first: bool) -> None:
 
 
 def test_a_replica_in_the_same_branch_may_still_come() -> None:
-    attendance = Attendance([collective(decision(branch=0))], NAMES)
+    attendance = CollectiveTracker([collective(decision(branch=0))], NAMES)
     assert attendance.decide(CONDITIONAL, 1, (), 0) is None
     assert attendance.arrive(SITE, 0, ()) is None
 
 
 def test_a_replica_that_has_ended_its_loop_never_comes() -> None:
-    attendance = Attendance([collective(decision(branch=None))], NAMES)
+    attendance = CollectiveTracker([collective(decision(branch=None))], NAMES)
     assert attendance.arrive(SITE, 0, (2,)) is None
     fault = attendance.decide(CONDITIONAL, 1, (), 2)
     assert fault is not None
@@ -73,7 +73,7 @@ def test_a_replica_that_has_ended_its_loop_never_comes() -> None:
 
 
 def test_the_next_step_begins_afresh() -> None:
-    attendance = Attendance([collective(decision(branch=0))], NAMES)
+    attendance = CollectiveTracker([collective(decision(branch=0))], NAMES)
     attendance.decide(CONDITIONAL, 1, (), 1)
     attendance.begin()
     assert attendance.arrive(SITE, 0, ()) is None

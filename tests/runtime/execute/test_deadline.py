@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import tpulint.runtime as tpu
-from tpulint.runtime.execute.raising import ticket_for
+from tpulint.runtime.execute.raising import token_for
 
 
 def hangs_in_python(_):
@@ -141,7 +141,7 @@ def test_clocks_of_several_steps_leave_the_steps_a_thread(threads: int) -> None:
 def test_a_fault_is_not_hidden_by_what_it_cancels() -> None:
     """TensorFlow may end a step with the error of an operation that was only cancelled."""
     fault = tpu.DeadlockError("The step has taken more than 1 s")
-    ticket_for(fault)
+    token_for(fault)
     assert tf.errors.CancelledError(None, None, "Loop execution was cancelled.") is fault
     own = tf.errors.CancelledError(None, None, "Session::Close")
     assert not isinstance(own, tpu.DeadlockError)

@@ -13,7 +13,7 @@ from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
 from tests.runtime.oracle.building import assignment
-from tpulint.runtime.execute import patience
+from tpulint.runtime.execute import waiting
 
 
 def infeed_queue(replicas: int = 2) -> Any:
@@ -199,14 +199,14 @@ def test_what_is_never_enqueued_ends_at_the_deadline(session: Any) -> None:
 
 
 def test_without_a_deadline_patience_ends(session: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(patience, "LIMIT", 0.5)
+    monkeypatch.setattr(waiting, "MAX_IDLE_SECONDS", 0.5)
     results = never_fed()
     with pytest.raises(tpu.DeadlockError, match="The step waits, and nothing"):
         session.run(results)
 
 
 def test_in_a_function_too(monkeypatch: Any) -> None:
-    monkeypatch.setattr(patience, "LIMIT", 0.5)
+    monkeypatch.setattr(waiting, "MAX_IDLE_SECONDS", 0.5)
     with pytest.raises(tpu.DeadlockError, match="waits in InfeedDequeueTuple"):
         tf.function(never_fed)()
 

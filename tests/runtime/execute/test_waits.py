@@ -14,7 +14,7 @@ import tensorflow as tf
 from tensorflow.python.tpu.ops import tpu_ops
 
 import tpulint.runtime as tpu
-from tpulint.runtime.execute import patience
+from tpulint.runtime.execute import waiting
 
 LIMIT = 1.0
 """Seconds of stillness, in place of a minute."""
@@ -25,7 +25,7 @@ NOTHING_RUNS = "nothing that could end its waits? has run for 1 s"
 
 @pytest.fixture(autouse=True)
 def short_limit(monkeypatch: Any) -> None:
-    monkeypatch.setattr(patience, "LIMIT", LIMIT)
+    monkeypatch.setattr(waiting, "MAX_IDLE_SECONDS", LIMIT)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_an_outfeed_that_no_device_program_fills_eagerly() -> None:
 
 
 def test_a_deadline_limits_the_host_whatever_is_at_work(session: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(patience, "LIMIT", 600.0)
+    monkeypatch.setattr(waiting, "MAX_IDLE_SECONDS", 600.0)
     with tpu.options(deadline=0.5):
         value = takes_outfeed()
     with pytest.raises(tpu.DeadlockError, match=r"has waited more than 0\.5 s for the outfeed"):

@@ -27,7 +27,7 @@ from tests.runtime.oracle.meeting_programs import (
 )
 from tpulint.ordering.truth import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
-from tpulint.runtime.execute.attendance import Attendance
+from tpulint.runtime.execute.rendezvous import CollectiveTracker
 from tpulint.runtime.extract.collectives import Collective, Decision
 from tpulint.runtime.extract.region import Iteration, RegionSite
 
@@ -106,7 +106,7 @@ class _Run:
         self._collectives = {one.site: one for one in collectives}
         assert len(self._collectives) == len(collectives)
         names = [f"replica {replica}" for replica in range(program.replicas)]
-        self._attendance = Attendance(collectives, names)
+        self._attendance = CollectiveTracker(collectives, names)
         self._come: dict[tuple[RegionSite, Iteration], set[int]] = {}
 
     def to_the_end(self) -> None:

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import tpulint.runtime as tpu
 from tpulint.runtime import driver
-from tpulint.runtime.execute.raising import safely, ticket_for
+from tpulint.runtime.execute.raising import report_internal_errors, token_for
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 240
@@ -90,7 +90,9 @@ def test_what_fails_while_a_step_is_built(
 
 
 def in_a_graph(function: Callable[[], None]) -> None:
-    tf.function(lambda: tf.numpy_function(safely(function), [], tf.bool), autograph=False)()
+    tf.function(
+        lambda: tf.numpy_function(report_internal_errors(function), [], tf.bool), autograph=False
+    )()
 
 
 def test_what_fails_while_a_step_runs() -> None:
@@ -103,7 +105,7 @@ def test_what_fails_while_a_step_runs() -> None:
 
 def test_a_fault_is_none() -> None:
     def fault() -> None:
-        raise ticket_for(tpu.DeadlockError("they wait"))
+        raise token_for(tpu.DeadlockError("they wait"))
 
     with pytest.raises(tpu.DeadlockError, match="they wait"):
         in_a_graph(fault)

@@ -18,7 +18,7 @@ import numpy as np
 
 from tpulint.runtime.embedding.lookups import Lookup, lookup
 from tpulint.runtime.embedding.optimizers import SLOTS, updated
-from tpulint.runtime.execute.patience import Patience
+from tpulint.runtime.execute.waiting import WaitLimit
 from tpulint.runtime.schedule.locks import Wait
 
 _LOOK = 0.1
@@ -103,7 +103,7 @@ class Engine:
             f"core {core} dequeues its next training batch, and other cores have not sent the "
             "gradients of the last one"
         )
-        limit, waits, thread = Patience(), [Wait("host", "other cores", reason)], get_ident()
+        limit, waits, thread = WaitLimit(), [Wait("host", "other cores", reason)], get_ident()
         with self._lock:
             while not self._changed.wait_for(lambda: core not in self._answers, _LOOK):
                 if limit.is_over(waits, [thread]):

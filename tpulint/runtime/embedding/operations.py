@@ -11,10 +11,9 @@ import tensorflow as tf
 from tpulint.runtime import emulator
 from tpulint.runtime.embedding.engine import Engine, Starved
 from tpulint.runtime.errors import DeadlockError, EmbeddingError, LostVariableError
-from tpulint.runtime.execute import queues
-from tpulint.runtime.execute.awaited import explain_wait
-from tpulint.runtime.execute.failures import after_failures
-from tpulint.runtime.execute.raising import safely, ticket_for
+from tpulint.runtime.execute import exchanges
+from tpulint.runtime.execute.raising import after_failures, report_internal_errors, token_for
+from tpulint.runtime.execute.waiting import explain_wait
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.outside import outside_compilation
@@ -86,7 +85,7 @@ def enqueue(
     core = _own_core() if ordinal < 0 else tf.constant(ordinal)
     batch = [tf.convert_to_tensor(mode), *indices, *ids, *weights]
     handle = _queue_of(engine, core) if ordinal < 0 else _queue(engine, ordinal)
-    done = queues.put(handle, [_called(engine, put, batch, tf.int64, place)])
+    done = exchanges.enqueue(handle, [_called(engine, put, batch, tf.int64, place)])
     if done is not None:
         feeds.runs_independently(done)
     return done
@@ -105,7 +104,7 @@ def activations(shapes: Sequence[Sequence[int]]) -> list[Tensor]:
 
     def host(core: Tensor) -> list[Tensor]:
         with tf.control_dependencies([_called(engine, expect, [core], tf.bool, place)]):
-            (number,) = queues.take(_queue_of(engine, core), [tf.int64])
+            (number,) = exchanges.dequeue(_queue_of(engine, core), [tf.int64])
         explain_wait(number.op, _NO_BATCH, "TPU709")
         found = _called(engine, take, [core, number], [tf.float32] * len(shapes), place)
         return [tf.ensure_shape(one, shape) for one, shape in zip(found, shapes, strict=True)]
@@ -131,7 +130,7 @@ def send_gradients(gradients: Sequence[Tensor], rates: Sequence[Tensor]) -> Oper
 
 def _queue(engine: Engine, core: int) -> Tensor:
     """Return the queue of the numbers of the batches for `core`."""
-    return queues.queue([tf.int64], f"tpulint_embedding_{engine.number}_{core}")
+    return exchanges.make_queue([tf.int64], f"tpulint_embedding_{engine.number}_{core}")
 
 
 def _queue_of(engine: Engine, core: Tensor) -> Tensor:
@@ -190,12 +189,12 @@ def _called(
 
     def call(*values: Any) -> Any:
         if engine.is_lost:
-            raise ticket_for(_lost(engine))
+            raise token_for(_lost(engine))
         try:
             return function(*values)
         except Starved as error:
-            raise ticket_for(DeadlockError(str(error), place=place, rule="TPU709")) from error
+            raise token_for(DeadlockError(str(error), place=place, rule="TPU709")) from error
         except ValueError as error:
-            raise ticket_for(EmbeddingError(str(error), place=place)) from error
+            raise token_for(EmbeddingError(str(error), place=place)) from error
 
-    return tf.numpy_function(safely(call), list(given), kinds, stateful=True)
+    return tf.numpy_function(report_internal_errors(call), list(given), kinds, stateful=True)

@@ -14,16 +14,13 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import RuntimeFault
-from tpulint.runtime.execute import control
-from tpulint.runtime.execute.crossing import ends, lane_of, starts
+from tpulint.runtime.execute.control import DeferredCluster, Rebuilder, defer
 from tpulint.runtime.execute.deadline import Deadline
-from tpulint.runtime.execute.deferred import Deferred, deferred
 from tpulint.runtime.execute.device_program import DeviceProgram
 from tpulint.runtime.execute.exchanges import Exchanges
 from tpulint.runtime.execute.feeds import Feeds, feed_lane
-from tpulint.runtime.execute.ordering import all_wait_for, waits_of
 from tpulint.runtime.execute.probes import Probes, WatchedSegment
-from tpulint.runtime.execute.raising import failing
+from tpulint.runtime.execute.raising import failing_tensors
 from tpulint.runtime.execute.rendezvous import RendezvousReports
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_this_graph, scope_of
 from tpulint.runtime.extract.constants import constant_arguments, device_constant, shaped_tensors
@@ -40,12 +37,113 @@ from tpulint.runtime.schedule.plan import Plan
 from tpulint.runtime.source_location import place_of_operation
 from tpulint.runtime.tensorflow_internals import operations
 
-_FREE = frozenset({"Identity", "Const", "NoOp"})
+
+def operation_waits(
+    planned: Plan, op: Operation, own: frozenset[str], images: TensorMap
+) -> list[Operation]:
+    """Return the operations outside its segment that `op` waits for, apart from its inputs."""
+    if op.name not in planned.before or op.type == "Const":
+        return []
+    data = {tensor.op.name for tensor in op.inputs}
+    earlier = planned.before[op.name]
+    waits_for = [images.operations[name] for name in sorted(earlier - own - data)]
+    return waits_for if earlier else [*waits_for, *images.entry]
+
+
+def segment_waits(
+    planned: Plan, segment: Segment, own: frozenset[str], images: TensorMap
+) -> list[Operation]:
+    """Return the operations outside `segment` that any of its operations waits for."""
+    waits = [operation_waits(planned, op, own, images) for op in segment.ops]
+    return list({op.name: op for each in waits for op in each}.values())
+
+
+def note_start(
+    probes: Probes, planned: Plan, segment: Segment, own: frozenset[str], images: TensorMap
+) -> list[Operation]:
+    """Note that `segment` starts, once all its inputs are ready."""
+    if not probes.wanted or segment.side is Side.PLAIN:
+        return []
+    takes = {
+        name: constant_or_image(planned.region, name, images, on_host=segment.side is Side.HOST)
+        for name in inputs_of(segment.ops)
+    }
+    waits_for = [
+        *(tensor.op for tensor in takes.values()),
+        *segment_waits(planned, segment, own, images),
+    ]
+    crossing = [
+        image
+        for name, image in takes.items()
+        if segment.side is Side.HOST and not _is_hosts(planned.region, name)
+    ]
+    return probes.start(_watched(segment), images.replica, crossing, waits_for)
+
+
+def note_end(
+    probes: Probes,
+    planned: Plan,
+    segment: Segment,
+    own: frozenset[str],
+    images: TensorMap,
+    made: list[Operation],
+) -> None:
+    """Note that `segment`, whose images are `made`, has ended, before others go on."""
+    gives = [
+        images.tensors[tensor.name]
+        for op in segment.ops
+        for tensor in op.outputs
+        if segment.side is Side.HOST and _goes_to_the_device(planned.region, tensor, own)
+    ]
+    ended = probes.end(_watched(segment), images.replica, gives, made)
+    images.effects += ended
+    with tf.control_dependencies(ended):
+        for tensor in _values(segment):
+            if tensor.name in images.tensors:
+                images.tensors[tensor.name] = tf.identity(images.tensors[tensor.name])
+
+
+def lane_of(segment: Segment) -> str:
+    """Return the lane in which `segment` runs."""
+    return f"host cluster {segment.cluster}" if segment.side is Side.HOST else "device"
+
+
+def _values(segment: Segment) -> list[Tensor]:
+    """Return the outputs of `segment`, except constants and handles, which never cross."""
+    return [
+        tensor
+        for op in segment.ops
+        if op.type != "Const"
+        for tensor in op.outputs
+        if tensor.dtype.base_dtype not in (tf.resource, tf.variant)
+    ]
+
+
+def _watched(segment: Segment) -> WatchedSegment:
+    first = segment.ops[0]
+    return WatchedSegment(lane_of(segment), first.name, place_of_operation(first))
+
+
+def _is_hosts(region: Region, name: str) -> bool:
+    """Return whether the tensor `name` is made on the host, or is a constant that is not sent."""
+    op = region.graph.get_tensor_by_name(name).op
+    return op.name in region.names and (op.type == "Const" or region.cluster_of(op) is not None)
+
+
+def _goes_to_the_device(region: Region, tensor: Tensor, own: frozenset[str]) -> bool:
+    users = region.used_by.get(tensor.name, frozenset()) - own
+    on_device = (
+        region.cluster_of(region.graph.get_operation_by_name(user)) is None for user in users
+    )
+    return tensor.name in region.output_names or any(on_device)
+
+
+_COSTS_NOTHING = frozenset({"Identity", "Const", "NoOp"})
 # Of scalars these give what XLA's give, and a program of XLA takes ten times as long to start.
-_EXACT = frozenset({"Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual"})
+_COMPARISONS = frozenset({"Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual"})
 _LOGICAL = frozenset({"LogicalAnd", "LogicalOr", "LogicalNot"})
 # Of types that TensorFlow can compare without XLA; of others, such as float8, it has no kernels.
-_COMPARED = frozenset({tf.bool, tf.int32, tf.int64, tf.float16, tf.bfloat16, tf.float32})
+_COMPARABLE_DTYPES = frozenset({tf.bool, tf.int32, tf.int64, tf.float16, tf.bfloat16, tf.float32})
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +158,7 @@ class Composer:
     probes: Probes
     deadline: Deadline
     feeds: Feeds
-    deferred: list[Deferred] = field(default_factory=list)
+    deferred: list[DeferredCluster] = field(default_factory=list)
     """The operations found to run when the device program has ended."""
 
     def build(self, planned: Plan, images: TensorMap) -> None:
@@ -80,8 +178,8 @@ class Composer:
         if later:
             images.effects.append(later.put(images))
 
-    def _deferred(self, planned: Plan, images: TensorMap) -> Deferred:
-        later = deferred(planned, images)
+    def _deferred(self, planned: Plan, images: TensorMap) -> DeferredCluster:
+        later = defer(planned, images)
         self.deferred.append(later)
         return later
 
@@ -95,10 +193,10 @@ class Composer:
             on_device=not on_host,
         )
         own = frozenset(copied.operations)
-        started = starts(self.probes, planned, segment, own, images)
+        started = note_start(self.probes, planned, segment, own, images)
         for op in segment.ops:
             image = copied.operations[op.name]
-            waits_for = waits_of(planned, op, own, images)
+            waits_for = operation_waits(planned, op, own, images)
             if not planned.before.get(op.name, frozenset()) & own:
                 waits_for += started
             deadlock = self.access_schedule.deadlocks.get(key_of(planned.region, op))
@@ -115,7 +213,7 @@ class Composer:
         images.operations.update(copied.operations)
         if started:
             made = list(copied.operations.values())
-            ends(self.probes, planned, segment, own, images, made)
+            note_end(self.probes, planned, segment, own, images, made)
 
     def _host(self, planned: Plan, segment: Segment, images: TensorMap) -> None:
         fault = unreachable_python_function(planned.region, segment.ops)
@@ -137,8 +235,8 @@ class Composer:
         own = frozenset(op.name for op in segment.ops)
         wanted = _wanted(planned.region, segment, own, images)
         program = DeviceProgram(planned, segment, wanted, images)
-        started = starts(self.probes, planned, segment, own, images)
-        with tf.control_dependencies([*all_wait_for(planned, segment, own, images), *started]):
+        started = note_start(self.probes, planned, segment, own, images)
+        with tf.control_dependencies([*segment_waits(planned, segment, own, images), *started]):
             results, call = program.launch()
         images.effects.append(call)
         images.operations.update(dict.fromkeys(own, call))
@@ -146,7 +244,7 @@ class Composer:
             result.set_shape(tensor.shape)
             images.tensors[tensor.name] = result
         if started:
-            ends(self.probes, planned, segment, own, images, [call])
+            note_end(self.probes, planned, segment, own, images, [call])
 
     def _fails(
         self,
@@ -158,8 +256,8 @@ class Composer:
         """Build, in place of a segment that nothing there can run, an operation that fails."""
         own = frozenset(op.name for op in segment.ops)
         wanted = _wanted(planned.region, segment, own, images)
-        with tf.control_dependencies(all_wait_for(planned, segment, own, images)):
-            results = failing(lambda: fault, (), [tensor.dtype for tensor in wanted])
+        with tf.control_dependencies(segment_waits(planned, segment, own, images)):
+            results = failing_tensors(lambda: fault, (), [tensor.dtype for tensor in wanted])
         images.effects.append(results[0].op)
         images.operations.update(dict.fromkeys(own, results[0].op))
         for tensor, result in zip(wanted, results):
@@ -175,7 +273,7 @@ class Composer:
         own = frozenset(op.name for op in ops)
         site = (*images.site, ops[0].name)
         waits_for = list(dict.fromkeys(value.op for value in given))
-        waits_for += all_wait_for(planned, segment, own, images)
+        waits_for += segment_waits(planned, segment, own, images)
         arrived = self.rendezvous.arrives(site, images, waits_for)
         with tf.control_dependencies([*waits_for, *arrived]):
             given = tf.identity_n(given)
@@ -195,7 +293,7 @@ class Composer:
         given = [
             constant_or_image(region, tensor.name, images, on_host=on_host) for tensor in op.inputs
         ]
-        waits_for = waits_of(planned, op, frozenset({op.name}), images)
+        waits_for = operation_waits(planned, op, frozenset({op.name}), images)
         segment = WatchedSegment(feed_lane(op), op.name, place_of_operation(op))
         waits_for += self.probes.start(segment, images.replica, given, waits_for)
         results, done = self.feeds.build(op, given, waits_for, images)
@@ -210,7 +308,7 @@ class Composer:
         if fault:
             self._fails(planned, segment, fault, images)
             return
-        waits_for = waits_of(planned, op, frozenset({op.name}), images)
+        waits_for = operation_waits(planned, op, frozenset({op.name}), images)
 
         site = (*images.site, op.name)
 
@@ -240,7 +338,7 @@ class Composer:
             }
             self.build(planned.nested[op.name][number], inside)
 
-        built = control.build(
+        rebuilt = Rebuilder(
             region,
             op,
             lambda name, on_host, captured=True: constant_or_image(
@@ -248,14 +346,14 @@ class Composer:
             ),
             waits_for,
             build_inside,
-        )
-        for tensor, result in zip(op.outputs, built.outputs):
+        ).rebuild()
+        for tensor, result in zip(op.outputs, rebuilt.outputs):
             result.set_shape(tensor.shape)
             images.tensors[tensor.name] = result
-        images.operations[op.name] = built.done
-        images.effects.append(built.done)
-        if built.rounds is not None:
-            images.effects += self.rendezvous.decides(site, images, built.rounds, [built.done])
+        images.operations[op.name] = rebuilt.done
+        images.effects.append(rebuilt.done)
+        if rebuilt.rounds is not None:
+            images.effects += self.rendezvous.decides(site, images, rebuilt.rounds, [rebuilt.done])
 
     def _closes(
         self,
@@ -274,17 +372,17 @@ class Composer:
         def fault(replica: Any) -> RuntimeFault:
             return found.fault(self.names[int(replica)])
 
-        first = [*needs.values(), *all_wait_for(planned, segment, own, images)]
+        first = [*needs.values(), *segment_waits(planned, segment, own, images)]
         with tf.control_dependencies(first):
-            return failing(fault, [in_this_graph(images.replica)])[0].op
+            return failing_tensors(fault, [in_this_graph(images.replica)])[0].op
 
 
 def _is_plain(op: Operation) -> bool:
     """Return whether `op` of the device gives the same without XLA: the test of a loop mostly."""
-    if op.type in _FREE:
+    if op.type in _COSTS_NOTHING:
         return True
-    scalars = all(each.shape.rank == 0 and each.dtype in _COMPARED for each in op.inputs)
-    return op.type in _EXACT | _LOGICAL and scalars
+    scalars = all(each.shape.rank == 0 and each.dtype in _COMPARABLE_DTYPES for each in op.inputs)
+    return op.type in _COMPARISONS | _LOGICAL and scalars
 
 
 def _wanted(

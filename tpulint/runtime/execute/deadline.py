@@ -2,6 +2,11 @@
 
 TensorFlow gives up its own waits when the step fails. It cannot give up a Python function that
 does not return: with a deadline, those run in threads of their own, and are left behind.
+
+A loop in the graph looks, again and again, whether what runs beside it takes too long. TensorFlow
+has as many threads as the machine has cores, for all steps of a process. A Python function that
+sleeps holds one, and with a few of them no step would make progress. So the loop waits for the
+ticks of an iterator, which waits in a thread of its own.
 """
 
 from __future__ import annotations
@@ -15,22 +20,98 @@ import tensorflow as tf
 
 from tpulint.runtime import python_functions
 from tpulint.runtime.errors import DeadlockError
-from tpulint.runtime.execute import patience
-from tpulint.runtime.execute.awaited import WAITING, wait_in
-from tpulint.runtime.execute.callbacks import call_python
-from tpulint.runtime.execute.patience import Patience, Waits, deadlock
+from tpulint.runtime.execute import waiting
 from tpulint.runtime.execute.probes import Unfinished
-from tpulint.runtime.execute.raising import Ticket, ticket_for
-from tpulint.runtime.execute.stillness import stillness
-from tpulint.runtime.execute.watch_loop import watch_loop
+from tpulint.runtime.execute.raising import (
+    FaultToken,
+    call_python,
+    report_internal_errors,
+    token_for,
+)
+from tpulint.runtime.execute.tensor_map import in_this_graph
+from tpulint.runtime.execute.waiting import (
+    WAITING_OPERATIONS,
+    CurrentWaits,
+    WaitLimit,
+    deadlock_of_waits,
+    idle_time,
+    wait_in,
+)
 from tpulint.runtime.extract.kernels import PYTHON_FUNCTIONS
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.attributes import string_attr
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import place_of_operation
-from tpulint.runtime.tensorflow_internals import operations
+from tpulint.runtime.tensorflow_internals import functions, operations
 
-_TICK = 0.002
+_NUMBER = {"output_types": [tf.int64], "output_shapes": [tf.TensorShape([])]}
+_TICK_INTERVALS = ((500, 2_000), (1_000, 10_000), (2**62, 100_000))
+"""Numbers of ticks, and the microseconds between them: the clock slows down as it runs."""
+
+
+class Clock:
+    """A clock in the graph in which it is made."""
+
+    def __init__(self) -> None:
+        first, *others = (_sleeping(times, microseconds) for times, microseconds in _TICK_INTERVALS)
+        for later in others:
+            first = tf.raw_ops.ConcatenateDataset(
+                input_dataset=first, another_dataset=later, **_NUMBER
+            )
+        self._iterator = tf.raw_ops.AnonymousIteratorV3(**_NUMBER)
+        self.started: Operation = tf.raw_ops.MakeIterator(dataset=first, iterator=self._iterator)
+
+    def tick(self) -> Operation:
+        """Return an operation that ends at the next tick."""
+        return tf.raw_ops.IteratorGetNext(iterator=self._iterator, **_NUMBER)[0].op
+
+
+def _sleeping(times: int, microseconds: int) -> Any:
+    """Return a dataset that gives its `times` elements one by one, after a sleep each."""
+    numbers = tf.raw_ops.RangeDataset(
+        start=tf.constant(0, tf.int64),
+        stop=tf.constant(times, tf.int64),
+        step=tf.constant(1, tf.int64),
+        **_NUMBER,
+    )
+    return tf.raw_ops.SleepDataset(
+        input_dataset=numbers,
+        sleep_microseconds=tf.constant(microseconds, tf.int64),
+        **_NUMBER,
+    )
+
+
+def watch_loop(
+    look: Callable[..., Any],
+    values: Sequence[Tensor],
+    tokens: list[str],
+    waits_for: Sequence[Operation],
+) -> Operation:
+    """Return an operation that ends when `look(*values)` returns False, and fails as it does.
+
+    The tokens of the Python functions in it are added to `tokens`.
+    """
+    clock = Clock()
+
+    def is_running(before: Tensor) -> Tensor:
+        with tf.control_dependencies([before]):
+            tick = clock.tick()
+        with tf.control_dependencies([tick]):
+            arguments = [in_this_graph(value) for value in values]
+            (running,) = python_functions.python_function(
+                report_internal_errors(look), arguments, [tf.bool]
+            )
+        tokens.append(functions.token_of(running.op))
+        running.set_shape([])
+        return running
+
+    with tf.control_dependencies([*waits_for, clock.started]):
+        start = tf.identity(True)
+    loop = tf.while_loop(is_running, tf.identity, [start], parallel_iterations=1)
+    return loop[0].op if isinstance(loop, (list, tuple)) else loop.op
+
+
+_LOOK_SECONDS = 0.002
 """Seconds between two looks at a Python function."""
 
 
@@ -44,7 +125,7 @@ class Deadline:
     def __init__(
         self,
         seconds: float | None,
-        waits: Waits,
+        waits: CurrentWaits,
         of_replicas: Callable[[], Sequence[Wait]],
         started: Callable[[], Sequence[Unfinished]],
         *,
@@ -77,7 +158,7 @@ class Deadline:
 
     def names(self, op: Operation, image: Operation, lane: str, replica: Tensor) -> list[Operation]:
         """Note when `image`, the copy of `op`, waits for others; return operations that end it."""
-        if op.type not in WAITING:
+        if op.type not in WAITING_OPERATIONS:
             return []
         wait = wait_in(op, lane)
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
@@ -93,7 +174,7 @@ class Deadline:
             return
         wait = Wait(lane, "Python", "waits for a Python function", place_of_operation(op))
         token = python_functions.around_python_function(
-            op.get_attr("token"), lambda function: _Bounded(function, self, wait)
+            op.get_attr("token"), lambda function: _BoundedFunction(function, self, wait)
         )
         if token is not None:
             operations.set_attr(image, "token", string_attr(token.decode()))
@@ -114,7 +195,7 @@ class Deadline:
         thread = threading.Thread(target=run, daemon=True, name=f"tpulint {wait.lane}")
         thread.start()
         while thread.is_alive() and self._left() > 0 and not self._failed.is_set():
-            thread.join(min(_TICK, max(self._left(), 0.0)))
+            thread.join(min(_LOOK_SECONDS, max(self._left(), 0.0)))
         if thread.is_alive():
             raise self._expired()
         self._waits.remove(key)
@@ -126,7 +207,7 @@ class Deadline:
         self._started = time.monotonic()
         self._ended = threading.Event()
         self._failed = threading.Event()
-        self._patience = Patience()
+        self._patience = WaitLimit()
         self._waits.clear()
 
     def _left(self) -> float:
@@ -136,33 +217,33 @@ class Deadline:
 
     def _look(self) -> bool:
         if self._ended.is_set():
-            stillness.forget(self._tokens)
+            idle_time.forget(self._tokens)
             return False
         if self._left() <= 0:
             raise self._expired()
         waits = self._all_waits()
         if self._seconds is None and self._patience.is_over(waits, self._tokens):
-            fault = deadlock(
+            fault = deadlock_of_waits(
                 "The step waits, and nothing that could end its waits has run for "
-                f"{patience.LIMIT:g} s",
+                f"{waiting.MAX_IDLE_SECONDS:g} s",
                 waits,
             )
-            stillness.forget(self._tokens)
-            raise ticket_for(fault)
+            idle_time.forget(self._tokens)
+            raise token_for(fault)
         return True
 
     def _all_waits(self) -> list[Wait]:
         return [*self._of_replicas(), *self._waits.all()]
 
-    def _expired(self) -> Ticket:
+    def _expired(self) -> FaultToken:
         self._failed.set()
         first_line = f"The step has taken more than {self._seconds:g} s"
         waits = self._all_waits()
         if waits:
-            return ticket_for(deadlock(first_line, waits))
+            return token_for(deadlock_of_waits(first_line, waits))
         lines = list(map(_description, self._started_pieces()))
         lines = lines or ["  none of its operations is known to wait: it is at work"]
-        return ticket_for(DeadlockError("\n".join([first_line, *lines]), rule=""))
+        return token_for(DeadlockError("\n".join([first_line, *lines]), rule=""))
 
 
 def _description(segment: Unfinished) -> str:
@@ -170,7 +251,7 @@ def _description(segment: Unfinished) -> str:
     return f"  {segment.lane} of replica {segment.replica}: has started, and not ended{where}"
 
 
-class _Bounded:
+class _BoundedFunction:
     """A Python function of the graph, called for as long as the step may take."""
 
     def __init__(self, function: Callable[..., Any], deadline: Deadline, wait: Wait) -> None:

@@ -1,13 +1,28 @@
-"""A device segment as a function that XLA compiles."""
+"""A device segment as a function that XLA compiles, with its results, and XLA's refusals.
+
+XLA:CPU keeps the sizes of a tensor whose shape it knows only by its bounds behind its values, and
+where one tensor is returned twice (by name, through operations that change nothing, or because XLA
+sees that two are equal) it copies the values alone: the second comes out empty, or as garbage. So
+several such tensors leave a segment as large as their bounds, each with its shape, and are cut to
+that outside.
+
+Operations with no kernel are found earlier (see extract/kernels.py). Only XLA, when the step runs,
+finds a shape that is not a compile-time constant, or attributes that a kernel refuses.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.bounded import cut_to_shapes, with_shapes
-from tpulint.runtime.execute.compile_errors import remember_segment, segment_name
+from tpulint.runtime.errors import RuntimeFault, UnsupportedOpError
+from tpulint.runtime.execute.raising import as_tensorflow_error
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, scope_of
 from tpulint.runtime.extract.constants import (
     ConstantScope,
@@ -18,10 +33,148 @@ from tpulint.runtime.extract.constants import (
     shaped_tensors,
 )
 from tpulint.runtime.extract.copying import Copied, copy_operations, inputs_of
-from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.extract.region import Graph, Operation, Tensor
 from tpulint.runtime.extract.segments import Segment
 from tpulint.runtime.schedule.plan import Plan
-from tpulint.runtime.tensorflow_internals import operations
+from tpulint.runtime.source_location import place_of_operation
+from tpulint.runtime.tensorflow_internals import functions, operations
+
+
+def enlarge_to_bounds(tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[int]]:
+    """Return the results of a segment for `tensors`, and the indices of those to cut outside.
+
+    The shapes of those come last.
+    """
+    open_ = [place for place, tensor in enumerate(tensors) if _may_be_bounded(tensor)]
+    if len(open_) < 2:
+        return list(tensors), []
+    given = list(tensors)
+    for place in open_:
+        given[place] = _enlarge(tensors[place])
+    return [*given, *(tf.shape(tensors[place]) for place in open_)], open_
+
+
+def cut_to_shapes(results: Sequence[Tensor], to_cut: Sequence[int]) -> list[Tensor]:
+    """Return the tensors of a segment from its `results`, with those of `to_cut` cut to shape."""
+    number = len(results) - len(to_cut)
+    tensors = list(results[:number])
+    for place, shape in zip(to_cut, results[number:], strict=True):
+        tensors[place] = tf.slice(tensors[place], tf.zeros_like(shape), shape)
+    return tensors
+
+
+def _may_be_bounded(tensor: Tensor) -> bool:
+    rank = tensor.shape.rank
+    is_data = tensor.dtype not in (tf.resource, tf.variant)
+    return bool(rank) and is_data and not tensor.shape.is_fully_defined()
+
+
+def _enlarge(tensor: Tensor) -> Tensor:
+    for axis, size in enumerate(tensor.shape.as_list()):
+        if size is None:
+            tensor = operations.as_large_as_its_bound(tensor, axis)
+    return tensor
+
+
+_SEGMENT = re.compile(r"tpu_device_segment_\d+")
+_NODE = re.compile(r"\[\[(?:\{\{function_node ([^}]+)\}\})?(?:\{\{node )?([^}\]]+)")
+_CONVERTED = re.compile(r"while converting ([^\[\s]+)\[")
+_BEFORE_WORDS = re.compile(
+    r"Graph execution error:\s+|Detected at node .*?(?:<stack traces unavailable>|Node: '[^']*')\n"
+    r"|\{\{function_node [^}]*\}\} ?",
+    re.DOTALL,
+)
+_AFTER_WORDS = re.compile(r"\s+(?:Stack trace for op definition:|\[\[)")
+_REFUSALS = {
+    "must be a compile-time constant": "TPU502",
+    "Detected unsupported operations": "TPU501",
+}
+_graphs: WeakValueDictionary[str, Any] = WeakValueDictionary()
+
+
+class _Node(NamedTuple):
+    """A node that a message names; in the function of that name, if it says so."""
+
+    function: str
+    name: str
+
+
+def register_segment(function: Any, operations: Mapping[str, Operation]) -> None:
+    """Note that `function`, as long as it lives, is a segment.
+
+    `operations` has the computation's operations by the names of their images in the function.
+    """
+    function.graph.tpulint_operations = operations
+    _graphs[segment_name(function)] = function.graph
+
+
+def segment_name(function: Any) -> str:
+    """Return the name by which a message of XLA shows the segment `function`."""
+    name = function.name.decode() if isinstance(function.name, bytes) else function.name
+    shown = _SEGMENT.search(name)
+    assert shown is not None, name
+    return shown[0]
+
+
+def refused_segment(message: str) -> RuntimeFault | None:
+    """Return the fault of a segment that an InvalidArgumentError's `message` reports, or None."""
+    graph = next((_graphs[name] for name in _SEGMENT.findall(message) if name in _graphs), None)
+    if graph is None:
+        return None
+    operation = _named_operation(graph, message)
+    if operation is None:
+        return None
+    words = _words_of_xla(message)
+    if f"`{operation.name}`" not in words:
+        words = f"{operation.type} `{operation.name}`: {words}"
+    rule = next((rule for text, rule in _REFUSALS.items() if text in message), "")
+    return as_tensorflow_error(
+        UnsupportedOpError(words, place=place_of_operation(operation), rule=rule)
+    )
+
+
+def _words_of_xla(message: str) -> str:
+    """Return what XLA says in `message`, without the nodes and the traces around it."""
+    text = message
+    while before := _BEFORE_WORDS.match(text):
+        text = text[before.end() :]
+    return _AFTER_WORDS.split(text, maxsplit=1)[0].strip()
+
+
+def _named_operation(graph: Graph, message: str) -> Operation | None:
+    """Return the user's operation that `message` names, or the innermost around it that is sure.
+
+    The message names the operation first, then those whose bodies it is in, then the segment.
+    """
+    nodes = [_Node(*match) for match in _NODE.findall(message)]
+    inside = itertools.takewhile(lambda node: not _SEGMENT.search(node.name), nodes)
+    converted = _CONVERTED.findall(message)
+    operation = None
+    for node in reversed(list(inside)):
+        candidates = list(_candidates(graph, operation, node, converted))
+        if len({place_of_operation(candidate) for candidate in candidates}) != 1:
+            break
+        operation = candidates[0]
+    return operation
+
+
+def _candidates(
+    graph: Graph, around: Operation | None, node: _Node, converted: Sequence[str]
+) -> Iterator[Operation]:
+    """Yield the operations that `node`, in a body of `around` if any, may be."""
+    with contextlib.suppress(KeyError):
+        if node.function:
+            body = functions.function_graph(graph, node.function)
+            yield body.get_operation_by_name(node.name)
+            return
+        if around is None:
+            yield graph.tpulint_operations[node.name]
+            return
+    bodies = functions.functions_by_name(around) if around is not None else {}
+    named = [name for name in bodies if any(each.startswith(name) for each in converted)]
+    for name in named or bodies:
+        with contextlib.suppress(KeyError):
+            yield bodies[name].get_operation_by_name(node.name)
 
 
 class DeviceProgram:
@@ -45,7 +198,7 @@ class DeviceProgram:
             if name not in self._constants
         }
         self._shaped = {
-            _key(around, tensor): around.image(tensor.name)
+            _key_of_shape(around, tensor): around.image(tensor.name)
             for value in self._constants.values()
             for around, tensor in shaped_tensors(value)
             if around.image is not None
@@ -70,7 +223,7 @@ class DeviceProgram:
         self._to_cut: list[int] = []
         self._operations: dict[str, Operation] = {}
         self._function = self._traced()
-        remember_segment(self._function, self._operations)
+        register_segment(self._function, self._operations)
 
     def launch(self) -> tuple[list[Tensor], Operation]:
         """Return the results of a call of the function here, and the call."""
@@ -104,7 +257,7 @@ class DeviceProgram:
         """Build the segment; `fixed` has what bounds depend on, `inside` the arguments."""
 
         def shaped(scope: ConstantScope, tensor: Tensor) -> Tensor:
-            return inside[self._shaped[_key(scope, tensor)].name]
+            return inside[self._shaped[_key_of_shape(scope, tensor)].name]
 
         images = {name: recompute(value, shaped) for name, value in self._constants.items()}
         for name, image in self._taken.items():
@@ -114,7 +267,9 @@ class DeviceProgram:
         copied = self._copied(self._ops, images)
         self._operations.update({copied.operations[op.name].name: op for op in self._ops})
         self._fix_bounds({**images, **copied.tensors, **fixed}, copied)
-        results, self._to_cut[:] = with_shapes([copied.tensors[out.name] for out in self._wanted])
+        results, self._to_cut[:] = enlarge_to_bounds(
+            [copied.tensors[out.name] for out in self._wanted]
+        )
         return results or [tf.constant(True)]
 
     def _fix_bounds(self, images: dict[str, Tensor], copied: Copied) -> None:
@@ -130,5 +285,5 @@ class DeviceProgram:
         )
 
 
-def _key(scope: ConstantScope, tensor: Tensor) -> tuple[int, str]:
+def _key_of_shape(scope: ConstantScope, tensor: Tensor) -> tuple[int, str]:
     return id(scope.region), tensor.name

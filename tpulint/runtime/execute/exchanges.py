@@ -10,18 +10,132 @@ can wait.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.collectives import results, sums_of
-from tpulint.runtime.execute.functions import function_of_all_steps
-from tpulint.runtime.execute.queues import empty, empty_all, one_of, put, queue, take
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph, token_after
+from tpulint.runtime.extract.collectives import source_target_pairs
 from tpulint.runtime.extract.region import Operation, RegionSite, Tensor
+from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.plan import Rendezvous
 from tpulint.runtime.tensorflow_internals import functions
+
+
+@devices.on_coordinator()
+def make_queue(dtypes: Sequence[tf.DType], name: str) -> Tensor:
+    """Return the queue `name` of tuples of `dtypes`, of any shapes and any number."""
+    return tf.raw_ops.FIFOQueueV2(
+        component_types=list(dtypes), shapes=[], capacity=-1, container="", shared_name=name
+    )
+
+
+@devices.on_coordinator()
+def enqueue(handle: Tensor, components: Sequence[Tensor]) -> Operation:
+    """Put a tuple into a queue."""
+    return tf.raw_ops.QueueEnqueueV2(handle=handle, components=list(components), timeout_ms=-1)
+
+
+@devices.on_coordinator()
+def dequeue(handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
+    """Take a tuple out of a queue, when there is one."""
+    taken: list[Tensor] = tf.raw_ops.QueueDequeueV2(
+        handle=handle, component_types=list(dtypes), timeout_ms=-1
+    )
+    return taken
+
+
+@devices.on_coordinator()
+def queue_at(handles: Tensor, place: int | Tensor) -> Tensor:
+    """Return the queue at `place` of the queues `handles`, one tensor."""
+    return tf.raw_ops.Gather(params=handles, indices=place)
+
+
+@devices.on_coordinator()
+def empty_all(handles: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
+    """Empty the queues `handles`, and return a token."""
+    count = tf.size(handles)
+
+    def empty_one(place: Tensor) -> Tensor:
+        handle = queue_at(in_this_graph(handles), place)
+        with tf.control_dependencies([empty(handle, dtypes)]):
+            return place + 1
+
+    def is_left(place: Tensor) -> Tensor:
+        return place < in_this_graph(count)
+
+    return tf.equal(_single(tf.while_loop(is_left, empty_one, [0], parallel_iterations=1)), count)
+
+
+@devices.on_coordinator()
+def empty(handle: Tensor, dtypes: Sequence[tf.DType]) -> Tensor:
+    """Empty a queue, and return a token."""
+
+    def take_one(_: Tensor) -> Tensor:
+        with tf.control_dependencies(dequeue(in_this_graph(handle), dtypes)):
+            return tf.identity(True)
+
+    def is_left(before: Tensor) -> Tensor:
+        with tf.control_dependencies([before]):
+            return tf.raw_ops.QueueSizeV2(handle=in_this_graph(handle)) > 0
+
+    return _single(tf.while_loop(is_left, take_one, [True], parallel_iterations=1))
+
+
+def _single(found: Tensor | Sequence[Tensor]) -> Tensor:
+    return found[0] if isinstance(found, (list, tuple)) else found
+
+
+_cached_functions: dict[Hashable, Callable[..., Tensor]] = {}
+
+
+def cached_function(
+    key: Hashable, traced: Callable[..., Tensor], dtypes: Sequence[tf.DType]
+) -> Callable[..., Tensor]:
+    """Return the function of that `key`, which `traced` builds once, for whatever graph calls it.
+
+    It lives as long as the process: `traced` captures no tensor, and refers to no program.
+    """
+    if key not in _cached_functions:
+        with tf.Graph().as_default():
+            _cached_functions[key] = functions.wrapped(traced, dtypes)
+    return _cached_functions[key]
+
+
+def collective_results(
+    op: Operation, group: Sequence[int], parts: Sequence[Tensor]
+) -> list[Tensor]:
+    """Return the result of the collective `op` for each replica of `group`, given their `parts`."""
+    if op.type == "CrossReplicaSum":
+        return sum_parts(parts)
+    if op.type == "AllToAll":
+        return _all_to_all(op, parts)
+    return _permuted(op, dict(zip(group, parts, strict=True)))
+
+
+def sum_parts(parts: Sequence[Tensor]) -> list[Tensor]:
+    """Return the sum of `parts` for each of their members."""
+    return [tf.add_n(list(parts))] * len(parts)
+
+
+def _all_to_all(op: Operation, parts: Sequence[Tensor]) -> list[Tensor]:
+    """Return for each member the parts that all members have for it."""
+    split = [
+        tf.split(part, op.get_attr("split_count"), axis=op.get_attr("split_dimension"))
+        for part in parts
+    ]
+    return [tf.concat(mine, axis=op.get_attr("concat_dimension")) for mine in zip(*split)]
+
+
+def _permuted(op: Operation, parts: dict[int, Tensor]) -> list[Tensor]:
+    """Return for each member the part of the source whose target it is, or zeros without one."""
+    source_of = {target: source for source, target in source_target_pairs(op)}
+    return [
+        parts[source_of[member]] if member in source_of else tf.zeros_like(own)
+        for member, own in parts.items()
+    ]
+
 
 _names = itertools.count()
 
@@ -62,7 +176,7 @@ class Exchanges:
         left = tf.raw_ops.QueueSizeV2(handle=running)
         emptied = tf.cond(left > 0, lambda: self._emptied(queues), lambda: tf.constant(True))
         with tf.control_dependencies([emptied]):
-            return [put(running, [tf.constant(True)])]
+            return [enqueue(running, [tf.constant(True)])]
 
     def run(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that serve the members of all groups until the signal to stop."""
@@ -82,7 +196,7 @@ class Exchanges:
             return []
         with tf.control_dependencies(waits_for):
             stops = [
-                put(
+                enqueue(
                     self._to_exchange[number][group[0]],
                     [tf.constant(False), *(tf.zeros([], dtype) for dtype in _dtypes(one)[1:])],
                 )
@@ -90,7 +204,7 @@ class Exchanges:
                 if not one.first.comes_once
                 for group in one.first.groups
             ]
-            return [*stops, take(self._running(), [tf.bool])[0].op]
+            return [*stops, dequeue(self._running(), [tf.bool])[0].op]
 
     def meet(
         self,
@@ -101,13 +215,16 @@ class Exchanges:
     ) -> list[Tensor]:
         """Return the results of `ops`, which meet at `site`, for a replica's `values`."""
         if site not in self._number:
-            return [results(op, (0,), [value])[0] for op, value in zip(ops, values, strict=True)]
+            return [
+                collective_results(op, (0,), [value])[0]
+                for op, value in zip(ops, values, strict=True)
+            ]
         number = self._number[site]
         dtypes = _dtypes(self._meetings[number])
         queues = in_this_graph(images.queues)
-        given = put(one_of(queues, 2 * number), [tf.constant(True), *values])
+        given = enqueue(queue_at(queues, 2 * number), [tf.constant(True), *values])
         with tf.control_dependencies([given]):
-            return take(one_of(queues, 2 * number + 1), dtypes)[1:]
+            return dequeue(queue_at(queues, 2 * number + 1), dtypes)[1:]
 
     def _server(self, one: Rendezvous, group: Sequence[int]) -> Callable[..., Tensor]:
         """Return the function that serves `group` at the exchange of `one`, given its queues.
@@ -117,19 +234,19 @@ class Exchanges:
         """
         ops = [each.op for each in one.collectives]
         sums = all(op.type == "CrossReplicaSum" for op in ops)
-        combine = [sums_of if sums else partial(results, op, group) for op in ops]
+        combine = [sum_parts if sums else partial(collective_results, op, group) for op in ops]
         serve = partial(_serve, combine, _dtypes(one), comes_once=one.first.comes_once)
         taken = [tf.resource] * (2 * len(group))
         if sums:
             key = (*_dtypes(one), one.first.comes_once, len(group))
-            return function_of_all_steps(key, serve, taken)
+            return cached_function(key, serve, taken)
         return functions.wrapped(serve, taken)
 
     def _queues_of(self, way: str) -> list[list[Tensor]]:
         """Return for each meeting the queues of all replicas to or from its exchange."""
         return [
             [
-                queue(_dtypes(one), f"{self._name}_{number}_{way}_{replica}")
+                make_queue(_dtypes(one), f"{self._name}_{number}_{way}_{replica}")
                 for replica in range(self._replicas)
             ]
             for number, one in enumerate(self._meetings)
@@ -137,7 +254,7 @@ class Exchanges:
 
     def _running(self) -> Tensor:
         """Return the queue that holds a mark for each step that has begun and not ended."""
-        return queue([tf.bool], f"{self._name}_running")
+        return make_queue([tf.bool], f"{self._name}_running")
 
     def _emptied(self, queues: Sequence[Tensor]) -> Tensor:
         done = empty(self._running(), [tf.bool])
@@ -160,7 +277,7 @@ def _serve(
     to_exchange, from_exchange = queues[:members], queues[members:]
 
     def taken_of(place: int) -> list[Tensor]:
-        goes_on, *parts = take(in_this_graph(to_exchange[place]), dtypes)
+        goes_on, *parts = dequeue(in_this_graph(to_exchange[place]), dtypes)
         goes_on.set_shape([])
         return [goes_on, *parts]
 
@@ -170,7 +287,7 @@ def _serve(
             one(parts) for one, parts in zip(combine, zip(*of_members, strict=True), strict=True)
         ]
         return [
-            put(in_this_graph(way), [tf.constant(True), *mine])
+            enqueue(in_this_graph(way), [tf.constant(True), *mine])
             for way, mine in zip(from_exchange, zip(*combined, strict=True), strict=True)
         ]
 

@@ -1,24 +1,192 @@
-"""The infeeds and outfeeds of a computation, core by core."""
+"""The infeeds and outfeeds of a computation, core by core, and the queues behind them on this CPU.
+
+There is a queue for each core and direction, of serialized tuples: so it can hold any kind, and an
+operation that takes one can check that it has the dtypes and shapes it was built for. A queue lives
+as long as its session, or for functions as long as the process, and holds any number of tuples. The
+host takes from it outside of computations, and waits no longer than anything else may.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
+import numpy as np
 import tensorflow as tf
 
 from tpulint.ordering.operations import INFEED_TAKES
+from tpulint.runtime import python_functions
+from tpulint.runtime.emulate import cores
 from tpulint.runtime.emulate.cores import Parts, parts_of_outputs
-from tpulint.runtime.execute.callbacks import call_python
-from tpulint.runtime.execute.feed_queues import Direction, put, queue, take, take_parts
-from tpulint.runtime.execute.patience import Waits
+from tpulint.runtime.errors import DeadlockError
+from tpulint.runtime.execute import exchanges, waiting
+from tpulint.runtime.execute.deadline import watch_loop
+from tpulint.runtime.execute.raising import call_python, report_internal_errors, token_for
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
+from tpulint.runtime.execute.waiting import CurrentWaits, WaitLimit, deadlock_of_waits, idle_time
 from tpulint.runtime.extract.program import core_number, cores_of_replicas
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.mark.marked import Marked
+from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import place_of_operation
-from tpulint.runtime.tensorflow_internals import graphs
+from tpulint.runtime.tensorflow_internals import functions, graphs
+
+Direction = Literal["infeed", "outfeed"]
+
+
+def feed_queue(direction: Direction, core: int) -> Tensor:
+    """Return the queue of the core of this number."""
+    return exchanges.make_queue([tf.string], f"tpulint_{direction}_{core}")
+
+
+def serialize_tuple(values: Sequence[Tensor]) -> Tensor:
+    """Return the tuple `values` as it is in a queue."""
+    return tf.stack([tf.io.serialize_tensor(value) for value in values])
+
+
+def enqueue_tuple(handle: Tensor, values: Sequence[Tensor]) -> Operation:
+    """Put the tuple `values` into a queue. None when it is done eagerly."""
+    return enqueue_serialized(handle, serialize_tuple(values))
+
+
+def enqueue_serialized(handle: Tensor, row: Tensor) -> Operation:
+    """Put a tuple that is serialized into a queue. None when it is done eagerly."""
+    return exchanges.enqueue(handle, [row])
+
+
+def dequeue_tuple(
+    handle: Tensor,
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any],
+    take_row: Callable[[Tensor, Sequence[tf.DType]], list[Tensor]] = exchanges.dequeue,
+) -> list[Tensor]:
+    """Take a tuple out of a queue by `take_row`, when there is one.
+
+    The step raises an InvalidArgumentError when it is not of `dtypes` and `shapes`.
+    """
+    (row,) = take_row(handle, [tf.string])
+    row = tf.ensure_shape(row, [len(dtypes)], name="tuple_of_another_length")
+    return [
+        tf.ensure_shape(tf.io.parse_tensor(row[place], dtype), shape)
+        for place, (dtype, shape) in enumerate(zip(dtypes, shapes, strict=True))
+    ]
+
+
+def dequeue_parts(
+    handles: Mapping[int, Tensor],
+    parts: Sequence[cores.Parts],
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any],
+) -> list[Tensor]:
+    """Take a tuple out of the queue of each core of a replica, and join the parts of its tensors.
+
+    A core whose number is in no `parts` gets nothing.
+    """
+    taken: list[list[Tensor]] = [[] for _ in parts]
+    for core, handle in handles.items():
+        mine = [place for place, part in enumerate(parts) if core in part.cores]
+        here = dequeue_tuple(
+            handle,
+            [dtypes[place] for place in mine],
+            [None if parts[place].counts else shapes[place] for place in mine],
+        )
+        for place, tensor in zip(mine, here, strict=True):
+            taken[place].append(tensor)
+    return [
+        tf.ensure_shape(cores.joined(shards, part.counts), shape)
+        for shards, part, shape in zip(taken, parts, shapes, strict=True)
+    ]
+
+
+_LOOK_SECONDS = 0.002
+_eager_takes = threading.Lock()
+
+
+class HostDequeue:
+    """One place at which the host takes from the queue that `wait` describes.
+
+    `wait` may last for `seconds`, or else for as long as all waits may.
+    """
+
+    def __init__(self, wait: Wait, seconds: float | None) -> None:
+        self._wait = wait
+        self._seconds = seconds
+        self._tokens: list[str] = []
+        self._numbers = itertools.count()
+        self._runs: dict[int, WaitLimit] = {}
+        """The waits at this moment; what is done with it is atomic in CPython."""
+
+    def take(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
+        """Take a tuple out of a queue, when there is one.
+
+        Raises:
+            DeadlockError: eagerly, or when the graph runs: the wait has taken too long.
+        """
+        if tf.executing_eagerly():
+            return self._take_eagerly(handle, dtypes)
+        take = functions.wrapped(lambda queue: self._take_watched(queue, dtypes), [tf.resource])
+        with devices.on_coordinator():
+            return list(take(handle))
+
+    def _take_eagerly(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
+        limit, thread = WaitLimit(self._seconds), threading.get_ident()
+        while True:
+            with _eager_takes:
+                if tf.raw_ops.QueueSizeV2(handle=handle) > 0:
+                    idle_time.forget([thread])
+                    return exchanges.dequeue(handle, dtypes)
+            if limit.is_over([self._wait], [thread]):
+                fault = self._fault()
+                idle_time.forget([thread])
+                raise fault
+            time.sleep(_LOOK_SECONDS)
+
+    def _take_watched(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
+        (run,) = python_functions.python_function(
+            report_internal_errors(self._begin), [], [tf.int64]
+        )
+        with tf.control_dependencies([run]):
+            taken = exchanges.dequeue(handle, dtypes)
+        with tf.control_dependencies(taken):
+            ended = call_python(self._end, [run])
+        watching = watch_loop(self._look, [run], self._tokens, [run.op])
+        with tf.control_dependencies([ended, watching]):
+            return [tf.identity(value) for value in taken]
+
+    def _begin(self) -> Any:
+        number = next(self._numbers)
+        self._runs[number] = WaitLimit(self._seconds)
+        return np.int64(number)
+
+    def _end(self, number: Any) -> None:
+        self._runs.pop(int(number), None)
+        idle_time.forget(self._tokens)
+
+    def _look(self, number: Any) -> bool:
+        limit = self._runs.get(int(number))
+        if limit is None:
+            return False
+        if limit.is_over([self._wait], self._tokens):
+            fault = self._fault()
+            self._end(number)
+            raise token_for(fault)
+        return True
+
+    def _fault(self) -> DeadlockError:
+        what = self._wait.held_up_by
+        if self._seconds is not None:
+            text = f"The host has waited more than {self._seconds:g} s for {what}"
+        else:
+            text = (
+                f"The host waits for {what}, and nothing that could end its wait has run for "
+                f"{waiting.MAX_IDLE_SECONDS:g} s"
+            )
+        return deadlock_of_waits(text, [self._wait])
+
 
 FeedKey = tuple[Direction, int]
 """A direction and a logical core of a replica."""
@@ -28,7 +196,7 @@ class Feeds:
     """The feeds of one computation; `waits` has those for them. One step runs at a time."""
 
     def __init__(
-        self, ops: Iterable[Operation], marked: Marked, names: Sequence[str], waits: Waits
+        self, ops: Iterable[Operation], marked: Marked, names: Sequence[str], waits: CurrentWaits
     ) -> None:
         ops = list(ops)
         self._names = names
@@ -41,7 +209,7 @@ class Feeds:
 
     def queues(self, replica: int) -> dict[FeedKey, Tensor]:
         """Return the queues of the cores of `replica`."""
-        return {key: queue(key[0], cores[replica]) for key, cores in self._cores.items()}
+        return {key: feed_queue(key[0], cores[replica]) for key, cores in self._cores.items()}
 
     def build(
         self,
@@ -51,30 +219,32 @@ class Feeds:
         images: TensorMap,
     ) -> tuple[list[Tensor], Operation]:
         """Build `op`, a feed of the computation; return its results, and its last operation."""
-        key = _key(op)
+        key = _feed_key(op)
         with tf.control_dependencies(waits_for):
             if key is None:
-                here = queue(feed_lane(op), core_number(0, max(op.get_attr("device_ordinal"), 0)))
+                here = feed_queue(
+                    feed_lane(op), core_number(0, max(op.get_attr("device_ordinal"), 0))
+                )
             else:
                 here = in_this_graph(images.feeds[key])
             if "Enqueue" in op.type:
-                return [], put(here, given)
+                return [], enqueue_tuple(here, given)
             dtypes = [tensor.dtype for tensor in op.outputs]
             shapes = [tensor.shape for tensor in op.outputs]
             comes = [call_python(self._comes(op), [in_this_graph(images.replica)])]
             with tf.control_dependencies(comes):
                 parts = self._parts(op)
                 if parts is None:
-                    results = take(here, dtypes, shapes)
+                    results = dequeue_tuple(here, dtypes, shapes)
                 else:
                     queues = {key[1]: in_this_graph(images.feeds[key]) for key in self._keys(op)}
-                    results = take_parts(queues, parts, dtypes, shapes)
+                    results = dequeue_parts(queues, parts, dtypes, shapes)
             with tf.control_dependencies(results):
                 return results, call_python(self._has(op), [in_this_graph(images.replica)])
 
     def _keys(self, op: Operation) -> list[FeedKey]:
         """Return the feeds that `op` needs: those of several cores, if they share its tensors."""
-        key, parts = _key(op), self._parts(op)
+        key, parts = _feed_key(op), self._parts(op)
         if key is None:
             return []
         if parts is None:
@@ -107,7 +277,7 @@ def feed_lane(op: Operation) -> Direction:
     return "infeed" if op.type.startswith("Infeed") else "outfeed"
 
 
-def _key(op: Operation) -> FeedKey | None:
+def _feed_key(op: Operation) -> FeedKey | None:
     """Return the feed of a replica's own core, or None for a host cluster's feed of any core."""
     if op.type not in INFEED_TAKES and not op.type.startswith("OutfeedEnqueue"):
         return None

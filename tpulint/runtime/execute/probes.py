@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 import tensorflow as tf
 
-from tpulint.runtime.execute.callbacks import call_python
+from tpulint.runtime.execute.raising import call_python
 from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.source_location import users_place

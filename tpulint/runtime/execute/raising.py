@@ -1,8 +1,8 @@
-"""Raise the runtime's own errors out of a running graph.
+"""Python functions of a running graph, and the runtime's own errors that come out of it.
 
 TensorFlow knows a failed operation by its status only, and makes a new exception, of a class of its
-own, wherever the status leaves C++. A fault therefore travels as a ticket in the message of an
-unknown error; when that error would be made, the fault that waits under the ticket comes out.
+own, wherever the status leaves C++. A fault therefore travels as a token in the message of an
+unknown error; when that error would be made, the fault that waits under the token comes out.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import python_functions
-from tpulint.runtime.errors import RuntimeFault
-from tpulint.runtime.extract.region import Tensor
+from tpulint.runtime.errors import RuntimeFault, UnfetchableError, joined
+from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.internal import internal_error
+from tpulint.runtime.pods import sessions
 
-_TICKET = re.compile(r"tpulint fault #(\d+)#")
-_RECENT = 2.0
+_TOKEN = re.compile(r"tpulint fault #(\d+)#")
+_CAUSE_SECONDS = 2.0
 """Seconds for which a fault counts as the cause of what is cancelled."""
 _numbers = itertools.count()
 _waiting: dict[int, tuple[float, RuntimeFault]] = {}
-_lock = threading.Lock()
+_waiting_lock = threading.Lock()
 _listeners: list[Callable[[RuntimeFault], None]] = []
 
 
-class Ticket(Exception):
+class FaultToken(Exception):
     """Raised in the graph in place of a fault."""
 
 
@@ -49,34 +50,36 @@ def faults_sent_to(listener: Callable[[RuntimeFault], None]) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def ticket_for(fault: RuntimeFault) -> Ticket:
+def token_for(fault: RuntimeFault) -> FaultToken:
     """Return the exception to raise in the graph so that the step raises `fault`."""
-    with _lock:
+    with _waiting_lock:
         number = next(_numbers)
         _waiting[number] = time.monotonic(), fault
     for listener in tuple(_listeners):
         listener(fault)
-    return _ticket_class(type(fault).__name__)(f"{fault}\n  (tpulint fault #{number}#)")
+    return _token_class(type(fault).__name__)(f"{fault}\n  (tpulint fault #{number}#)")
 
 
 @functools.cache
-def _ticket_class(name: str) -> type[Ticket]:
+def _token_class(name: str) -> type[FaultToken]:
     """Return a class of the fault's name, by which TensorFlow's log tells what has happened."""
-    return type(name, (Ticket,), {"__module__": "tpulint"})
+    return type(name, (FaultToken,), {"__module__": "tpulint"})
 
 
-def failing(
+def failing_tensors(
     make: Callable[..., RuntimeFault], given: Sequence[Tensor] = (), dtypes: Sequence[Any] = ()
 ) -> list[Tensor]:
     """Return tensors of `dtypes`, or one bool, that fail with `make(*values of given)`."""
 
     def fail(*values: Any) -> Any:
-        raise ticket_for(make(*values))
+        raise token_for(make(*values))
 
-    return python_functions.python_function(safely(fail), given, list(dtypes) or [tf.bool])
+    return python_functions.python_function(
+        report_internal_errors(fail), given, list(dtypes) or [tf.bool]
+    )
 
 
-def safely(function: Callable[..., Any]) -> Callable[..., Any]:
+def report_internal_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function`, of tpulint, with its own errors reported as tpulint's.
 
     The graph calls it, and an error in it is no fault of the program.
@@ -85,22 +88,22 @@ def safely(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*values: Any) -> Any:
         try:
             return function(*values)
-        except Ticket:
+        except FaultToken:
             raise
         except Exception as error:
-            raise ticket_for(internal_error(error)) from error
+            raise token_for(internal_error(error)) from error
 
     return call
 
 
-class _SameAgain(type(RuntimeFault)):  # type: ignore[misc]
+class _SingletonError(type(RuntimeFault)):  # type: ignore[misc]
     """The metaclass of a fault that stays the same when TensorFlow copies it from a message."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.fault
 
 
-def delivered(
+def as_tensorflow_error(
     fault: RuntimeFault, replaces: type[Exception] = tf.errors.UnknownError
 ) -> RuntimeFault:
     """Return `fault`, of a class of its own that TensorFlow cannot replace by making it again.
@@ -116,21 +119,21 @@ def delivered(
         "__init__": lambda self, *args, **kwargs: None,
         "fault": fault,
     }
-    fault.__class__ = _SameAgain(kind.__name__, (kind, replaces), namespace)
+    fault.__class__ = _SingletonError(kind.__name__, (kind, replaces), namespace)
     return fault
 
 
 def fault_in(message: str) -> RuntimeFault | None:
     """Return the fault whose ticket is in `message`, or None."""
-    found = _TICKET.search(message)
+    found = _TOKEN.search(message)
     if not found:
         return None
-    with _lock:
-        fault = _taken(int(found[1]))
-    return fault and delivered(fault)
+    with _waiting_lock:
+        fault = _take_fault(int(found[1]))
+    return fault and as_tensorflow_error(fault)
 
 
-def _taken(number: int) -> RuntimeFault | None:
+def _take_fault(number: int) -> RuntimeFault | None:
     """Return the fault under ticket `number`, if it waits.
 
     Equal faults of other replicas may still be asked for, but no longer explain a cancelled step.
@@ -138,15 +141,100 @@ def _taken(number: int) -> RuntimeFault | None:
     fault = _waiting.pop(number, (0.0, None))[1]
     for other, (_, like) in _waiting.items():
         if fault and (like.rule, like.place) == (fault.rule, fault.place):
-            _waiting[other] = -_RECENT, like
+            _waiting[other] = -_CAUSE_SECONDS, like
     return fault
 
 
 def cause_of_cancelling(message: str) -> RuntimeFault | None:
     """Return the fault that cancelled the rest of its step, which TensorFlow may report first."""
     del message
-    with _lock:
+    with _waiting_lock:
         now = time.monotonic()
-        recent = [number for number, (at, _) in _waiting.items() if now - at < _RECENT]
-        fault = _taken(recent[0]) if recent else None
-    return fault and delivered(fault, tf.errors.CancelledError)
+        recent = [number for number, (at, _) in _waiting.items() if now - at < _CAUSE_SECONDS]
+        fault = _take_fault(recent[0]) if recent else None
+    return fault and as_tensorflow_error(fault, tf.errors.CancelledError)
+
+
+_stopped = threading.Event()
+
+
+class StepsStopped(Exception):
+    """Raised in the graph where every step is to end."""
+
+
+def stop_steps() -> None:
+    """Make every step fail at its next such operation, until `resume_steps`."""
+    _stopped.set()
+
+
+def resume_steps() -> None:
+    """Let steps run again."""
+    _stopped.clear()
+
+
+def call_python(function: Callable[..., Any], given: Sequence[Tensor] = ()) -> Operation:
+    """Return an operation that calls `function`, which waits for nothing, with the values given."""
+    called = report_internal_errors(function)
+
+    def call(*values: Any) -> None:
+        if _stopped.is_set():
+            raise StepsStopped("the program is being ended")
+        called(*values)
+
+    return python_functions.own_operation(call, given)
+
+
+_CALLBACKS = "_tpulint_after_failures"
+
+
+def after_failures(graph: Any, callback: Callable[[], None]) -> None:
+    """Call `callback` when the step that is marked in `graph` begins again, after it has failed."""
+    known = getattr(graph, _CALLBACKS, ())
+    if callback not in known:
+        setattr(graph, _CALLBACKS, (*known, callback))
+
+
+class Failures:
+    """The failures of the step that is marked in `graph`, of which one run is made at a time."""
+
+    def __init__(self, graph: Any) -> None:
+        self._callbacks: Sequence[Callable[[], None]] = getattr(graph, _CALLBACKS, ())
+        self.watches = bool(self._callbacks)
+        self._is_running = False
+
+    def begin(self) -> list[Operation]:
+        """Return operations that make the calls, if the run before has not ended."""
+        return [call_python(self._begin)] if self.watches else []
+
+    def end(self, waits_for: Sequence[Operation]) -> list[Operation]:
+        """Return operations that note that the run has ended."""
+        if not self.watches:
+            return []
+        with tf.control_dependencies(waits_for):
+            return [call_python(self._end)]
+
+    def _begin(self) -> None:
+        if self._is_running:
+            for callback in self._callbacks:
+                callback()
+        self._is_running = True
+
+    def _end(self) -> None:
+        self._is_running = False
+
+
+_NO_KERNEL_FOR_MARKS = re.compile(r"No OpKernel was registered to support Op 'TPUReplicat")
+_UNDECLARED_OUTPUT = (
+    "Undeclared output of TPU computation. A common cause of this error is variable initializers "
+    "that depend on the TPU computation. What it made is used outside it, and it did not return it"
+)
+
+
+def undeclared_output_fault(message: str) -> RuntimeFault | None:
+    """Return the fault of marked nodes that an InvalidArgumentError reports, or None."""
+    if not _NO_KERNEL_FOR_MARKS.search(message):
+        return None
+    sessions.keep_sessions()
+    kind = joined(UnfetchableError, tf.errors.InvalidArgumentError)
+    fault: RuntimeFault = kind(_UNDECLARED_OUTPUT)
+    return as_tensorflow_error(fault)

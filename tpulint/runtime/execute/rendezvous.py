@@ -1,25 +1,149 @@
-"""Collectives under conditions: operations of the graph that report arrivals and decisions.
+"""Collectives under conditions: the replicas that have arrived, and those that never will.
 
-The waiting itself is TensorFlow's (see exchanges). A replica reports here the rendezvous that it
-is about to wait in, the branch of a conditional that it takes, and the rounds after which it leaves
-a loop. The attendance draws the conclusions.
+The waiting itself is TensorFlow's (see exchanges). Operations of the graph report the rendezvous
+that a replica is about to wait in, the branch of a conditional that it takes, and the rounds after
+which it leaves a loop.
+
+A rendezvous is a collective's site and an iteration; the order of arrival does not matter. All
+replicas run the same operations in the same order, apart from the branches that they take and the
+rounds that their loops make. So whenever some wait forever in collectives, the first of these in
+program order is one that a member of its group has passed by such a decision: that alone is proof.
+Waiting in another collective proves nothing, as other operations of the replica may go on.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
 from tpulint.runtime.errors import DivergentCollectiveError
-from tpulint.runtime.execute.attendance import Attendance
-from tpulint.runtime.execute.callbacks import call_python
-from tpulint.runtime.execute.raising import ticket_for
+from tpulint.runtime.execute.raising import call_python, token_for
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
-from tpulint.runtime.extract.region import Operation, RegionSite, Tensor
+from tpulint.runtime.extract.collectives import Collective, Decision
+from tpulint.runtime.extract.region import Iteration, Operation, RegionSite, Tensor
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.schedule.plan import Rendezvous
+from tpulint.runtime.source_location import place_of_operation
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A replica's last decision at a site: its branch, or the rounds of its loop."""
+
+    iteration: Iteration
+    choice: int
+
+
+class CollectiveTracker:
+    """A thread-safe record; a replica reports on one site in the order of the iterations."""
+
+    def __init__(self, collectives: Iterable[Collective], names: Sequence[str]) -> None:
+        self._names = names
+        self._collectives = {one.site: one for one in collectives}
+        self._below: dict[RegionSite, list[Collective]] = defaultdict(list)
+        for one in self._collectives.values():
+            for decision in one.decisions:
+                self._below[decision.site].append(one)
+        self._lock = threading.Lock()
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget the previous step."""
+        with self._lock:
+            self._waiting: dict[RegionSite, dict[Iteration, set[int]]] = defaultdict(dict)
+            self._taken: dict[tuple[RegionSite, int], _Taken] = {}
+
+    def arrive(
+        self, site: RegionSite, replica: int, iteration: Iteration
+    ) -> DivergentCollectiveError | None:
+        """Note that `replica` waits at `site`; return the fault if it would wait forever."""
+        collective = self._collectives[site]
+        group = collective.group_of(replica)
+        with self._lock:
+            arrived = self._waiting[site].setdefault(iteration, set())
+            arrived.add(replica)
+            if not arrived.issuperset(group):
+                return self._fault(collective, iteration, arrived, group)
+            arrived.difference_update(group)
+            if not arrived:
+                del self._waiting[site][iteration]
+        return None
+
+    def decide(
+        self, site: RegionSite, replica: int, iteration: Iteration, choice: int
+    ) -> DivergentCollectiveError | None:
+        """Note a branch, or a loop's rounds; return the fault if a replica now waits forever."""
+        with self._lock:
+            self._taken[site, replica] = _Taken(iteration, choice)
+            faults = (
+                self._fault(below, waits_in, arrived.intersection(group), [replica])
+                for below in self._below[site]
+                for group in [below.group_of(replica)]
+                for waits_in, arrived in self._waiting[below.site].items()
+            )
+            return next((fault for fault in faults if fault), None)
+
+    def waits(self) -> tuple[Wait, ...]:
+        """Return the waits of replicas for others at this moment."""
+        with self._lock:
+            return tuple(
+                self._wait(self._collectives[site], replica, other)
+                for site, rendezvous in self._waiting.items()
+                for arrived in rendezvous.values()
+                for replica in arrived
+                for other in self._collectives[site].group_of(replica)
+                if other not in arrived
+            )
+
+    def _fault(
+        self, one: Collective, iteration: Iteration, arrived: set[int], others: Iterable[int]
+    ) -> DivergentCollectiveError | None:
+        """Return the fault if any of `others` has not `arrived` at `one` and never will."""
+        for other in others if arrived else ():
+            for decision in one.decisions if other not in arrived else ():
+                taken = self._taken.get((decision.site, other))
+                why = taken and _why_never(decision, taken, iteration)
+                if why:
+                    waiting = min(arrived.intersection(one.group_of(other)))
+                    return _divergence(one, self._wait(one, waiting, other), why)
+        return None
+
+    def _wait(self, one: Collective, replica: int, other: int) -> Wait:
+        return Wait(
+            self._names[replica],
+            self._names[other],
+            f"waits in {one.op.type} '{one.op.name}' for {self._names[other]}",
+            place_of_operation(one.op),
+        )
+
+
+def _why_never(decision: Decision, taken: _Taken, iteration: Iteration) -> str | None:
+    """Say why a replica that has taken `taken`, and did not meet in `iteration`, never will."""
+    now = iteration[: decision.loops]
+    if taken.iteration < now or (taken.iteration == now and taken.choice == decision.branch):
+        return None
+    place = place_of_operation(decision.op)
+    where = f"'{decision.op.name}'" + (f" ({place})" if place else "")
+    if taken.iteration > now:
+        return f"is in a later iteration of the loop around {where}"
+    if decision.branch is None:
+        times = "round" if taken.choice == 1 else "rounds"
+        return f"has ended its loop {where} after {taken.choice} {times}"
+    return f"has taken another branch of {where}"
+
+
+def _divergence(one: Collective, wait: Wait, why: str) -> DivergentCollectiveError:
+    return DivergentCollectiveError(
+        "Only some replicas reach a collective, the others never come\n"
+        f"  {wait}\n  {wait.held_up_by}: {why}",
+        place=wait.place,
+        rule=one.rule,
+    )
 
 
 class RendezvousReports:
@@ -38,7 +162,7 @@ class RendezvousReports:
         ]
         self._sites = {one.site for one in followed}
         self._decisions = {decision.site for one in followed for decision in one.decisions}
-        self._attendance = Attendance(followed, names)
+        self._attendance = CollectiveTracker(followed, names)
 
     def begin(self) -> list[Operation]:
         """Return operations that forget the previous step."""
@@ -52,10 +176,10 @@ class RendezvousReports:
             return []
 
         def arrive(replica: Any, iteration: Any) -> None:
-            _raise(self._attendance.arrive(site, int(replica), tuple(iteration.tolist())))
+            _raise_fault(self._attendance.arrive(site, int(replica), tuple(iteration.tolist())))
 
         with tf.control_dependencies(waits_for):
-            return [call_python(arrive, _given(images))]
+            return [call_python(arrive, _replica_and_iteration(images))]
 
     def decides(
         self,
@@ -73,20 +197,20 @@ class RendezvousReports:
 
         def decide(replica: Any, iteration: Any, made: Any) -> None:
             now = tuple(iteration.tolist())
-            _raise(self._attendance.decide(site, int(replica), now, int(made)))
+            _raise_fault(self._attendance.decide(site, int(replica), now, int(made)))
 
         with tf.control_dependencies(waits_for):
-            return [call_python(decide, [*_given(images), choice])]
+            return [call_python(decide, [*_replica_and_iteration(images), choice])]
 
     def waits(self) -> tuple[Wait, ...]:
         """Return the waits of replicas for others at this moment."""
         return self._attendance.waits()
 
 
-def _raise(fault: DivergentCollectiveError | None) -> None:
+def _raise_fault(fault: DivergentCollectiveError | None) -> None:
     if fault:
-        raise ticket_for(fault)
+        raise token_for(fault)
 
 
-def _given(images: TensorMap) -> list[Tensor]:
+def _replica_and_iteration(images: TensorMap) -> list[Tensor]:
     return [in_this_graph(images.replica), in_this_graph(images.iteration)]

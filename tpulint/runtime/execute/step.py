@@ -6,20 +6,349 @@ that TensorFlow's executor runs them concurrently; XLA compiles each device segm
 
 from __future__ import annotations
 
-from tpulint.runtime.execute.replica_programs import run_replicas
-from tpulint.runtime.execute.tensor_map import TensorMap
-from tpulint.runtime.extract.copying import copy_operations
-from tpulint.runtime.extract.program import ReplicatedProgram
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import tensorflow as tf
+
+from tpulint.runtime.emulate.system import is_initialized
+from tpulint.runtime.errors import UninitializedSystemError
+from tpulint.runtime.execute.compose import Composer
+from tpulint.runtime.execute.copies import compare_copies, make_copies, write_back
+from tpulint.runtime.execute.deadline import Deadline
+from tpulint.runtime.execute.exchanges import Exchanges
+from tpulint.runtime.execute.feeds import Feeds
+from tpulint.runtime.execute.probes import Probes
+from tpulint.runtime.execute.raising import Failures, call_python, token_for
+from tpulint.runtime.execute.rendezvous import RendezvousReports
+from tpulint.runtime.execute.tensor_map import (
+    TensorMap,
+    constant_or_image,
+    no_iteration,
+    token_after,
+)
+from tpulint.runtime.execute.waiting import CurrentWaits, may_wait
+from tpulint.runtime.extract.copying import copy_operations, cut_dimension, find_cut_sizes
+from tpulint.runtime.extract.program import ReplicatedProgram, cores_of_replicas, replica_names
 from tpulint.runtime.extract.region import (
+    Operation,
     Region,
     Tensor,
     graph_nodes,
     in_program_order,
     needed_operations,
 )
-from tpulint.runtime.mark.marked import Ran
+from tpulint.runtime.mark.marked import Marked, Ran
+from tpulint.runtime.pods import devices
+from tpulint.runtime.schedule.locks import AccessSchedule
+from tpulint.runtime.schedule.plan import Plan
 from tpulint.runtime.schedule.schedule import Schedule
-from tpulint.runtime.tensorflow_internals import functions
+from tpulint.runtime.source_location import users_place
+from tpulint.runtime.tensorflow_internals import functions, operations
+
+_mutex_numbers = itertools.count()
+
+
+class StepMutex:
+    """The lock of one run; without `needed` every run has it at once.
+
+    A run that fails gives it up: the lock goes with its tensors.
+    """
+
+    @devices.on_coordinator()
+    def __init__(self, needed: bool) -> None:
+        self._lock: Tensor | None = None
+        if needed:
+            mutex = tf.raw_ops.MutexV2(
+                shared_name=f"tpulint_step_{next(_mutex_numbers)}", container=""
+            )
+            self._lock = tf.raw_ops.MutexLock(mutex=mutex)
+
+    def acquire(self) -> list[Operation]:
+        """Return operations that have run when this run has the lock."""
+        return [] if self._lock is None else [self._lock.op]
+
+    @devices.on_coordinator()
+    def release(self, waits_for: Sequence[Operation]) -> list[Operation]:
+        """Return operations that pass the lock to the next run."""
+        if self._lock is None:
+            return []
+        with tf.control_dependencies(waits_for):
+            return [tf.raw_ops.ConsumeMutexLock(mutex_lock=self._lock)]
+
+
+_NOT_INITIALIZED = "The TPU system has not been initialized."
+_INITIALIZE_FIRST = (
+    "Call tf.tpu.experimental.initialize_tpu_system(resolver) before the strategy is made"
+)
+
+
+def assert_system_initialized(marked: Marked) -> list[Operation]:
+    """Return operations that fail where the system is not initialized when the step runs.
+
+    There are none where it is initialized now, and none in a session, which may be of a server on
+    which another one has initialized it.
+    """
+    if is_initialized() or marked.mode == "graph":
+        return []
+    place = users_place()
+
+    def look() -> None:
+        if not is_initialized():
+            raise token_for(
+                UninitializedSystemError(f"{_NOT_INITIALIZED}\n  {_INITIALIZE_FIRST}", place=place)
+            )
+
+    return [call_python(look)]
+
+
+@dataclass(frozen=True, eq=False)
+class Replicas:
+    """The replicas of a step: the images of each one's tensors, and its first core."""
+
+    composer: Composer
+    images: tuple[TensorMap, ...]
+    cores: tuple[int, ...]
+
+    def run(self, planned: Plan, waits_for: Sequence[Operation]) -> list[Operation]:
+        """Run `planned` in all replicas; return for each an operation that runs last."""
+        if not planned.region.ops:
+            return []
+        if len(self.images) == 1:
+            return [self._in_place(planned, waits_for)]
+        return self._called(planned, waits_for)
+
+    def _in_place(self, planned: Plan, waits_for: Sequence[Operation]) -> Operation:
+        (images,) = self.images
+        images.entry = tuple(waits_for)
+        with devices.on_host_of_core(self.cores[0]):
+            self.composer.build(planned, images)
+        with tf.control_dependencies([*waits_for, *images.effects]):
+            return tf.no_op()
+
+    def _called(self, planned: Plan, waits_for: Sequence[Operation]) -> list[Operation]:
+        region = planned.region
+        example = self.images[0]
+        copied = [name for name in region.inputs if name in example.device_tensors]
+
+        def program(replica: Tensor, *arguments: Tensor) -> list[Tensor]:
+            replica.set_shape([])
+            rest = iter(arguments)
+            inside = TensorMap(
+                {name: next(rest) for name in region.inputs},
+                {name: next(rest) for name in copied},
+                replica=replica,
+                handles=example.handles,
+                constants=example.constants,
+                iteration=no_iteration(),
+                queues=next(rest) if example.queues is not None else None,
+                feeds=dict(zip(example.feeds, rest, strict=True)),
+            )
+            self.composer.build(planned, inside)
+            token = token_after(inside.effects)
+            outputs = [
+                constant_or_image(region, tensor.name, inside, on_host=False)
+                for tensor in region.outputs
+            ]
+            return [token, *outputs]
+
+        given = [
+            [
+                images.replica,
+                *_arguments(images, region.inputs, copied),
+                *([] if images.queues is None else [images.queues]),
+                *images.feeds.values(),
+            ]
+            for images in self.images
+        ]
+        function = functions.wrapped(program, [tensor.dtype for tensor in given[0]])
+        done = []
+        for core, images, arguments in zip(self.cores, self.images, given, strict=True):
+            with tf.control_dependencies(waits_for), devices.on_host_of_core(core):
+                token, *outputs = function(*arguments)
+            devices.inline_call(token.op)
+            for tensor, output in zip(region.outputs, outputs):
+                images.tensors[tensor.name] = output
+            done.append(token.op)
+        return done
+
+
+def _arguments(images: TensorMap, names: Sequence[str], copied: Sequence[str]) -> list[Tensor]:
+    return [images.tensors[name] for name in names] + [
+        images.device_tensors[name] for name in copied
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class StepServices:
+    """What the programs of all replicas share in a step, apart from its variables."""
+
+    rendezvous: RendezvousReports
+    exchanges: Exchanges
+    feeds: Feeds
+    probes: Probes
+    deadline: Deadline
+    failures: Failures
+
+    def need_mutex(self, scheduled: Schedule) -> bool:
+        """Return whether concurrent runs of the step would share some state."""
+        return bool(
+            scheduled.rendezvous
+            or scheduled.access_schedule.queued
+            or self.deadline.watches
+            or self.probes.wanted
+            or self.failures.watches
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class StepStart:
+    """The begin of a run."""
+
+    first: Operation
+    """It comes before all else of the step."""
+    cleared: Sequence[Operation]
+    """They empty what a failed run has left in the queues. Host clusters do not wait for them."""
+
+
+def run_replicas(scheduled: Schedule, around: TensorMap) -> list[Tensor]:
+    """Return a token, which has a value when all has run, and the outputs, replica by replica."""
+    program = scheduled.program
+    names = replica_names(program.marked)
+    services = _make_services(scheduled, names)
+    images = _images_of_replicas(program, services, around)
+    mutex = StepMutex(needed=services.need_mutex(scheduled))
+    start = _start_step(program, services, images, mutex)
+    composer = Composer(
+        names,
+        scheduled.access_schedule,
+        services.rendezvous,
+        services.exchanges,
+        services.probes,
+        services.deadline,
+        services.feeds,
+    )
+    replicas = Replicas(composer, images, cores_of_replicas(program.marked, logical_core=0))
+    watching = services.deadline.watch([start.first])
+    serving = services.exchanges.run([start.first, *start.cleared])
+    ended = _run_parts(scheduled, replicas, start)
+    ended = _run_deferred(replicas, start, mutex, ended)
+    ended += compare_copies(scheduled.unsynchronized, images, ended)
+    # The watch and the servers end when they are told that the step has.
+    ended += [
+        *services.exchanges.stop(ended),
+        *serving,
+        *services.deadline.end(ended),
+        *watching,
+    ]
+    ended += services.failures.end(ended)
+    token = token_after([*ended, *mutex.release(ended)])
+    outputs = [
+        constant_or_image(program.region, out.name, here, on_host=False)
+        for here in images
+        for out in program.region.outputs
+    ]
+    return [token, *outputs]
+
+
+def _make_services(scheduled: Schedule, names: Sequence[str]) -> StepServices:
+    program, seconds = scheduled.program, scheduled.options.deadline
+    # With a deadline all rendezvous are followed, so that its error can say who waits for whom.
+    rendezvous = RendezvousReports(scheduled.rendezvous, names, all_of_them=seconds is not None)
+    waits, probes = CurrentWaits(), Probes()
+    feeds = Feeds(scheduled.feeds, program.marked, names, waits)
+    deadline = Deadline(
+        seconds,
+        waits,
+        rendezvous.waits,
+        probes.started,
+        may_wait=feeds.may_wait or may_wait(program.region),
+    )
+    return StepServices(
+        rendezvous=rendezvous,
+        exchanges=Exchanges(scheduled.rendezvous, program.num_replicas),
+        feeds=feeds,
+        probes=probes,
+        deadline=deadline,
+        failures=Failures(program.marked.graph),
+    )
+
+
+def _images_of_replicas(
+    program: ReplicatedProgram, services: StepServices, around: TensorMap
+) -> tuple[TensorMap, ...]:
+    """Return for each replica the images of its inputs, from those `around` the program."""
+    return tuple(
+        TensorMap(
+            _inputs(program, replica, around),
+            replica=tf.constant(replica),
+            iteration=no_iteration(),
+            queues=services.exchanges.queues(replica),
+            feeds=services.feeds.queues(replica),
+            handles={name: name for name in program.region.inputs},
+            constants=program.constants,
+        )
+        for replica in range(program.num_replicas)
+    )
+
+
+def _start_step(
+    program: ReplicatedProgram,
+    services: StepServices,
+    images: Sequence[TensorMap],
+    mutex: StepMutex,
+) -> StepStart:
+    with tf.control_dependencies(mutex.acquire()):
+        cleared = [
+            *services.rendezvous.begin(),
+            *services.exchanges.begin([here.queues for here in images]),
+        ]
+        ready = assert_system_initialized(program.marked)
+        begun = [
+            *services.probes.begin(),
+            *services.deadline.begin(),
+            *services.failures.begin(),
+        ]
+        return StepStart(tf.group(ready, begun, mutex.acquire()), cleared)
+
+
+def _run_parts(scheduled: Schedule, replicas: Replicas, start: StepStart) -> list[Operation]:
+    """Run the host clusters before, the device programs, and the host clusters after.
+
+    Return what has run last. Between the parts, the copies that the device programs work on are
+    made and written back.
+    """
+    before = [start.first, *replicas.run(scheduled.before, [start.first])]
+    copies, filled = make_copies(scheduled.copied, replicas.images, replicas.cores, before)
+    during = replicas.run(scheduled.during, [*before, *filled, *start.cleared])
+    released = [*during, *write_back(copies, during)]
+    return [*released, *replicas.run(scheduled.after, released)]
+
+
+def _run_deferred(
+    replicas: Replicas, start: StepStart, mutex: StepMutex, ended: Sequence[Operation]
+) -> list[Operation]:
+    """Run, after `ended`, the clusters in bodies that have been queued; return what runs last."""
+    composer = replicas.composer
+    # Their variables are free now: what was scheduled for the accesses has no meaning any more.
+    build = replace(composer, access_schedule=AccessSchedule(), deferred=[]).build
+    last = list(ended)
+    for cluster in composer.deferred:
+        with tf.control_dependencies(mutex.acquire()):
+            operations.add_control_inputs(start.first, [cluster.forgotten()])
+        last.append(cluster.run(replicas.images[0], last, build))
+    return last
+
+
+def _inputs(program: ReplicatedProgram, replica: int, around: TensorMap) -> dict[str, Tensor]:
+    """Return the tensors of `replica` for the inputs of the region."""
+    tensors = {
+        name: around.tensors[given[replica].name] for name, given in program.boundary.items()
+    }
+    for one in find_cut_sizes(program.region):
+        tensors[one.name] = cut_dimension(tensors[one.name], one.dimension, tensors[one.size])
+    return tensors
 
 
 def execute(scheduled: Schedule) -> Ran:

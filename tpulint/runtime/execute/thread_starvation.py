@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tpulint.runtime.errors import DeadlockError
-from tpulint.runtime.execute.raising import Ticket, ticket_for
+from tpulint.runtime.execute.raising import FaultToken, token_for
 from tpulint.runtime.source_location import place_in_thread
 from tpulint.runtime.tensorflow_internals.threads import (
     Awaited,
@@ -102,7 +102,7 @@ class _Stillness:
         return seconds > _SURE and time.process_time() - self._computed < _IDLE * seconds
 
 
-def _starved(waits: Mapping[int, Awaited]) -> Ticket:
+def _starved(waits: Mapping[int, Awaited]) -> FaultToken:
     places = {thread: place_in_thread(thread) for thread in waits}
     lines = [
         f"  at {places[thread] or 'a place unknown'}: waits for {awaited.name}"
@@ -114,7 +114,7 @@ def _starved(waits: Mapping[int, Awaited]) -> Ticket:
         "  tf.config.threading.set_inter_op_parallelism_threads gives it more, at the start"
     )
     place = next((place for place in places.values() if place), None)
-    return ticket_for(DeadlockError(message, place=place, rule=""))
+    return token_for(DeadlockError(message, place=place, rule=""))
 
 
 class _Apart:

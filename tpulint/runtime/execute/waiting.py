@@ -1,0 +1,240 @@
+"""Waits in graphs and on the host, and whether one lasts for ever.
+
+A wait may last as long as the deadline of the computation says. Without one it may last for as long
+as something is at work that could end it, and then for `MAX_IDLE_SECONDS`. It may last for a
+program that is compiled, a pipeline that is slow, a host function that takes its time, a thread
+that stops at a breakpoint. It lasts forever only where all others wait, too. So the process is idle
+where it hardly computes, and each of its Python threads waits for another thread, or for a graph of
+TensorFlow that waits itself. A thread that runs neither a graph nor code of the program, such as
+those of a notebook, starts no step, and does not count.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Hashable, Iterable, Sequence
+
+from tpulint.runtime.errors import DeadlockError
+from tpulint.runtime.extract.bodies import bodies
+from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.mark.attributes import string_attr
+from tpulint.runtime.schedule.locks import Wait
+from tpulint.runtime.source_location import is_users, place_of_operation
+from tpulint.runtime.tensorflow_internals import operations, threads
+
+_LOOK_SECONDS = 0.25
+"""Seconds between two looks."""
+_IDLE_SHARE = 0.1
+"""The share of one core below which the process does not compute."""
+_NOTE_SECONDS = 5.0
+"""Seconds for which what has been noted counts: a wait that goes on is noted all the time."""
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
+_WAITING_FILES = frozenset(
+    os.path.join(_STANDARD_LIBRARY, name) for name in ("threading.py", "queue.py", "selectors.py")
+)
+_DEBUGGERS = ("bdb.py", "pydevd.py")
+
+
+class IdleTime:
+    """A watch on the process, by those that wait in it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[Hashable, tuple[float, tuple[Wait, ...]]] = {}
+        """When waits were noted last, by the token of a Python function in their graph, or by their
+        Python thread."""
+        self._looked = self._since = float("-inf")
+        self._computed = 0.0
+
+    def note(self, waiting: Iterable[Hashable], waits: Sequence[Wait]) -> None:
+        """Note the `waits` of a graph, given its tokens, or of a Python thread."""
+        with self._lock:
+            self._waiting.update(dict.fromkeys(waiting, (time.monotonic(), tuple(waits))))
+
+    def forget(self, waiting: Iterable[Hashable]) -> None:
+        """Note that this graph, or this Python thread, does not wait now."""
+        with self._lock:
+            for name in waiting:
+                self._waiting.pop(name, None)
+
+    def waits(self) -> tuple[Wait, ...]:
+        """Return the waits that were noted a moment ago."""
+        with self._lock:
+            self._forget_ended(time.monotonic())
+            return tuple(wait for _, waits in self._waiting.values() for wait in waits)
+
+    def seconds(self) -> float:
+        """Return for how long all that goes on has been waits."""
+        with self._lock:
+            now = time.monotonic()
+            passed = now - self._looked
+            if passed >= _LOOK_SECONDS:
+                computed = time.process_time()
+                computes = computed - self._computed > _IDLE_SHARE * passed
+                if passed > _NOTE_SECONDS or computes or self._is_at_work(now):
+                    self._since = now
+                self._looked, self._computed = now, computed
+            return now - self._since
+
+    def _is_at_work(self, now: float) -> bool:
+        self._forget_ended(now)
+        return any(self._works(thread) for thread in sys._current_frames())
+
+    def _forget_ended(self, now: float) -> None:
+        for waiting, (noted, _) in tuple(self._waiting.items()):
+            if now - noted > _NOTE_SECONDS:
+                del self._waiting[waiting]
+
+    def _works(self, thread: int) -> bool:
+        if thread in self._waiting:
+            return False
+        tokens = threads.python_functions_in_call(thread)
+        if tokens is not None:
+            return tokens.isdisjoint(self._waiting)
+        stack = [filename for filename, _ in threads.stack_of_thread(thread)]
+        if any(filename.endswith(_DEBUGGERS) for filename in stack):
+            return True
+        return any(map(is_users, stack)) and stack[-1] not in _WAITING_FILES
+
+
+idle_time = IdleTime()
+
+
+MAX_IDLE_SECONDS = 60.0
+"""Seconds for which nothing may be at work while something waits, where there is no deadline."""
+
+
+class CurrentWaits:
+    """A thread-safe record of the waits at this moment."""
+
+    def __init__(self) -> None:
+        self._waits: dict[Hashable, Wait] = {}
+        self._lock = threading.Lock()
+
+    def add(self, key: Hashable, wait: Wait) -> None:
+        """Note that `wait` has begun."""
+        with self._lock:
+            self._waits[key] = wait
+
+    def remove(self, key: Hashable) -> None:
+        """Note that the wait has ended."""
+        with self._lock:
+            self._waits.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all waits."""
+        with self._lock:
+            self._waits.clear()
+
+    def all(self) -> tuple[Wait, ...]:
+        """Return all waits at this moment."""
+        with self._lock:
+            return tuple(self._waits.values())
+
+
+class WaitLimit:
+    """The limit of the waits in one run of a graph, or in one Python thread.
+
+    `seconds` are counted from the beginning of the wait, whatever is at work.
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._seconds = seconds
+        self._since: float | None = None
+
+    def is_over(self, waits: Sequence[Wait], waiting: Iterable[Hashable]) -> bool:
+        """Return whether `waits` have taken too long.
+
+        `waiting` has the tokens of the Python functions in the graph that waits, or the Python
+        thread.
+        """
+        if not waits:
+            self._since = None
+            idle_time.forget(waiting)
+            return False
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        if self._seconds is not None:
+            return now - self._since >= self._seconds
+        idle_time.note(waiting, waits)
+        return min(now - self._since, idle_time.seconds()) >= MAX_IDLE_SECONDS
+
+
+def deadlock_of_waits(first_line: str, waits: Sequence[Wait]) -> DeadlockError:
+    """Return the error of waits that have taken too long, and of all other waits in the process."""
+    listed = [*waits, *idle_time.waits()]
+    rules = {wait.rule for wait in waits}
+    return DeadlockError(
+        "\n".join([first_line, *dict.fromkeys(f"  {wait}" for wait in listed)]),
+        place=next((wait.place for wait in waits if wait.place), None),
+        rule=rules.pop() if len(rules) == 1 else "",
+    )
+
+
+_QUEUE_OPERATIONS = ("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo", "QueueEnqueue")
+_TAKES_FROM = {
+    **{
+        f"{name}{version}": "the queue"
+        for name in (*_QUEUE_OPERATIONS, "QueueEnqueueMany")
+        for version in ("", "V2")
+    },
+    "AccumulatorTakeGradient": "the accumulator",
+    "BarrierTakeMany": "the barrier",
+    "MutexLock": "the critical section",
+    "ResourceAccumulatorTakeGradient": "the accumulator",
+}
+_STAGES = frozenset({"MapPeek", "MapUnstage", "MapUnstageNoKey", "OrderedMapUnstage", "Unstage"})
+WAITING_OPERATIONS = _STAGES.union(_TAKES_FROM)
+_REASON, _RULE = "_tpulint_waits", "_tpulint_waits_rule"
+
+
+def explain_wait(op: Operation, reason: str, rule: str) -> None:
+    """Give the reason, and the rule, of the wait in `op`, of a type in `WAITING_OPERATIONS`."""
+    operations.set_attr(op, _REASON, string_attr(reason))
+    operations.set_attr(op, _RULE, string_attr(rule))
+
+
+def may_wait(region: Region) -> bool:
+    """Return whether something in `region`, or in the bodies in it, waits for others."""
+    return any(
+        op.type in WAITING_OPERATIONS or any(map(may_wait, bodies(region, op))) for op in region.ops
+    )
+
+
+def wait_in(op: Operation, lane: str) -> Wait:
+    """Return the wait of `lane` in `op`, of a type in `WAITING_OPERATIONS`."""
+    attributes = op.node_def.attr
+    place = place_of_operation(op)
+    if _REASON in attributes:
+        reason, rule = (attributes[name].s.decode() for name in (_REASON, _RULE))
+        return Wait(lane, op.name, reason, place, rule)
+    return Wait(lane, op.name, f"waits in {op.type} {_describe_awaited(op)}", place)
+
+
+def _describe_awaited(op: Operation) -> str:
+    does = "room in" if "Enqueue" in op.type else "something in"
+    if op.type in _STAGES:
+        name = op.get_attr("shared_name").decode()
+        return f"for something in the staging area '{name or op.name}'"
+    if op.type == "MutexLock":
+        does = "its turn in"
+    name = _name_of_resource(op.inputs[0])
+    return f"for {does} {_TAKES_FROM[op.type]}" + (f" '{name}'" if name else "")
+
+
+def _name_of_resource(handle: Tensor) -> str:
+    """Return the name of the resource, found through the graphs that capture its handle, or ""."""
+    while (graph := getattr(handle, "graph", None)) is not None:
+        captures = getattr(graph, "captures", ())
+        outer = [user for user, inner in captures if inner.name == handle.name]
+        if not outer:
+            op = handle.op
+            while op.type == "Identity":
+                op = op.inputs[0].op
+            shared = "shared_name" in op.node_def.attr and op.get_attr("shared_name").decode()
+            return str(shared or op.name)
+        (handle,) = outer
+    return ""
