@@ -92,12 +92,29 @@ class Edit(NamedTuple):
     content: str
 
 
+class Change(NamedTuple):
+    """A change of the syntax tree at a place of the finding's file.
+
+    It is made by `function` of `diagnostics.tree_changes`, which also gets `arguments`.
+    """
+
+    function: str
+    start: Location
+    end: Location
+    arguments: tuple[str | int | None, ...] = ()
+
+
 class Fix(NamedTuple):
-    """Edits of the finding's own file that are applied together or not at all."""
+    """Edits of the finding's own file that are applied together or not at all.
+
+    A rule may name changes of the tree instead of edits: libcst reads the file only if the finding
+    is shown (`diagnostics.fix.with_edits`).
+    """
 
     applicability: Applicability
     message: str
-    edits: tuple[Edit, ...]
+    edits: tuple[Edit, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 class Finding(NamedTuple):

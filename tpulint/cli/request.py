@@ -17,6 +17,7 @@ from tpulint.config.model import read
 from tpulint.config.readers import codes, is_shared
 from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import MEBIBYTE, SOURCE_LIMIT_BYTES
+from tpulint.output import WITHOUT_FIXES
 from tpulint.pipeline import driver
 from tpulint.pipeline.cache_place import NO_CACHE, cache_place
 from tpulint.pipeline.discover import shown, unreadable
@@ -214,8 +215,15 @@ def request_of(options: argparse.Namespace) -> driver.Request:
         shard=shard_of(options.shard),
         scheduler=options.scheduler,
         timed=options.statistics,
+        fixes=shows_fixes(options),
         warnings=(*notes, *place.warnings),
     )
+
+
+def shows_fixes(options: argparse.Namespace) -> bool:
+    """Return whether something is made of the fixes: edits, or a word that there are some."""
+    changes = any(vars(options)[name] for name in FIXING)
+    return changes or options.statistics or options.output_format not in WITHOUT_FIXES
 
 
 def stdin() -> bytes:

@@ -6,15 +6,43 @@ round whose text no longer parses is taken back fix by fix.
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tpulint.finding import Applicability, Edit, Finding, Fix, Location
+from tpulint.finding import Applicability, Edit, Finding, Fix, Location, Span
 from tpulint.source import Source
 
 ROUNDS = 20
+WORD = "{}"  # in the message of a fix: the word that its change finds in the file
 Check = Callable[[Mapping[str, bytes]], tuple[Sequence[Finding], Mapping[str, Source]]]
+
+
+def with_edits(fix: Fix, text: str) -> Fix | None:
+    """Return the fix with the edits that its changes make in the file's `text`.
+
+    None where the file has no tree, or its text is too unusual for one of the changes.
+    """
+    if not fix.changes:
+        return fix
+    from tpulint.diagnostics.source_tree import CHANGES, NamedEdits, tree_of
+
+    importlib.import_module("tpulint.diagnostics.tree_changes")  # it fills the table
+    tree = tree_of(text)
+    if tree is None:
+        return None
+    message, edits = fix.message, dict.fromkeys(fix.edits)
+    for change in fix.changes:
+        span = Span("", change.start, change.end)
+        changed = CHANGES[change.function](tree, span, *change.arguments)
+        if changed is None:
+            return None
+        if isinstance(changed, NamedEdits):
+            message = message.replace(WORD, changed.word)
+            changed = changed.edits
+        edits.update(dict.fromkeys(changed))
+    return Fix(fix.applicability, message, tuple(edits))
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """The fixes that rules offer, by the subject of the rule.
 
-The functions here import libcst, through `call_edits` and `block_edits`, only when they run.
+They name changes of the syntax tree. These are made, and libcst is loaded, only for findings that
+are shown.
 """
 
 from __future__ import annotations
@@ -11,11 +12,32 @@ from tpulint.analysis.domain.events import Access, ApiCall, Argument, Cluster, C
 from tpulint.analysis.domain.objects import ExternalObject, Function, Sequence
 from tpulint.analysis.domain.site import Module, Site
 from tpulint.analysis.domain.values import Bound, Value
-from tpulint.finding import Applicability, Fix, Span
+from tpulint.diagnostics.fix import WORD
+from tpulint.finding import Applicability, Change, Fix, Span
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.queries.variable_conflicts import Conflict
 from tpulint.syntax.expression_nodes import dotted_path
 from tpulint.syntax.statement_nodes import Import, ImportFrom
+
+SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
+
+
+def change_at(site: Site | Span, function: str, *arguments: str | int | None) -> Change:
+    """Return the change that `function` makes at a place."""
+    span = site if isinstance(site, Span) else site.span
+    return Change(function, span.start, span.end, arguments)
+
+
+def unsafe(message: str, *changes: Change) -> Fix:
+    return Fix(UNSAFE, message, changes=changes)
+
+
+def without_argument(
+    call: Site, keyword: str | None, message: str, applicability: Applicability
+) -> Fix:
+    """Return the fix that drops an argument of a call."""
+    return Fix(applicability, message, changes=(change_at(call, "without_keyword", keyword),))
+
 
 # The name by which a module knows TensorFlow.
 
@@ -60,24 +82,16 @@ def called_in_place(cluster: Cluster) -> Fix | None:
     """
     if cluster.kind != OPENS or cluster.site != cluster.named or cluster.call.site != cluster.site:
         return None
-    from tpulint.diagnostics.call_edits import without_forwarding
-
-    edits = without_forwarding(cluster.site)
-    return None if edits is None else Fix(Applicability.UNSAFE, f"call it without `{OPENS}`", edits)
+    return unsafe(f"call it without `{OPENS}`", change_at(cluster.site, "without_forwarding"))
 
 
 def function_passed(cluster: Cluster) -> Fix | None:
     """Return the fix that passes the function and its arguments instead of its result."""
     if cluster.given is None or cluster.given.keyword or cluster.given.star:
         return None
-    from tpulint.diagnostics.call_edits import passed
-
-    edits = passed(cluster.named, cluster.given.site)
-    return (
-        None
-        if edits is None
-        else Fix(Applicability.UNSAFE, "pass the function, then its arguments", edits)
-    )
+    call = cluster.given.site.span
+    change = change_at(cluster.named, "passed", *call.start, *call.end)
+    return unsafe("pass the function, then its arguments", change)
 
 
 # The one edit that ends a conflict over a variable: read it on the device, pass the value.
@@ -111,17 +125,11 @@ def pass_by_value(computation: Computation, cluster: Cluster, host: Access) -> F
         return None
     if not all(_by_parameter(given[0], cluster, each) for each in wanted):
         return None
-    from tpulint.diagnostics.call_edits import method_called, without_method
-
-    edits = [
-        method_called(module, given[0].site.span, "read_value"),
-        *(without_method(each.site, each.how) for each in wanted if each.how in READS),
-    ]
-    if any(each is None for each in edits):
-        return None
-    message = f"read `{variable.name}` on the device and pass its value"
-    unique = dict.fromkeys(edit for each in edits for edit in each or ())
-    return Fix(Applicability.UNSAFE, message, tuple(unique))
+    return unsafe(
+        f"read `{variable.name}` on the device and pass its value",
+        change_at(given[0].site, "method_called", "read_value"),
+        *(change_at(each.site, "without_method", each.how) for each in wanted if each.how in READS),
+    )
 
 
 def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
@@ -148,10 +156,8 @@ def colocated(gradient: ApiCall) -> Fix | None:
     """Return the fix that places gradients with their operations; a tape has no such option."""
     if gradient.last == "gradient":
         return None
-    from tpulint.diagnostics.call_edits import with_keyword
-
-    edits = with_keyword(gradient.site, COLOCATE, "True")
-    return None if edits is None else Fix(Applicability.SAFE, f"pass `{COLOCATE}=True`", edits)
+    change = change_at(gradient.site, "with_keyword", COLOCATE, "True")
+    return Fix(SAFE, f"pass `{COLOCATE}=True`", changes=(change,))
 
 
 def a_list_each(inputs: Argument, computation: Value) -> Fix | None:
@@ -166,11 +172,8 @@ def a_list_each(inputs: Argument, computation: Value) -> Fix | None:
     count, taken = len(value.items), parameters(computation)
     if taken not in (1, count):
         return None
-    from tpulint.diagnostics.call_edits import in_lists
-
-    edits = in_lists(inputs.site, count, is_one=taken != 1)
-    message = "give each replica a list of its inputs"
-    return None if edits is None else Fix(Applicability.UNSAFE, message, edits)
+    change = change_at(inputs.site, "in_lists", count, taken != 1)
+    return unsafe("give each replica a list of its inputs", change)
 
 
 def parameters(computation: Value) -> int | None:
@@ -216,10 +219,8 @@ def in_cross_shard_optimizer(optimizer: object, update: Site) -> Fix | None:
     api = first_api_in(made.module)
     if api is None or made.module is not update.module:
         return None
-    from tpulint.diagnostics.call_edits import call_wrapped
-
-    edits = call_wrapped(made, f"{api}.tpu.{WRAPPER}")
-    return None if edits is None else Fix(UNSAFE, f"wrap it in `{WRAPPER}`", edits)
+    change = change_at(made, "call_wrapped", f"{api}.tpu.{WRAPPER}")
+    return unsafe(f"wrap it in `{WRAPPER}`", change)
 
 
 def with_batch_dimension(module: Module, span: Span) -> Fix | None:
@@ -227,10 +228,7 @@ def with_batch_dimension(module: Module, span: Span) -> Fix | None:
     tf = tensorflow_in(module)
     if tf is None:
         return None
-    from tpulint.diagnostics.call_edits import scalar_wrapped
-
-    edits = scalar_wrapped(module, span, f"{tf}.reshape", "[1]")
-    return None if edits is None else Fix(UNSAFE, "reshape it to `[1]`", edits)
+    return unsafe("reshape it to `[1]`", change_at(span, "scalar_wrapped", f"{tf}.reshape", "[1]"))
 
 
 def for_tpus(specification: ApiCall) -> Fix | None:
@@ -244,25 +242,20 @@ def for_tpus(specification: ApiCall) -> Fix | None:
         return None
     if not named <= FIELDS:
         return None
-    from tpulint.diagnostics.call_edits import called_by_name
-
-    edits = called_by_name(specification.site, f"{api}.estimator.tpu.TPUEstimatorSpec")
-    return None if edits is None else Fix(UNSAFE, "make a `TPUEstimatorSpec`", edits)
+    name = f"{api}.estimator.tpu.TPUEstimatorSpec"
+    change = change_at(specification.site, "called_by_name", name)
+    return unsafe("make a `TPUEstimatorSpec`", change)
 
 
 def of_one_size(batch: ExternalObject) -> Fix | None:
     """Return the fix that drops a smaller last batch."""
     if batch.site is None:
         return None
-    from tpulint.diagnostics.call_edits import with_keyword
-
-    edits = with_keyword(batch.site, "drop_remainder", "True")
-    return None if edits is None else Fix(UNSAFE, "drop the smaller last batch", edits)
+    change = change_at(batch.site, "with_keyword", "drop_remainder", "True")
+    return unsafe("drop the smaller last batch", change)
 
 
 # Fixes of programs that train under a TPUStrategy.
-
-UNSAFE = Applicability.UNSAFE
 
 
 def step_compiled(step: Value, run: Site) -> Fix | None:
@@ -274,54 +267,34 @@ def step_compiled(step: Value, run: Site) -> Fix | None:
     tf = tensorflow_in(module)
     if tf is None or module is not run.module:
         return None
-    row = module.span(function.code.place).start.row
-    from tpulint.diagnostics.block_edits import decorated
-
-    edits = decorated(module, function.name, row, f"{tf}.function")
-    message = f"compile `{function.name}` with `{tf}.function`"
-    return None if edits is None else Fix(UNSAFE, message, edits)
+    place = module.span(function.code.place)
+    change = change_at(place, "decorated", function.name, f"{tf}.function")
+    return unsafe(f"compile `{function.name}` with `{tf}.function`", change)
 
 
-def without_scope(scope: Site) -> Fix | None:
+def without_scope(scope: Site) -> Fix:
     """Return the fix that takes away `with strategy.scope():`, and leaves its block."""
-    from tpulint.diagnostics.block_edits import without_with
-
-    edits = without_with(scope)
-    return None if edits is None else Fix(UNSAFE, "remove the scope", edits)
+    return unsafe("remove the scope", change_at(scope, "without_with"))
 
 
-def in_scope(made: Site) -> Fix | None:
+def in_scope(creation: Site) -> Fix:
     """Return the fix that puts a statement under the scope of the strategy that is named there."""
-    from tpulint.diagnostics.block_edits import under_scope
-
-    scoped = under_scope(made)
-    if scoped is None:
-        return None
-    strategy, edits = scoped
-    return Fix(UNSAFE, f"make it under `{strategy}.scope()`", edits)
+    return unsafe(f"make it under `{WORD}.scope()`", change_at(creation, "under_scope"))
 
 
-def not_eager(switch: ApiCall, argument: Argument) -> Fix | None:
+def not_eager(switch: ApiCall, argument: Argument) -> Fix:
     """Return the fix that lets functions be compiled."""
-    from tpulint.diagnostics.call_edits import made_false, without_keyword
-
     if argument.keyword is not None and switch.last == "compile":
-        edits = without_keyword(switch.site, argument.keyword)
+        change = change_at(switch.site, "without_keyword", argument.keyword)
     else:
         (index,) = (i for i, each in enumerate(switch.arguments) if each is argument)
-        edits = made_false(switch.site, index)
-    return None if edits is None else Fix(UNSAFE, "do not run it eagerly", edits)
+        change = change_at(switch.site, "made_false", index)
+    return unsafe("do not run it eagerly", change)
 
 
 # The fix of a lambda that needs a name: a function with that of the variable it is for.
 
 
-def named(lambda_: Site) -> Fix | None:
+def named(lambda_: Site) -> Fix:
     """Return the fix that makes of `step = tf.function(lambda ...)` a decorated function `step`."""
-    from tpulint.diagnostics.block_edits import defined
-
-    found = defined(lambda_)
-    if found is None:
-        return None
-    name, edits = found
-    return Fix(Applicability.UNSAFE, f"make it the function `{name}`", edits)
+    return unsafe(f"make it the function `{WORD}`", change_at(lambda_, "defined"))

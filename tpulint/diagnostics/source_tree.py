@@ -12,12 +12,11 @@ import functools
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import libcst as cst
 from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionProvider
 
-from tpulint.analysis.domain.site import Module
 from tpulint.finding import Edit, Location, Span
 from tpulint.source import LINE_END
 from tpulint.syntax.parse import SyntaxProblem, nests_deeply, parse
@@ -46,8 +45,26 @@ def tree_of(text: str) -> SourceTree | None:
         return None
 
 
+class NamedEdits(NamedTuple):
+    """Edits, and the word for the message of the fix that they found in the file."""
+
+    word: str
+    edits: Edits
+
+
+Changed = Edits | NamedEdits | None  # None where the text is too unusual for the change
+TreeChange = TypeVar("TreeChange", bound=Callable[..., Changed])
+CHANGES: dict[str, Callable[..., Changed]] = {}
+
+
+def tree_change(function: TreeChange) -> TreeChange:
+    """Make a function known by its name: a fix names it, as a cache and a process can hold that."""
+    CHANGES[function.__name__] = function
+    return function
+
+
 def replaced(
-    module: Module,
+    tree: SourceTree,
     span: Span,
     kind: type[Value],
     change: Callable[[Value], cst.BaseExpression | None],
@@ -57,9 +74,8 @@ def replaced(
     Brackets around the expression stay where they are. None where there is no expression of this
     kind, or `change` returns None.
     """
-    tree = tree_of(module.text)
-    node = tree.at(span, kind) if tree is not None else None
-    if tree is None or node is None:
+    node = tree.at(span, kind)
+    if node is None:
         return None
     bare = without_brackets(node)
     new = change(bare)

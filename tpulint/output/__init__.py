@@ -28,6 +28,7 @@ DEFAULT = "full"
 # Other names that are understood: ours of before, and ruff's.
 ALIASES = {"text": "concise", "json-lines": "jsonl"}
 FOR_PEOPLE = ("full", "concise", "grouped")  # those that end in a summary and can be coloured
+WITHOUT_FIXES = ("github", "gitlab", "junit", "pylint")
 
 
 def load(name: str) -> Format:

@@ -98,6 +98,7 @@ def request_of(closest: Closest, folder: str) -> driver.Request:
         config._replace(jobs=1),
         codes_by(config, RuleSelection()),
         cache=cache_place(config, folder).directory,
+        fixes=False,
         noqa=False,
         closest=closest,
     )

@@ -26,7 +26,8 @@ class Request(NamedTuple):
     another tool (flake8) applies those comments, `suppressions` where none of any kind counts.
     `changed_since` is a git revision: only what the changes since then can affect is reported.
     `shard` is (K, N): only what is found in the K-th of N parts is reported. `scheduler` is the
-    address of the Dask cluster that reads the programs. warnings: lines about the request itself.
+    address of the Dask cluster that reads the programs. `fixes` is false where no edit is shown or
+    made: files are then not read for them. warnings: lines about the request itself.
     """
 
     config: Config
@@ -44,6 +45,7 @@ class Request(NamedTuple):
     shard: tuple[int, int] | None = None
     scheduler: str | None = None
     timed: bool = False
+    fixes: bool = True
     warnings: tuple[str, ...] = ()
 
     def config_of(self, filename: str) -> Config:

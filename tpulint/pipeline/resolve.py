@@ -41,18 +41,23 @@ def resolved(analysis: Analysis, task: Task, given: Mapping[str, bytes]) -> Chec
     suppressors = files | {each for each in marked if "TPU002" in request.codes_of(each)}
     remaining: Sequence[Finding] = []
     if found or suppressors:
-        from tpulint.diagnostics.resolve import free_trees, unsuppressed
+        from tpulint.diagnostics.resolve import unsuppressed
         from tpulint.source import read_all
 
         names = {step.span.filename for each in found for step in each.trace}
         result.sources.update(read_all(sorted(names | suppressors), given))
         remaining = unsuppressed(found, result.sources, sorted(suppressors), task.partial, request)
-        free_trees()
     shown = [each for each in remaining if is_shown(each, request)]
     result.hidden.update(each.code for each in remaining if not is_shown(each, request))
     new = new_findings(shown, task.filenames, request, result)
     result.findings = [trimmed(each) for each in new]
     result.unparsed = len(broken(found) - broken(result.findings))
+    if found:
+        from tpulint.diagnostics.resolve import free_trees, with_fixes
+
+        if request.fixes:
+            result.findings = with_fixes(result.findings, result.sources)
+        free_trees()
     return result
 
 

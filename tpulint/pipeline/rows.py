@@ -7,6 +7,7 @@ from typing import Any
 from tpulint.finding import (
     Applicability,
     Certainty,
+    Change,
     Edit,
     Finding,
     Fix,
@@ -33,6 +34,7 @@ def row_of(found: Finding) -> dict[str, object]:
                 [each.start.row, each.start.column, each.end.row, each.end.column, each.content]
                 for each in fix.edits
             ],
+            [[each.function, *each.start, *each.end, *each.arguments] for each in fix.changes],
         ],
     }
 
@@ -48,9 +50,16 @@ def _span_row(span: Span) -> list[object]:
 def finding_of(row: dict[str, Any]) -> Finding:
     fix = None
     if row["fix"] is not None:
-        applicability, message, edits = row["fix"]
-        made = tuple(Edit(Location(*each[:2]), Location(*each[2:4]), each[4]) for each in edits)
-        fix = Fix(Applicability(applicability), message, made)
+        applicability, message, edits, changes = row["fix"]
+        fix = Fix(
+            Applicability(applicability),
+            message,
+            tuple(Edit(Location(*each[:2]), Location(*each[2:4]), each[4]) for each in edits),
+            tuple(
+                Change(each[0], Location(*each[1:3]), Location(*each[3:5]), tuple(each[5:]))
+                for each in changes
+            ),
+        )
     trace = tuple(Step(lane, _span(span), *words) for lane, span, *words in row["trace"])
     certainty = Certainty(row["certainty"])
     return Finding(row["code"], row["message"], _span(row["span"]), certainty, trace, fix)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
-from tpulint.diagnostics.fix import apart, apply
+from tpulint.diagnostics.fix import apart, apply, with_edits
 from tpulint.diagnostics.suppress import BEYOND, comment, comment_row, read_comments
 from tpulint.finding import Applicability, Edit, Finding, Fix, Span
 from tpulint.server.diagnostics import diagnostic_of, findings_of
@@ -44,13 +44,19 @@ def offered(
     here = [each for each in found if meet(range_in(source, each.span, ls.units), params.range)]
     if is_asked_for(types.CodeActionKind.QuickFix, only):
         for finding in here:
-            if finding.fix is not None and apply(source, [finding.fix])[1]:
-                yield fixing(ls, document, source, finding, finding.fix)
+            fix = fix_of(finding, source)
+            if fix is not None and apply(source, [fix])[1]:
+                yield fixing(ls, document, source, finding, fix)
         for finding in here:
             if finding.code not in BEYOND:
                 yield suppressing(ls, document, source, finding)
     if is_asked_for(FIX_ALL, only):
         yield from fixing_all(ls, document, source, found)
+
+
+def fix_of(finding: Finding, source: Source) -> Fix | None:
+    """Return the fix with its edits, which an analysis leaves out: the client seldom asks."""
+    return None if finding.fix is None else with_edits(finding.fix, source.text)
 
 
 def is_asked_for(kind: str, only: Iterable[str] | None) -> bool:
@@ -88,8 +94,9 @@ def fixing_all(
     ls: Server, document: Document, source: Source, found: Iterable[Finding]
 ) -> Iterator[types.CodeAction]:
     """Yield the action that applies every safe fix; overlapping ones wait for the next time."""
-    safe = [each.fix for each in found if each.fix and each.fix.applicability is Applicability.SAFE]
-    _, applied = apply(source, apart(safe))
+    safe = [each for each in found if each.fix and each.fix.applicability is Applicability.SAFE]
+    fixes = [fix for fix in (fix_of(finding, source) for finding in safe) if fix is not None]
+    _, applied = apply(source, apart(fixes))
     edits = [edit for fix in applied for edit in fix.edits]
     if edits:
         yield types.CodeAction(

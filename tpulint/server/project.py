@@ -175,6 +175,7 @@ class ServerProject:
             codes_by(config, RuleSelection()),
             (self.root,),
             cache=cache_place(config, folder).directory,
+            fixes=False,
             closest=closest,
         )
         self._new = ()

@@ -315,9 +315,12 @@ def test_files_without_a_trigger_word_are_passed_without_the_parser(tmp_path: Pa
     assert not {"tpulint.analysis.domain", "tpulint.syntax.ir", "concurrent.futures"} & loaded
 
 
-@pytest.mark.parametrize(("option", "is_loaded"), [("", False), (", name='a'", True)])
+@pytest.mark.parametrize(
+    ("option", "style", "is_loaded"),
+    [("", "full", False), (", name='a'", "full", True), (", name='a'", "github", False)],
+)
 def test_a_check_loads_libcst_for_a_fix_only_and_never_tensorflow(
-    option: str, is_loaded: bool, tmp_path: Path
+    option: str, style: str, is_loaded: bool, tmp_path: Path
 ) -> None:
     (tmp_path / "program.py").write_text(
         "import tensorflow as tf\n"
@@ -326,7 +329,8 @@ def test_a_check_loads_libcst_for_a_fix_only_and_never_tensorflow(
         f"y = tf.compat.v1.tpu.rewrite(computation, [[1.0]]{option})\n",
         encoding="utf-8",
     )
-    loaded = loaded_after("check", "--no-cache", "--exit-zero", ".", folder=tmp_path)
+    arguments = ("--no-cache", "--exit-zero", "--output-format", style, ".")
+    loaded = loaded_after("check", *arguments, folder=tmp_path)
     assert "tpulint.rules.replicate.tpu405_deprecated_name" in loaded
     assert ("libcst" in loaded) == is_loaded
     assert not {"tensorflow", "numpy"} & loaded

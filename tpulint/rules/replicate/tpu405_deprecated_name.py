@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.analysis.domain.events import Argument, Computation
 from tpulint.analysis.domain.values import NONE
+from tpulint.diagnostics.fixes import without_argument
 from tpulint.finding import Applicability, Fix, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import certainty, entries
@@ -47,14 +48,9 @@ class DeprecatedName(Rule):
             )
 
 
-def _fix(entry: Computation, name: Argument) -> Fix | None:
-    from tpulint.diagnostics.call_edits import without_keyword
-
-    edits = without_keyword(entry.call.site, name.keyword)
-    if edits is None:
-        return None
+def _fix(entry: Computation, name: Argument) -> Fix:
     kind = Applicability.UNSAFE if _acts(name.node) else Applicability.SAFE
-    return Fix(kind, "drop `name=`", edits)
+    return without_argument(entry.call.site, name.keyword, "drop `name=`", kind)
 
 
 def _acts(node: Expression | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tpulint.analysis.domain.events import Argument, Computation
 from tpulint.analysis.domain.objects import Sequence
 from tpulint.analysis.domain.values import NONE, Value
+from tpulint.diagnostics.fixes import without_argument
 from tpulint.finding import Applicability, Fix, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
@@ -45,11 +46,10 @@ class PaddingHasNoEffect(Rule):
                 )
 
 
-def fix(entry: Computation, spec: Argument) -> Fix | None:
-    from tpulint.diagnostics.call_edits import without_keyword
-
-    edits = without_keyword(entry.call.site, spec.keyword)
-    return None if edits is None else Fix(Applicability.SAFE, "drop `padding_spec`", edits)
+def fix(entry: Computation, spec: Argument) -> Fix:
+    return without_argument(
+        entry.call.site, spec.keyword, "drop `padding_spec`", Applicability.SAFE
+    )
 
 
 def why_nothing(entry: Computation) -> str | None:

@@ -1,12 +1,26 @@
-"""Edits of a call: an argument more or less, another function, a call around it."""
+"""Changes of the syntax tree that fix a fault: of a call, its arguments, a decorator, a block.
+
+Each function is given the tree and a place in it. It returns edits, or None where the text is too
+unusual.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
-from tpulint.analysis.domain.site import Module, Site
-from tpulint.diagnostics.source_tree import Edits, replaced, tree_of
-from tpulint.finding import Span
+from tpulint.diagnostics.source_tree import (
+    Edits,
+    NamedEdits,
+    SourceTree,
+    replaced,
+    tree_change,
+    within,
+)
+from tpulint.finding import Location, Span
+
+# Edits of a call: an argument more or less, another function, a call around it.
 
 COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 NO_COMMA = cst.MaybeSentinel.DEFAULT
@@ -18,7 +32,8 @@ Whitespace = cst.BaseParenthesizableWhitespace
 PRIMARY = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
-def with_keyword(call: Site, keyword: str, value: str) -> Edits | None:
+@tree_change
+def with_keyword(tree: SourceTree, span: Span, keyword: str, value: str) -> Edits | None:
     """Return the edits that give the call a keyword argument, or the one that it has a new value.
 
     None where that is not simple: a generator without brackets, `**options`, a computed value.
@@ -39,28 +54,31 @@ def with_keyword(call: Site, keyword: str, value: str) -> Edits | None:
         last = last.with_changes(comma=COMMA, whitespace_after_arg=NO_BLANKS)
         return node.with_changes(args=[*others, last, new])
 
-    return replaced(call.module, call.span, cst.Call, change)
+    return replaced(tree, span, cst.Call, change)
 
 
-def called_by_name(call: Site, name: str) -> Edits | None:
+@tree_change
+def called_by_name(tree: SourceTree, span: Span, name: str) -> Edits | None:
     """Return the edits that call `name` with the arguments of the call."""
 
     def change(node: cst.Call) -> cst.Call:
         return node.with_changes(func=cst.parse_expression(name), whitespace_after_func=NO_BLANKS)
 
-    return replaced(call.module, call.span, cst.Call, change)
+    return replaced(tree, span, cst.Call, change)
 
 
-def call_wrapped(call: Site, function: str) -> Edits | None:
+@tree_change
+def call_wrapped(tree: SourceTree, span: Span, function: str) -> Edits | None:
     """Return the edits that pass what a call returns to a function."""
 
     def change(node: cst.Call) -> cst.Call:
         return called(function, node)
 
-    return replaced(call.module, call.span, cst.Call, change)
+    return replaced(tree, span, cst.Call, change)
 
 
-def scalar_wrapped(module: Module, span: Span, function: str, argument: str) -> Edits | None:
+@tree_change
+def scalar_wrapped(tree: SourceTree, span: Span, function: str, argument: str) -> Edits | None:
     """Return the edits that pass an expression to a function; None for a display."""
 
     def change(node: cst.BaseExpression) -> cst.Call | None:
@@ -68,20 +86,22 @@ def scalar_wrapped(module: Module, span: Span, function: str, argument: str) -> 
             return None
         return called(function, node, cst.parse_expression(argument))
 
-    return replaced(module, span, EXPRESSION, change)
+    return replaced(tree, span, EXPRESSION, change)
 
 
-def method_called(module: Module, span: Span, method: str) -> Edits | None:
+@tree_change
+def method_called(tree: SourceTree, span: Span, method: str) -> Edits | None:
     """Return the edits that call a method of the name or attribute at `span`."""
 
     def change(node: cst.BaseExpression) -> cst.Call | None:
         is_simple = isinstance(node, (cst.Name, cst.Attribute))
         return cst.Call(cst.Attribute(node, cst.Name(method))) if is_simple else None
 
-    return replaced(module, span, EXPRESSION, change)
+    return replaced(tree, span, EXPRESSION, change)
 
 
-def without_method(call: Site, method: str) -> Edits | None:
+@tree_change
+def without_method(tree: SourceTree, span: Span, method: str) -> Edits | None:
     """Return the edits that make `v.method()` `v`."""
 
     def change(node: cst.Call) -> cst.BaseExpression | None:
@@ -90,10 +110,11 @@ def without_method(call: Site, method: str) -> Edits | None:
             return None
         return function.value
 
-    return replaced(call.module, call.span, cst.Call, change)
+    return replaced(tree, span, cst.Call, change)
 
 
-def without_forwarding(call: Site) -> Edits | None:
+@tree_change
+def without_forwarding(tree: SourceTree, span: Span) -> Edits | None:
     """Return the edits that make `forward(function, x, y)` `function(x, y)`.
 
     None where the function is passed by keyword, or a comment would be lost.
@@ -105,16 +126,18 @@ def without_forwarding(call: Site) -> Edits | None:
         function, *others = node.args
         return cst.Call(callable_(function.value), others)
 
-    return replaced(call.module, call.span, cst.Call, change)
+    return replaced(tree, span, cst.Call, change)
 
 
-def passed(call: Site, called: Site) -> Edits | None:
+@tree_change
+def passed(tree: SourceTree, span: Span, *called: int) -> Edits | None:
     """Return the edits that make `forward(function(x))` `forward(function, x)`.
 
-    `called` is the argument `function(x)`. None where it is no plain call.
+    `called` are the rows and columns of the argument `function(x)`. None where it is no plain call.
     """
-    tree = tree_of(call.module.text)
-    inner = tree.at(called.span, cst.Call) if tree is not None else None
+    row, column, end_row, end_column = called
+    place = Span(span.filename, Location(row, column), Location(end_row, end_column))
+    inner = tree.at(place, cst.Call)
     if inner is None or has_bare_generator(inner):
         return None
 
@@ -133,10 +156,11 @@ def passed(call: Site, called: Site) -> Edits | None:
             arguments = [cst.Arg(inner.func, comma=comma), *others, last]
         return node.with_changes(args=[*node.args[:index], *arguments, *node.args[index + 1 :]])
 
-    return replaced(call.module, call.span, cst.Call, change)
+    return replaced(tree, span, cst.Call, change)
 
 
-def made_false(call: Site, index: int) -> Edits | None:
+@tree_change
+def made_false(tree: SourceTree, span: Span, index: int) -> Edits | None:
     """Return the edits that pass `False` where the call passes `True`."""
 
     def change(node: cst.Call) -> cst.Call | None:
@@ -145,10 +169,11 @@ def made_false(call: Site, index: int) -> Edits | None:
                 return with_value(node, argument, cst.Name("False"))
         return None
 
-    return replaced(call.module, call.span, cst.Call, change)
+    return replaced(tree, span, cst.Call, change)
 
 
-def without_keyword(call: Site, keyword: str | None) -> Edits | None:
+@tree_change
+def without_keyword(tree: SourceTree, span: Span, keyword: str | None) -> Edits | None:
     """Return the edits that take a keyword argument out of a call, with its comma.
 
     None where it is one of several in `**options`.
@@ -174,7 +199,7 @@ def without_keyword(call: Site, keyword: str | None) -> Edits | None:
             last = last.with_changes(comma=NO_COMMA, whitespace_after_arg=blanks)
         return node.with_changes(args=[*before, last, *after])
 
-    return replaced(call.module, call.span, cst.Call, change)
+    return replaced(tree, span, cst.Call, change)
 
 
 def joined(before: Whitespace, after: Whitespace, is_last: bool) -> Whitespace:
@@ -239,7 +264,8 @@ def callable_(function: cst.BaseExpression) -> cst.BaseExpression:
     return function.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
-def in_lists(display: Site, count: int, is_one: bool) -> Edits | None:
+@tree_change
+def in_lists(tree: SourceTree, span: Span, count: int, is_one: bool) -> Edits | None:
     """Return the edits that put each of `count` elements into a list, or all into one.
 
     None where the list is written elsewhere.
@@ -256,8 +282,171 @@ def in_lists(display: Site, count: int, is_one: bool) -> Edits | None:
             elements = [in_list(each) for each in node.elements]
         return node.with_changes(elements=elements)
 
-    return replaced(display.module, display.span, cst.List, change)
+    return replaced(tree, span, cst.List, change)
 
 
 def in_list(element: cst.BaseElement) -> cst.Element:
     return cst.Element(cst.List([element.with_changes(comma=NO_COMMA)]), element.comma)
+
+
+# Edits of statements: a decorator, a block with or without the `with` around it.
+
+Statements = Sequence[cst.BaseStatement]
+
+
+@tree_change
+def decorated(tree: SourceTree, span: Span, name: str, decorator: str) -> Edits | None:
+    """Return the edits that put a decorator outermost on the function `name` at `span`."""
+    row = span.start.row
+    for node in tree.around(row, cst.FunctionDef):
+        if node.name.value == name and tree.start(node).row == row:
+            old = node.with_changes(leading_lines=())
+            decorators = [cst.Decorator(cst.parse_expression(decorator)), *node.decorators]
+            start = tree.start(node.decorators[0] if node.decorators else node)
+            return tree.edits(start, [old], [old.with_changes(decorators=decorators)])
+    return None
+
+
+@tree_change
+def without_with(tree: SourceTree, span: Span) -> Edits | None:
+    """Return the edits that take away the `with` whose only item is the call.
+
+    None where there is no such block, or a string of several rows is in it.
+    """
+    context = tree.at(span, cst.Call)
+    if context is None:
+        return None
+    for node in tree.around(span.start.row, cst.With):
+        (item, *others), block = node.items, node.body
+        if item.item is not context or others or item.asname or node.asynchronous:
+            continue
+        if not isinstance(block, cst.IndentedBlock) or has_long_string(block.body):
+            return None
+        old = node.with_changes(leading_lines=(), body=block.with_changes(footer=()))
+        return tree.edits(tree.start(node), [old], unindented(block))
+    return None
+
+
+def unindented(block: cst.IndentedBlock) -> Statements:
+    """Return the statements of a block below the comment of its header."""
+    first, *others = block.body
+    comment = block.header.comment
+    if comment is None:
+        return block.body
+    assert isinstance(first, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
+    above = [cst.EmptyLine(comment=comment), *first.leading_lines]
+    return [first.with_changes(leading_lines=above), *others]
+
+
+@tree_change
+def defined(tree: SourceTree, span: Span) -> NamedEdits | None:
+    """Return the edits that write a decorated `def` in place of `step = decorator(lambda ...)`.
+
+    The name of the function comes first.
+    """
+    function = tree.at(span, cst.Lambda)
+    if function is None:
+        return None
+    for node in tree.around(span.start.row, cst.SimpleStatementLine):
+        match node.body:
+            case [
+                cst.Assign(
+                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                    value=cst.Call(args=[cst.Arg(keyword=None, value=value), *options]) as call,
+                )
+            ] if value is function and name.isascii():
+                decorator = decorator_of(call, options)
+                if decorator is None:
+                    return None
+                old = node.with_changes(leading_lines=())
+                edits = tree.edits(
+                    tree.start(node), [old], [definition(name, decorator, old, function)]
+                )
+                return None if edits is None else NamedEdits(name, edits)
+    return None
+
+
+def decorator_of(call: cst.Call, options: Sequence[cst.Arg]) -> cst.BaseExpression | None:
+    """Return the decorator that does what `call` does with a function: tf.function has options."""
+    if not options:
+        return call.func
+    names = [node.value for node in within(call.func, cst.Name)]
+    if names[-1:] != ["function"] or any(each.keyword is None for each in options):
+        return None
+    blank = cst.SimpleWhitespace("")
+    plain = [
+        each.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=blank)
+        for each in options
+    ]
+    return cst.Call(call.func, plain)
+
+
+def definition(
+    name: str,
+    decorator: cst.BaseExpression,
+    statement: cst.SimpleStatementLine,
+    function: cst.Lambda,
+) -> cst.FunctionDef:
+    """Return a function that returns what the lambda does, with the comment of the statement."""
+    value = function.body
+    if not value.lpar and within(value, cst.ParenthesizedWhitespace):
+        value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    body = cst.SimpleStatementLine([cst.Return(value)])
+    return cst.FunctionDef(
+        cst.Name(name),
+        function.params,
+        cst.IndentedBlock([body], header=statement.trailing_whitespace),
+        decorators=[cst.Decorator(decorator)],
+    )
+
+
+@tree_change
+def under_scope(tree: SourceTree, span: Span) -> NamedEdits | None:
+    """Return the edits that put a statement under the scope of the strategy that is named there.
+
+    The name comes first.
+    """
+    row = span.start.row
+    strategy = strategy_at(tree, row)
+    if strategy is None:
+        return None
+    item = cst.WithItem(cst.parse_expression(f"{strategy}.scope()"))
+    for node in tree.around(row, cst.SimpleStatementLine):
+        if isinstance(node.body[0], (cst.Assign, cst.AnnAssign, cst.Expr)):
+            old = node.with_changes(leading_lines=())
+            new = cst.With([item], cst.IndentedBlock([old]))
+            edits = tree.edits(tree.start(node), [old], [new])
+            if edits is None or has_long_string([old]):
+                return None
+            return NamedEdits(strategy, edits)
+    return None
+
+
+def strategy_at(tree: SourceTree, row: int) -> str | None:
+    """Return the name of the strategy that the function around `row`, or the module, has made."""
+    functions = tree.around(row, cst.FunctionDef)
+    bodies = [tree.module.body, *(function.body.body for function in functions)]
+    lines = [line for body in bodies for line in body]
+    names = {
+        target.target.value
+        for line in lines
+        if isinstance(line, cst.SimpleStatementLine) and tree.start(line).row < row
+        for statement in line.body
+        if isinstance(statement, cst.Assign) and makes_strategy(tree, statement.value)
+        for target in statement.targets
+        if isinstance(target.target, cst.Name)
+    }
+    return names.pop() if len(names) == 1 else None
+
+
+def makes_strategy(tree: SourceTree, value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Call) and tree.module.code_for_node(value.func).endswith(
+        "Strategy"
+    )
+
+
+def has_long_string(statements: Statements) -> bool:
+    """Return whether a string goes on in another row."""
+    strings = [node.value for node in within(statements, cst.SimpleString)]
+    strings += [node.value for node in within(statements, cst.FormattedStringText)]
+    return any("\n" in text or "\r" in text for text in strings)
